@@ -162,11 +162,11 @@ describe.each(transports)("a turn over %s", (transport) => {
     const { turn_id } = await claim(mine.agent);
     await using program = await other.agent.via(transport);
     const calls = [
-      program.call("writeTurn", { turn_id, delta: "x", offset: 0 }),
-      program.call("setTurnStatus", { turn_id, text: "x" }),
-      program.call("finishTurn", { turn_id, status: "complete" }),
+      () => program.call("writeTurn", { turn_id, delta: "x", offset: 0 }),
+      () => program.call("setTurnStatus", { turn_id, text: "x" }),
+      () => program.call("finishTurn", { turn_id, status: "complete" }),
     ];
-    for (const call of calls) expect(await outcome(call)).toBe("not_found");
+    for (const call of calls) expect(await outcome(call())).toBe("not_found");
     expect(await program.call("claimTurn", { turn_id })).toBeNull();
   });
 });

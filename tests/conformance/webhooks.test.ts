@@ -337,7 +337,7 @@ describe("a delivery", () => {
     await latestDelivery(both, "delivered");
     const later = receiver.received.slice(before + 1);
     expect(later.map(({ body }) => body).join()).not.toContain("secret");
-    expect(later.at(-1)?.data).toMatchObject({
+    expect(receiver.received.at(-1)?.data).toMatchObject({
       method: "events.messageDeleted",
       params: { ids: [id] },
     });
