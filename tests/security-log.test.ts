@@ -161,6 +161,33 @@ test("changes of provider keys and of the master key are logged", async () => {
   await expectLogged("agent_key_removed", username, { provider: "claude" });
 });
 
+test("tool servers and tokens of agents are logged", async () => {
+  const erin = await signUp(server.url, "erin");
+  const { username } = erin;
+  secrets.push(erin.token, "tool-token-that-nobody-may-see");
+  const added = await erin.call("addToolServer", {
+    name: "office",
+    url: "https://tools.invalid/mcp",
+    token: "tool-token-that-nobody-may-see",
+  });
+  await expectLogged("tool_server_added", username);
+  const own = `${username}:claude`;
+  await erin.call("setAgentTools", { agent_username: own, grants: [] });
+  await expectLogged("agent_tools_set", username);
+  await erin.call("updateToolServer", { server_id: added.id, name: "bureau" });
+  await expectLogged("tool_server_changed", username);
+  await erin.call("removeToolServer", { server_id: added.id });
+  await expectLogged("tool_server_removed", username);
+  const agent = await erin.call("createAgent", { name: "program", kind: "external" });
+  const { id, token } = await erin.call("createAgentToken", { agent_username: agent.username });
+  secrets.push(token);
+  await expectLogged("agent_token_created", username);
+  await erin.call("revokeAgentToken", { token_id: id });
+  await expectLogged("agent_token_revoked", username);
+  await new Person(server.url, token, { ...erin.account }).call("getMe").catch(() => undefined);
+  await expectLogged("agent_token_refused");
+});
+
 test("operators that are added and removed are logged", async () => {
   const { username } = await signUp(server.url, "olga");
   const operators = async (...args: string[]) => {
