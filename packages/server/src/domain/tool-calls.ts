@@ -1,13 +1,12 @@
 import { counted, messageChanged } from "../changes/change.ts";
 import { approvalCard, callNotice } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
-import { shownToolCall } from "../rules/tool-calls.ts";
+import { needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { ElicitationAnswer } from "../store/elicitations.ts";
-import type { MessageRecord, NewAction } from "../store/messages.ts";
+import type { NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
@@ -162,7 +161,7 @@ export interface RequestedCall {
   readonly agent: AccountRecord;
   readonly owner_id: number;
   readonly tool: Pick<NewToolCall, "server_id" | "server" | "tool" | "title"> & {
-    readonly policy: "ask" | "direct" | "always";
+    readonly policy: ToolPolicy;
   };
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly action: NewAction;
@@ -197,7 +196,7 @@ export async function requestCall(tx: WriteTx, requested: RequestedCall): Promis
   const { policy, ...named } = tool;
   const now = Date.now();
   const uuid = Bun.randomUUIDv7();
-  const asks = policy === "ask" || (policy === "direct" && conversation.kind !== "direct");
+  const asks = needsApproval(policy, conversation.kind === "direct");
   const call = { ...named, uuid, arguments: requested.arguments };
   const posted = await tx.insertMessage({
     conversation,
@@ -243,27 +242,4 @@ export async function requestCall(tx: WriteTx, requested: RequestedCall): Promis
     message_uuid: posted.id,
   };
   await queueContinuation(tx, continued, posted.id);
-}
-
-/**
- * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not
- * the owner (403), or nothing was asked there that still waits (409).
- */
-export async function answerElicitation(
-  tx: WriteTx,
-  id: string,
-  answer: ElicitationAnswer,
-  { account }: Caller,
-  message: MessageRecord,
-): Promise<void> {
-  const asked = await tx.elicitation(id);
-  const call = asked && (await tx.toolCall(asked.call_uuid));
-  const isHere =
-    call?.conversation_id === message.conversation_id && call.agent_id === message.sender_id;
-  if (!asked || !isHere) throw conflict("no tool waits for an answer to this form");
-  if (asked.owner_id !== account.id) {
-    throw forbidden("only the agent's owner may answer what its tools ask");
-  }
-  await tx.answerElicitation(id, answer);
-  tx.emit({ kind: "elicitation_answered", id });
 }

@@ -1,4 +1,4 @@
-import type { ToolCall, ToolCallDetail } from "@parley/protocol";
+import type { ToolCall, ToolCallDetail, ToolGrant } from "@parley/protocol";
 import { iso, isoOrNull } from "./time.ts";
 
 /** The columns of a call that everybody in its conversation sees. */
@@ -48,3 +48,9 @@ export function toolCallDetail(
     expires_at: isoOrNull(call.expires_at),
   };
 }
+
+export type ToolPolicy = ToolGrant["policy"];
+
+/** Whether a call waits for the agent's owner. `isDirect`: in the owner's own conversation with it. */
+export const needsApproval = (policy: ToolPolicy, isDirect: boolean): boolean =>
+  policy === "ask" || (policy === "direct" && !isDirect);

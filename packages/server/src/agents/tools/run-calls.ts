@@ -2,6 +2,7 @@ import { transient } from "../../changes/change.ts";
 import type { Provider } from "../../config.ts";
 import { APPROVAL_MS, addToolCall, changeToolCall } from "../../domain/tool-calls.ts";
 import type { ToolResultPart } from "../../rules/model-content.ts";
+import { needsApproval } from "../../rules/tool-calls.ts";
 import { resultText } from "../../rules/tool-context.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
@@ -81,7 +82,7 @@ function newCall(use: ToolUseEvent, { offered, isDirect }: AskedRound) {
   const now = Date.now();
   const tool = offered.get(use.name);
   const wrong = wrongUse(use, tool);
-  const asks = tool !== undefined && needsApproval(tool, isDirect);
+  const asks = tool !== undefined && needsApproval(tool.policy, isDirect);
   const status = wrong !== null ? "failed" : asks ? "pending" : "running";
   return {
     model_id: use.id,
@@ -269,10 +270,7 @@ const isAllowed = (
     (tool) =>
       tool.server_id === call.server_id &&
       tool.tool === call.tool &&
-      !needsApproval(tool, isDirect),
+      !needsApproval(tool.policy, isDirect),
   );
-
-const needsApproval = ({ policy }: OfferedTool, isDirect: boolean): boolean =>
-  policy === "ask" || (policy === "direct" && !isDirect);
 
 const isBegun = ({ started_at }: ToolCallRecord) => started_at !== null;

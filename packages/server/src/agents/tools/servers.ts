@@ -2,6 +2,7 @@ import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
+import type { ToolPolicy } from "../../rules/tool-calls.ts";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
@@ -36,7 +37,7 @@ export interface GrantedTool {
   readonly description: string;
   readonly input_schema: Record<string, unknown>;
   /** `ask` for a tool that changed since it was granted. */
-  readonly policy: "ask" | "direct" | "always";
+  readonly policy: ToolPolicy;
 }
 
 /** The tool servers of people, and calls of their tools. */
