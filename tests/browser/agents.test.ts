@@ -1,7 +1,16 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { agentChat, composer, hasFocus, message, sharedHarness, test, write } from "./support.ts";
+import {
+  agentChat,
+  composer,
+  goBack,
+  hasFocus,
+  message,
+  sharedHarness,
+  test,
+  write,
+} from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -113,14 +122,14 @@ test("the button under a failed turn opens the field that solves the problem", a
   await page.keyboard.press("Enter");
   await card.getByText("••••••••yped").waitFor();
 
-  await page.goBack();
+  await goBack(page);
   await write(page, "fail key");
   await page.getByRole("button", { name: "Set a key" }).click();
   await focused("New API key");
   expect(await hasFocus(card.getByLabel("New API key"))).toBe(true);
 
   await ada.call("setAgentLimits", { provider: "gpt", turns_per_minute: 0 });
-  await page.goBack();
+  await goBack(page);
   await write(page, "Once more");
   await page.getByRole("button", { name: "Change the limits" }).click();
   await focused("Answers a minute");
@@ -131,9 +140,9 @@ test("the button under a failed turn opens the field that solves the problem", a
     chat_daily_tokens: 1,
   });
   // The first «back» closes the editor.
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  await page.goBack();
+  await goBack(page);
   await write(page, "And again");
   const refused = message(page, "tokens a day in this conversation");
   await refused.getByRole("button", { name: "Change the limits" }).click();

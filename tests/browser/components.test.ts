@@ -5,6 +5,7 @@ import {
   agentChat,
   composer,
   giveSandboxKey,
+  goBack,
   groupChat,
   hasFocus,
   message,
@@ -138,7 +139,7 @@ test("the values of a form survive scrolling and a reload until it is submitted"
   // The form leaves the page twice: with another conversation, then by scrolling.
   await page.getByRole("link", { name: bob.username }).click();
   await form.waitFor({ state: "detached" });
-  await page.goBack();
+  await goBack(page);
   await form.waitFor();
   expect(await typed()).toEqual(["Ada", "Problem"]);
 

@@ -3,6 +3,7 @@ import type { Person } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import {
   composer,
+  goBack,
   groupChat,
   message,
   nextFrame,
@@ -166,7 +167,7 @@ test("a conversation opens at the scroll position it was left at", async () => {
   await page.getByRole("link", { name: /Elsewhere/ }).click();
   await message(page, "Quite another thing").waitFor();
   await say(bob, chat, "Said at the end");
-  await page.goBack();
+  await goBack(page);
   await isVisible(page, "Said at the end");
   expect(visit.problems()).toEqual([]);
 });

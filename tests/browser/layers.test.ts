@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import {
   composer,
+  goBack,
   groupChat,
   hasFocus,
   message,
@@ -78,20 +79,20 @@ test("«back» on a phone closes one layer at a time and then leaves the page", 
   const sheet = page.getByRole("menuitem", { name: "Remove from group" });
   await sheet.waitFor();
 
-  await page.goBack();
+  await goBack(page);
   await sheet.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Leave group" }).tap();
   await page.getByRole("dialog", { name: /^Leave/ }).waitFor();
 
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(await page.getByRole("complementary", { name: "Details" }).isVisible()).toBe(true);
 
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("complementary", { name: "Details" }).waitFor({ state: "detached" });
   expect(new URL(page.url()).pathname).toBe(`/c/${chat.id}`);
 
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("link", { name: bob.username }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/");
   expect(visit.problems()).toEqual([]);
@@ -104,7 +105,7 @@ test("a layer that was closed without «back» leaves no history entry behind", 
   await page.getByRole("button", { name: "Menu", exact: true }).tap();
   await page.getByRole("menuitem", { name: "Settings" }).tap();
   await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("link", { name: bob.username }).waitFor();
 
   await page.getByRole("button", { name: "New conversation" }).tap();
@@ -114,7 +115,7 @@ test("a layer that was closed without «back» leaves no history entry behind", 
   await page.getByRole("combobox").fill("New conv");
   await page.getByRole("option", { name: "New conversation" }).tap();
   await page.getByRole("dialog", { name: "New conversation" }).waitFor();
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("dialog").waitFor({ state: "detached" });
 
   await page.getByRole("button", { name: "Search" }).tap();
@@ -133,7 +134,7 @@ test("a layer that was closed without «back» leaves no history entry behind", 
   }
   await page.reload();
   await composer(page).waitFor();
-  await page.goBack();
+  await goBack(page);
   await page.getByRole("link", { name: bob.username }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/");
   expect(visit.problems()).toEqual([]);

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { expectNoViolations } from "./axe.ts";
 import { lightbox, loaded, sendFiles } from "./files.ts";
 import { png } from "./pictures.ts";
-import { groupChat, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
+import { goBack, groupChat, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -110,7 +110,7 @@ test("arrows go across the pictures of the whole conversation, and «back» clos
   await page.getByRole("dialog", { name: "first.png, 1 of 3" }).waitFor();
   await sendFiles(bob, chat, { "fourth.png": png(50, 50) });
   await page.getByRole("dialog", { name: "first.png, 1 of 4" }).waitFor();
-  await page.goBack();
+  await goBack(page);
   await lightbox(page).waitFor({ state: "detached" });
   expect(new URL(page.url()).pathname).toBe(path);
   expect(visit.problems()).toEqual([]);

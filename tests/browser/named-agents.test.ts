@@ -5,6 +5,7 @@ import { expectNoViolations } from "./axe.ts";
 import {
   composer,
   giveSandboxKey,
+  goBack,
   hasFocus,
   message,
   PHONE,
@@ -112,9 +113,9 @@ test("unsaved changes are not lost by Escape, «back» or a click beside the edi
   await field.fill("Think twice.");
   for (const leave of [
     () => page.keyboard.press("Escape"),
-    () => page.goBack(),
+    () => goBack(page),
     () => page.mouse.click(5, 5),
-    () => page.goBack(),
+    () => goBack(page),
   ]) {
     await leave();
     await question.getByRole("button", { name: "Keep editing" }).click();

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { sendFiles } from "./files.ts";
 import { startProxy } from "./proxy.ts";
-import { hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
+import { goBack, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness(async (started) => {
   olga = await started.person("olga");
@@ -261,7 +261,7 @@ describe("the audit log", () => {
     await page.getByRole("button", { name: "Clear the filter" }).click();
     await entries.first().waitFor();
     expect(new URL(page.url()).hash).toBe("");
-    await page.goBack();
+    await goBack(page);
     await page.getByText("No entry matches.").waitFor();
     expect(visit.problems()).toEqual([]);
   });

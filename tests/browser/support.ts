@@ -195,3 +195,10 @@ export const hasFocus = (locator: Locator): Promise<boolean> =>
 /** Waits for one frame of the page: the pause between two looks at something that changes. */
 export const nextFrame = (page: Page): Promise<unknown> =>
   page.evaluate(() => new Promise(requestAnimationFrame));
+
+/** Presses «back». The page adds the history entry of a dialog or menu just after it shows it. */
+export async function goBack(page: Page): Promise<void> {
+  await nextFrame(page);
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+  await page.goBack();
+}

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { answers } from "@parley/testkit/provider-responders.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
-import { composer, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
+import { composer, goBack, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
 import { toolServer, wantsEmail } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -63,7 +63,7 @@ test("an entry leads to its message, and goes when it is decided elsewhere", asy
   await cards(page).first().waitFor();
   await page.keyboard.press("o");
   await message(page, "I can tell the team.").getByRole("button", { name: "Approve" }).waitFor();
-  await page.goBack();
+  await goBack(page);
   await cards(page).first().waitFor();
   const call_id = asked.tool_calls[0]?.id ?? "";
   await room.alice.call("decideToolCall", { call_id, decision: "reject" });
