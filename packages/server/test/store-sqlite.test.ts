@@ -15,6 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
@@ -271,6 +272,22 @@ describe("the search index", () => {
   });
 });
 
+/** More tasks than the pool has threads. */
+const POOL_TASKS = 256;
+
+/** Opening a pipe blocks a thread until the other end is opened, which disposal does. */
+function blockThreadPool(pipe: string): AsyncDisposable {
+  Bun.spawnSync(["mkfifo", pipe]);
+  const opening = Array.from({ length: POOL_TASKS }, () => open(pipe, "r"));
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const otherEnd = openSync(pipe, "r+");
+      for (const file of opening) await (await file).close();
+      closeSync(otherEnd);
+    },
+  };
+}
+
 describe("the log", () => {
   /** How often the log has restarted, from its header. */
   function restarts(log: string): number {
@@ -300,6 +317,15 @@ describe("the log", () => {
     await withStore(files.database, async (store) => {
       const [chat] = await store.read((tx) => tx.chats({ viewerId: place.alice.id, limit: 1 }));
       expect(chat?.seq).toBe(count);
+    });
+  });
+
+  test("is synced while all threads of the runtime's pool are blocked", async () => {
+    using files = folder();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      await using _blocked = blockThreadPool(join(files.path, "pipe"));
+      await sayAll(store, place, "hello");
     });
   });
 
