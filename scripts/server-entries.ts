@@ -6,6 +6,7 @@ const SERVER = join(import.meta.dir, "../packages/server/src");
 export const SERVER_ENTRIES = [
   "main.ts",
   "store/sqlite/worker.ts",
+  "store/sqlite/log-sync-worker.ts",
   "store/sqlite/search-worker.ts",
   "store/sqlite/snapshot-worker.ts",
   "files/media-worker.ts",

@@ -54,6 +54,36 @@ test("what waits is counted at once, listed with its question, and decided by ke
   expect(visit.problems()).toEqual([]);
 });
 
+test("a decision is confirmed and the next call gets the focus, even if the event comes before the reply", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  await room.ask("tell both");
+  await using visit = await harness().visit(room.alice, { url: room.url });
+  const { page } = visit;
+  const cardGone = Promise.withResolvers<void>();
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    let held = "";
+    socket.onMessage((frame) => {
+      const { method, id } = JSON.parse(String(frame));
+      if (/decide/i.test(method)) held = `"id":${JSON.stringify(id)}}`;
+      server.send(frame);
+    });
+    server.onMessage(async (frame) => {
+      if (held !== "" && String(frame).endsWith(held)) await cardGone.promise;
+      socket.send(frame);
+    });
+  });
+  await page.goto(`${room.url}/waiting`);
+  await cards(page).filter({ hasText: "ben" }).waitFor();
+  await page.keyboard.press("r");
+  await badge(page, "1 decision").waitFor();
+  expect(await hasFocus(cards(page))).toBe(true);
+  cardGone.resolve();
+  await page.getByText("Send email: rejected.").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("an entry leads to its message, and goes when it is decided elsewhere", async () => {
   await using room = await openRoom();
   room.respond(wantsEmail({ to: "ann" }), answers("All right."));

@@ -3,7 +3,7 @@ import { unavailable } from "../rules/failure.ts";
 import { fairQueue } from "../security/fair-queue.ts";
 
 /**
- * Pictures are decoded on the thread pool that also syncs SQLite's files, so one thread stays free. A
+ * Pictures are decoded on the thread pool that also reads and writes files, so one thread stays free. A
  * picture of 50 million pixels takes 200 MB meanwhile, so there are never many.
  */
 const DECODED_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1));

@@ -51,6 +51,16 @@ export function toolCallDetail(
 
 export type ToolPolicy = ToolGrant["policy"];
 
+interface FingerprintedTool {
+  readonly fingerprint: string;
+}
+
+/** The policy of a grant for the tool as it is now: calls of a tool that has changed need approval. */
+export const policyFor = (
+  grant: FingerprintedTool & { readonly policy: ToolPolicy },
+  { fingerprint }: FingerprintedTool,
+): ToolPolicy => (fingerprint === grant.fingerprint ? grant.policy : "ask");
+
 /** Whether a call waits for the agent's owner. `isDirect`: in the owner's own conversation with it. */
 export const needsApproval = (policy: ToolPolicy, isDirect: boolean): boolean =>
   policy === "ask" || (policy === "direct" && !isDirect);

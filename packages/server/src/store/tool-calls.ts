@@ -49,6 +49,8 @@ export interface NewToolCall {
   readonly server: string;
   readonly tool: string;
   readonly title: string;
+  /** The fingerprint of the tool for which the call was asked; null for built-in tools. */
+  readonly fingerprint: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly status: ToolCall["status"];
   readonly error: string | null;
@@ -74,6 +76,14 @@ export type ToolCallChange = Pick<ToolCallRecord, "status"> &
   Partial<
     Pick<
       ToolCallRecord,
-      "result" | "error" | "decided_by" | "note" | "decided_at" | "started_at" | "finished_at"
+      | "fingerprint"
+      | "result"
+      | "error"
+      | "decided_by"
+      | "note"
+      | "decided_at"
+      | "started_at"
+      | "finished_at"
+      | "expires_at"
     >
   >;

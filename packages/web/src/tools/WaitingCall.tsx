@@ -17,15 +17,11 @@ import { usePending } from "./pending.ts";
 export function WaitingCall({ item }: { item: PendingToolCall }) {
   const { call, message_id, conversation_id, agent } = item;
   const { refresh } = usePending();
-  const decision = useDecision(call.id, message_id);
-  const card = useRef<HTMLDivElement>(null);
-  const { decided, isLate } = decision;
-  useEffect(() => {
-    if (!decided) return;
+  const decision = useDecision(call.id, message_id, (decided, isLate) => {
     toast(outcome(callTitle(decided), decided.status, isLate));
-    focusNeighbour(card.current);
     refresh();
-  }, [decided, isLate, refresh]);
+  });
+  const card = useRef<HTMLDivElement>(null);
   const open = (event: KeyboardEvent) => {
     const isOpening = event.key === "o" || (event.key === "Enter" && event.target === card.current);
     if (!isOpening || event.target instanceof HTMLTextAreaElement) return;
@@ -52,13 +48,6 @@ function outcome(title: string, status: string, isLate: boolean): string {
   if (status === "expired") return `${title}: it has expired.`;
   const decision = status === "rejected" ? "rejected" : "approved";
   return isLate ? `${title} was already ${decision}.` : `${title}: ${decision}.`;
-}
-
-/** The card of the decided call disappears, so the next one gets the focus. */
-function focusNeighbour(card: HTMLElement | null): void {
-  const item = card?.closest("li");
-  const next = item?.nextElementSibling ?? item?.previousElementSibling;
-  next?.querySelector<HTMLElement>("[role=group]")?.focus();
 }
 
 /** The conversation, and who asked the agent for what. */

@@ -1,5 +1,12 @@
 import type { PendingToolCall } from "@parley/protocol";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import {
+  type HTMLAttributes,
+  type KeyboardEvent,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+} from "react";
 import { describeError } from "../lib/errors.ts";
 import { Page } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -37,11 +44,13 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
     if (isTyping || matchMedia("(pointer: coarse)").matches) return;
     cardsOf(list.current)[0]?.focus();
   }, []);
+  const keepFocus = useFocusInList(items, list);
   return (
     <>
       <Keys />
       <ul
         ref={list}
+        {...keepFocus}
         aria-label="Waiting for you"
         onKeyDown={(event) => moveInList(event, list.current)}
         className="flex flex-col gap-4"
@@ -57,6 +66,29 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
 const cardsOf = (list: HTMLElement | null) => [
   ...(list?.querySelectorAll<HTMLElement>("li > [role=group]") ?? []),
 ];
+
+/** The card with the focus disappears when its call is decided: the next one gets the focus. */
+function useFocusInList(
+  items: readonly PendingToolCall[],
+  list: RefObject<HTMLElement | null>,
+): Pick<HTMLAttributes<HTMLElement>, "onFocus" | "onBlur"> {
+  const place = useRef(-1);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the cards follow from the items
+  useLayoutEffect(() => {
+    if (place.current === -1 || document.activeElement !== document.body) return;
+    const cards = cardsOf(list.current);
+    cards[Math.min(place.current, cards.length - 1)]?.focus();
+  }, [items, list]);
+  return {
+    onFocus: ({ target }) => {
+      place.current = cardsOf(list.current).findIndex((card) => card.contains(target));
+    },
+    // A button that is disabled during its call loses the focus to nothing.
+    onBlur: ({ relatedTarget }) => {
+      if (relatedTarget) place.current = -1;
+    },
+  };
+}
 
 /** `j` and `k` move from card to card. */
 function moveInList(event: KeyboardEvent, list: HTMLElement | null): void {

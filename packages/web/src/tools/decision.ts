@@ -14,24 +14,35 @@ interface Decision {
   decide: (decision: "approve" | "reject", note: string) => Promise<boolean>;
 }
 
-/** Decides about a tool call. If it is decided already, finds out how. */
-export function useDecision(callId: string, messageId: string): Decision {
+/**
+ * Decides about a tool call. If it is decided already, finds out how. `onDecided` is called even if the
+ * component is gone by then: the event with the decision may arrive before the reply.
+ */
+export function useDecision(
+  callId: string,
+  messageId: string,
+  onDecided?: (call: ToolCallDetail, isLate: boolean) => void,
+): Decision {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [decided, setDecided] = useState<ToolCallDetail | null>(null);
   const [isLate, setLate] = useState(false);
+  const settle = (call: ToolCallDetail, late: boolean) => {
+    setDecided(call);
+    setLate(late);
+    onDecided?.(call, late);
+  };
   const decide = (decision: "approve" | "reject", note: string) =>
     run(async () => {
       const input = { call_id: callId, decision, ...(note !== "" && { note }) };
       try {
-        setDecided(await client.decideToolCall(input));
+        settle(await client.decideToolCall(input), false);
       } catch (refusal) {
         if (codeOf(refusal) !== "conflict") throw refusal;
         const { items } = await client.getToolCalls({ message_id: messageId });
         const now = items.find(({ id }) => id === callId);
         if (!now || now.status === "pending") throw refusal;
-        setLate(true);
-        setDecided(now);
+        settle(now, true);
       }
     });
   return { busy, error, decided, isLate, decide };

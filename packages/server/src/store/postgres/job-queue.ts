@@ -5,9 +5,11 @@ import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
 export const BATCH_SIZE = 128;
-/** How long a unit is retried while the database is unavailable or other units conflict with it. */
+/** How long a unit is retried while the database is unavailable or others conflict with it. */
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;
+/** A unit that others conflict with is tried this often, however long that takes. */
+const MIN_ATTEMPTS = 5;
 
 export type Work = (unit: Unit) => Awaitable<unknown>;
 
@@ -59,15 +61,14 @@ export class JobQueue {
     this.#start();
   }
 
-  /** Runs a job again after a temporary error, until its deadline; otherwise rejects it. */
+  /** Runs a job again after a temporary error, at least until its deadline; otherwise rejects it. */
   retry(job: Job, error: unknown): void {
-    const isTemporary = error instanceof Unavailable || conflicting(error);
-    if (!isTemporary) job.reject(error);
-    else if (Date.now() < job.deadline) {
-      if (conflicting(error)) job.conflicts++;
-      const delayMs = error instanceof Unavailable ? UNAVAILABLE_RETRY_MS : 0;
-      setTimeout(() => this.putBack([job]), delayMs);
-    } else if (error instanceof Unavailable) job.reject(error);
+    const isInTime = Date.now() < job.deadline;
+    if (error instanceof Unavailable) {
+      if (isInTime) setTimeout(() => this.putBack([job]), UNAVAILABLE_RETRY_MS);
+      else job.reject(error);
+    } else if (!conflicting(error)) job.reject(error);
+    else if (++job.conflicts < MIN_ATTEMPTS || isInTime) setTimeout(() => this.putBack([job]));
     else job.reject(new Unavailable("too many changes at once"));
   }
 

@@ -1,5 +1,3 @@
-import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { backgroundRunner } from "../shared/background-work.ts";
@@ -11,7 +9,7 @@ import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
-import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
@@ -28,6 +26,7 @@ import { identityReads, identityWrites } from "./identities.ts";
 import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { invitationReads, invitationWrites } from "./invitations.ts";
+import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
@@ -67,8 +66,8 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   // Readers have a connection of their own, which sees committed transactions only.
   const readerDb = openDatabase(path);
   const writer = connection(db);
-  const log = openLog(path);
-  const indexer = startIndexer(path);
+  const log = startLogSync(path);
+  const indexer = indexerThread(path);
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 
@@ -206,22 +205,6 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...historyWrites(db),
   ...subscriptionWrites(db),
 });
-
-/** Opens the write-ahead log, which contains every commit, to sync it. */
-function openLog(path: string) {
-  const descriptor = openSync(`${path}-wal`, "r");
-  // Syncs the folder too: otherwise a power cut could lose the entry of the new file in it.
-  const folder = openSync(dirname(path), "r");
-  fsyncSync(folder);
-  closeSync(folder);
-  return {
-    sync: () =>
-      new Promise<void>((resolve, reject) =>
-        fdatasync(descriptor, (error) => (error ? reject(error) : resolve())),
-      ),
-    close: () => closeSync(descriptor),
-  };
-}
 
 /** The index catches up before each search, so that it finds all messages acknowledged before. */
 function startSearching(path: string, indexer: Background<"index">) {

@@ -28,6 +28,7 @@ export function toolCalls(check: Check) {
           server: "parley",
           tool: "current_time",
           title: "Current time",
+          fingerprint: "as it was",
           arguments: { zone: "Ω" },
           status: "running",
           error: null,
@@ -66,6 +67,7 @@ export function toolCalls(check: Check) {
       owner_id: alice.id,
       message_uuid: message.id,
       conversation_id: room.id,
+      fingerprint: "as it was",
       arguments: { zone: "Ω" },
       result: null,
     });
