@@ -63,7 +63,7 @@ describe.each(transports)("over %s", (transport) => {
       instructions: "Cite sources.",
       online: null,
     });
-    await create(caller, { name: "Writer", provider: "gpt", display_name: "The writer" });
+    await create(caller, { name: "writer", provider: "gpt", display_name: "The writer" });
     expect(await namesOf(caller)).toEqual(["claude", "gpt", "research", "writer"]);
     expect((await agentsOf(caller))[3]).toMatchObject({
       display_name: "The writer",
@@ -101,6 +101,10 @@ describe.each(transports)("over %s", (transport) => {
         agent_username: "is an external agent: it has no provider",
       });
     }
+    const granted = await failure(caller.call("setAgentTools", { ...given, grants: [] }));
+    expect(granted.parameters?.fields).toEqual({
+      agent_username: "is an external agent: its program has tools of its own",
+    });
     const moved = await failure(caller.call("updateAgent", { ...given, provider: "gpt" }));
     expect(moved.parameters?.fields).toEqual({ provider: "is for models only" });
   });
@@ -108,7 +112,19 @@ describe.each(transports)("over %s", (transport) => {
   test("names follow the rule for providers, and reserved ones are refused", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
-    const wrong = ["", "x", "x".repeat(33), "9lives", "-a", "a b", "a:b", "ünï", "аdmin", "a\0b"];
+    const wrong = [
+      "",
+      "x",
+      "Ab",
+      "x".repeat(33),
+      "9lives",
+      "-a",
+      "a b",
+      "a:b",
+      "ünï",
+      "аdmin",
+      "a\0b",
+    ];
     for (const name of [...wrong, "support", "Bot", "parley-team"]) {
       const failed = await failure(create(caller, { name }));
       expect([name, Object.keys(failed.parameters?.fields ?? {})]).toEqual([name, ["name"]]);
