@@ -170,6 +170,10 @@ export function deceptiveNames(
   return new Set(deceptive.map(({ username }) => username));
 }
 
-const reservedLooks = new Set([...RESERVED].map(nameSkeleton));
-const isReservedLook = (look: string, username: string) =>
-  reservedLooks.has(look) && !RESERVED.has(username);
+/** Made on first use: compiling the pattern of `cleanName` takes longer than loading this file. */
+let reservedLooks: ReadonlySet<string> | null = null;
+
+function isReservedLook(look: string, username: string): boolean {
+  reservedLooks ??= new Set([...RESERVED].map(nameSkeleton));
+  return reservedLooks.has(look) && !RESERVED.has(username);
+}

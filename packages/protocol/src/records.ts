@@ -111,12 +111,12 @@ export const ToolCall = record("ToolCall", {
   title: z.string().meta({ description: "The tool's name for people, as its server gives it." }),
   status: z.enum(toolCallStatuses).meta({
     description:
-      "`pending`: it waits for the agent's owner. `running`: it was approved or needs no approval. `expired`: nobody decided within 24 hours.",
+      "`pending`: it waits for the agent's owner. `running`: it was approved or needs no approval. `rejected`: the owner rejected it, or the agent has left the conversation. `expired`: nobody decided within 24 hours.",
   }),
   decided_by: z
     .string()
     .nullable()
-    .meta({ description: "The username of the owner who decided; null if nobody had to." }),
+    .meta({ description: "The username of the owner who decided; null if nobody has." }),
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 

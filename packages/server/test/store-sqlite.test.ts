@@ -30,6 +30,7 @@ import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
+import { searchPatiently } from "./support/search.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
@@ -105,7 +106,7 @@ const sayAll = (store: Store, place: Place, ...texts: string[]) =>
   });
 
 async function find(store: Store, { alice }: Place, word: string): Promise<string[]> {
-  const hits = await store.search({ words: [word], viewerId: alice.id, limit: 100 });
+  const hits = await searchPatiently(store, { words: [word], viewerId: alice.id, limit: 100 });
   const uuids = hits.map(({ uuid }) => uuid);
   const messages = await store.read((tx) => tx.messageViews(uuids, alice.id));
   return messages.map(({ content }) => content);
@@ -509,13 +510,13 @@ describe("the files", () => {
     await withStore(files.database, async (store) => {
       const place = await conversation(store);
       await sayAll(store, place, "needle");
-      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      await searchPatiently(store, { words: ["needle"], viewerId: place.alice.id, limit: 1 });
       expect(modes().length).toBeGreaterThan(4);
       expect(new Set(modes())).toEqual(new Set([0o600]));
     });
     for (const file of filesIn(files.path)) chmodSync(file, 0o644);
     await withStore(files.database, async (store) => {
-      await store.search({ words: ["needle"], viewerId: 1, limit: 1 });
+      await searchPatiently(store, { words: ["needle"], viewerId: 1, limit: 1 });
       const databases = filesIn(files.path).filter((file) => !file.endsWith("-mark"));
       for (const file of databases) expect(statSync(file).mode & 0o777).toBe(0o600);
     });
@@ -526,7 +527,7 @@ describe("the files", () => {
     await withStore(files.database, async (store) => {
       const place = await conversation(store);
       await sayAll(store, place, "needle");
-      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      await searchPatiently(store, { words: ["needle"], viewerId: place.alice.id, limit: 1 });
       expect(isLocked(files.database)).toBe(true);
       expect(isLocked(files.index)).toBe(true);
     });
@@ -541,7 +542,7 @@ describe("the files", () => {
       const place = await conversation(store);
       await sayAll(store, place, "zqdeletedword one", "zqeditedword two", "zqkeptword three");
       const find = (word: string) =>
-        store.search({ words: [word], viewerId: place.alice.id, limit: 1 });
+        searchPatiently(store, { words: [word], viewerId: place.alice.id, limit: 1 });
       const [[deleted], [edited]] = [await find("zqdeletedword"), await find("zqeditedword")];
       for (const word of ["zqdeletedword", "zqeditedword", "zqkeptword"]) {
         expect(holding(word)).not.toEqual([]);
@@ -570,7 +571,7 @@ describe("background work", () => {
       store.background.onChange((kind, error) => {
         reports.push([kind, error === null ? null : String(error)]);
       });
-      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      await searchPatiently(store, { words: ["needle"], viewerId: place.alice.id, limit: 1 });
       expect(store.background.failing()).toEqual([]);
       const index = new Database(files.index);
       index.run("PRAGMA busy_timeout = 5000");
@@ -584,7 +585,11 @@ describe("background work", () => {
       index.close();
       await until(() => store.background.failing().length === 0, "indexing succeeds again");
       expect(reports.at(-1)).toEqual(["search_indexing", null]);
-      const found = await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      const found = await searchPatiently(store, {
+        words: ["needle"],
+        viewerId: place.alice.id,
+        limit: 1,
+      });
       expect(found).toHaveLength(1);
       expect([...store.background.failures()].filter(([, count]) => count > 0)).toHaveLength(1);
     });
@@ -593,7 +598,7 @@ describe("background work", () => {
   const EDITS = 1500;
   /** Edits a message so often that edits are pruned, the last time to the given text. */
   async function editOften(store: Store, { alice }: { alice: AccountRecord }, text: string) {
-    const [hit] = await store.search({ words: ["needle"], viewerId: alice.id, limit: 1 });
+    const [hit] = await searchPatiently(store, { words: ["needle"], viewerId: alice.id, limit: 1 });
     await store.write(async (tx) => {
       const record = (await tx.message(hit?.uuid ?? "")) as MessageRecord;
       for (let n = 1; n < EDITS; n++) await tx.editMessage(record, `edit ${n}`, [], at);
@@ -619,7 +624,7 @@ describe("background work", () => {
     });
     await withStore(files.database, async (store) => {
       const find = (word: string) =>
-        store.search({ words: [word], viewerId: place.alice.id, limit: 10 });
+        searchPatiently(store, { words: [word], viewerId: place.alice.id, limit: 10 });
       expect(await find("thread")).toHaveLength(1);
       await editOften(store, place, "other");
       expect(await find("thread")).toHaveLength(0);
@@ -632,7 +637,7 @@ describe("background work", () => {
     const place = await withStore(files.database, async (store) => {
       const made = await conversation(store);
       await sayAll(store, made, "needle");
-      await store.search({ words: ["needle"], viewerId: made.alice.id, limit: 1 });
+      await searchPatiently(store, { words: ["needle"], viewerId: made.alice.id, limit: 1 });
       return made;
     });
     const older = `${files.index}-older`;
@@ -644,7 +649,7 @@ describe("background work", () => {
     copyFileSync(older, files.index);
     await withStore(files.database, async (store) => {
       const find = (word: string) =>
-        store.search({ words: [word], viewerId: place.alice.id, limit: 10 });
+        searchPatiently(store, { words: [word], viewerId: place.alice.id, limit: 10 });
       expect(await find("needle")).toHaveLength(0);
       expect(await find("thread")).toHaveLength(1);
     });

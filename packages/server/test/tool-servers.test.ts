@@ -142,6 +142,7 @@ test("a tool that changed since it was offered is not called", async () => {
   expect(await tools.callTool(added, "echo")).toEqual({
     text: "The tool was not called: it has changed since it was offered.",
     is_error: true,
+    is_changed: true,
   });
   server.tools = [];
   tools.forget(added.id);
@@ -151,17 +152,29 @@ test("a tool that changed since it was offered is not called", async () => {
   expect(server.got("tools/call")).toEqual([]);
 });
 
+test("a contact that is given up changes nothing about the server", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  tools.forget(added.id);
+  const { promise: never } = Promise.withResolvers<Response>();
+  server.answer = ({ message }) => (message.method === "initialize" ? never : undefined);
+  const stopped = new AbortController();
+  const call = tools.callTool(added, "echo", {}, { signal: stopped.signal });
+  await server.has("initialize", 2);
+  stopped.abort();
+  expect(await call.catch((error) => error)).toBe(stopped.signal.reason);
+  expect(await tools.known(tools.ada.id)).toMatchObject([{ status: "ready", error: null }]);
+});
+
 test("nobody calls the tools of another person's server", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
-  const { id } = await tools.add(server.url);
+  const added = await tools.add(server.url);
   const { signal } = new AbortController();
-  const result = await tools.call(
-    tools.ada.id + 100,
-    { server_id: id, tool: "echo" },
-    {},
-    { signal },
-  );
+  const fingerprint = added.tools[0]?.fingerprint ?? "";
+  const called = { server_id: added.id, tool: "echo", fingerprint };
+  const result = await tools.call(tools.ada.id + 100, called, {}, { signal });
   expect(result).toMatchObject({ is_error: true });
   expect(server.got("tools/call")).toEqual([]);
 });

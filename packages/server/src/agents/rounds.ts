@@ -95,7 +95,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
     });
     if (!stored) return call.abort();
     const results = await makeCalls(services, place, stored);
-    const pending = stored.filter(({ status }) => status === "pending");
+    const pending = results.calls.filter(({ status }) => status === "pending");
     if (pending.length > 0) {
       const gap = stream.written() === "" ? "" : "\n\n";
       stream.write(`${gap}${approvalCard(pending)}`);

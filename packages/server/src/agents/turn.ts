@@ -6,7 +6,7 @@ import { type AdmittedTurn, admitTurn, prepareTurn } from "./prepare-turn.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
 import { newProgress, type Progress, type RoundServices, streamAnswer } from "./rounds.ts";
 import { type OfferedTool, offeredTools } from "./tools/offered.ts";
-import { hasRequestedCalls, makeWaitingCalls } from "./tools/run-calls.ts";
+import { hasRequestedCalls, makeWaitingCalls } from "./tools/waiting-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */

@@ -8,6 +8,7 @@ import { removeMember } from "./groups.ts";
 import { type DeletionProgress, removeAllIn, removeInBatches } from "./messages.ts";
 import { endSessions } from "./sessions.ts";
 import { stopAgentsOf } from "./suspension.ts";
+import { endPendingCalls } from "./tool-calls.ts";
 import { stopTurns } from "./turns.ts";
 
 /** The display name of erased accounts. */
@@ -90,6 +91,7 @@ async function leaveConversation(
         tx,
         open.filter(({ agent }) => agent.id === account.id),
       );
+      await endPendingCalls(tx, conversation.id, [account]);
       return tx.closeConversation(conversation.id, Date.now());
     }
     if (unread && conversation.picture_id !== null) {

@@ -6,6 +6,7 @@ import type { ConversationRecord, MemberRecord } from "../store/conversations.ts
 import type { NewChange } from "../store/group-changes.ts";
 import type { NonEmpty } from "../store/non-empty.ts";
 import type { WriteTx } from "../store/store.ts";
+import { endPendingCalls } from "./tool-calls.ts";
 import { stopTurns } from "./turns.ts";
 
 export function checkSize(
@@ -71,8 +72,8 @@ export async function addMembers(
 }
 
 /**
- * Removes an account from a group, together with its agents, whose turns are stopped. If it was the
- * group's admin, the longest-standing human becomes admin.
+ * Removes an account from a group, together with its agents, whose turns are stopped and whose tool
+ * calls no longer wait. If it was the group's admin, the longest-standing human becomes admin.
  */
 export async function removeMember(
   tx: WriteTx,
@@ -90,6 +91,7 @@ export async function removeMember(
     tx,
     turns.filter(({ agent }) => leavingIds.includes(agent.id)),
   );
+  await endPendingCalls(tx, group.id, leaving);
   const changes: [NewChange, ...NewChange[]] = [
     { kind: actor.id === id ? "left" : "removed", subjects: leaving },
   ];

@@ -1,7 +1,7 @@
 import { counted, messageChanged } from "../changes/change.ts";
 import { approvalCard, callNotice } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
-import { needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
+import { isOverdue, needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
@@ -10,6 +10,7 @@ import type { NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
+import { type OfferedTools, toolPermission } from "./tools.ts";
 
 /** How long a call waits for a decision. */
 export const APPROVAL_MS = 24 * 60 * 60_000;
@@ -52,16 +53,17 @@ export async function decide(
   callUuid: string,
   { decision, note }: Decision,
   { account }: Caller,
+  operatorTools: OfferedTools,
 ): Promise<void> {
   const call = await tx.toolCall(callUuid);
   if (!call) throw notFound("tool call");
   await checkDecider(tx, call, account);
   const now = Date.now();
-  if (call.status !== "pending") {
-    throw conflict(call.status === "expired" ? "the call has expired" : "the call is decided");
-  }
-  if (call.expires_at !== null && call.expires_at <= now) throw conflict("the call has expired");
+  const hasExpired = call.status === "expired" || isOverdue(call, now);
+  if (hasExpired) throw conflict("the call has expired");
+  if (call.status !== "pending") throw conflict("the call is decided");
   await checkMember(tx, call);
+  if (decision === "approve") await checkPermitted(tx, call, operatorTools);
   const decided = { decided_by: account.username, decided_at: now, note };
   await changeToolCall(
     tx,
@@ -89,6 +91,21 @@ async function checkMember(tx: WriteTx, call: ToolCallRecord): Promise<void> {
   const agents = await tx.conversationAgents(call.conversation_id);
   if (!agents.some(({ account }) => account.id === call.agent.id)) {
     throw conflict("the agent is no longer in this conversation");
+  }
+}
+
+/** The owner approves a call of the tool that was described to them, and that the agent may use. */
+async function checkPermitted(
+  tx: WriteTx,
+  call: ToolCallRecord,
+  operatorTools: OfferedTools,
+): Promise<void> {
+  const { server_id } = call;
+  if (server_id === null) return;
+  const permission = await toolPermission(tx, { ...call, server_id }, operatorTools);
+  if (!permission) throw conflict("the agent may no longer use this tool");
+  if (permission.fingerprint !== call.fingerprint) {
+    throw conflict("the tool has changed since the agent asked for this call");
   }
 }
 
@@ -141,6 +158,24 @@ export async function endOpenCalls(
   }
 }
 
+const AGENT_LEFT = "The agent has left the conversation.";
+
+/** Ends the calls of agents that leave a conversation and wait for their owners: nobody can decide. */
+export async function endPendingCalls(
+  tx: WriteTx,
+  conversationId: number,
+  leaving: readonly AccountRecord[],
+): Promise<void> {
+  for (const { id, owner_id } of leaving) {
+    if (owner_id === null) continue;
+    for (const call of await tx.pendingToolCalls(owner_id, Date.now())) {
+      if (call.agent_id !== id || call.conversation_id !== conversationId) continue;
+      const ended = { status: "rejected", error: AGENT_LEFT, finished_at: Date.now() } as const;
+      await changeToolCall(tx, call, ended);
+    }
+  }
+}
+
 /** Ends pending calls that nobody decided in time. Returns how many it has looked at. */
 export async function expireToolCalls(tx: WriteTx, limit: number): Promise<number> {
   const expired = await tx.expiredToolCalls(Date.now(), limit);
@@ -160,7 +195,7 @@ export interface RequestedCall {
   readonly reply_to_id: string;
   readonly agent: AccountRecord;
   readonly owner_id: number;
-  readonly tool: Pick<NewToolCall, "server_id" | "server" | "tool" | "title"> & {
+  readonly tool: Pick<NewToolCall, "server_id" | "server" | "tool" | "title" | "fingerprint"> & {
     readonly policy: ToolPolicy;
   };
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -179,7 +214,7 @@ export async function busyRefusal(
   const waiting = turns.filter(
     ({ agent, status }) => agent.id === account.id && status === "waiting",
   );
-  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id)).filter(
+  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id, Date.now())).filter(
     ({ agent_id, conversation_id }) => agent_id === account.id && conversation_id === id,
   );
   return waiting.length + pending.length < waiting_turns

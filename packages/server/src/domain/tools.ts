@@ -3,6 +3,7 @@ import type {
   OAuthClientInformationMixed,
 } from "@modelcontextprotocol/client";
 import type { ToolGrant } from "@parley/protocol";
+import { policyFor, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx } from "../store/store.ts";
@@ -63,6 +64,37 @@ export async function offeredTools(
 ): Promise<OfferedTools> {
   const own = await tx.toolServers(ownerId);
   return new Map([...operatorTools, ...own.map(({ id, tools }) => [id, tools] as const)]);
+}
+
+/** A tool of a server, for one agent. */
+export interface AgentTool {
+  readonly agent_id: number;
+  readonly owner_id: number;
+  readonly server_id: string;
+  readonly tool: string;
+}
+
+/** What an agent may do with a tool. */
+export interface ToolPermission {
+  readonly policy: ToolPolicy;
+  /** Of the tool as it is now. */
+  readonly fingerprint: string;
+}
+
+/** What the agent may do with the tool now; null if it may not use it, or the tool is gone. */
+export async function toolPermission(
+  tx: ReadTx,
+  { agent_id, owner_id, server_id, tool }: AgentTool,
+  operatorTools: OfferedTools,
+): Promise<ToolPermission | null> {
+  const grants = await tx.toolGrants(agent_id);
+  const grant = grants.find((each) => each.server_id === server_id && each.tool === tool);
+  if (!grant) return null;
+  const server = operatorTools.has(server_id) ? null : await tx.toolServer(server_id);
+  const own = server?.owner_id === owner_id ? server.tools : [];
+  const tools = operatorTools.get(server_id) ?? own;
+  const now = tools.find(({ name }) => name === tool);
+  return now ? { policy: policyFor(grant, now), fingerprint: now.fingerprint } : null;
 }
 
 /**

@@ -31,7 +31,7 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
     const [shown] = await tx.messageViews([message.uuid], NOBODY);
     const component = componentOf(shown?.content ?? "", input.action);
     if (component) await markUsed(tx, message, input.action, caller.account);
-    if (await decideOrAnswer(tx, message, input, caller)) return;
+    if (await decideOrAnswer(tx, message, input, context)) return;
 
     const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const action = { token: input.action, label, by: caller.account };
@@ -95,7 +95,7 @@ async function requestTool(
 ): Promise<boolean> {
   const agents = await tx.conversationAgents(conversation.id);
   const member = agents.find(({ account }) => account.id === message.sender_id);
-  const { server_id, server, title, policy, owner_id } = tool;
+  const { server_id, server, title, fingerprint, policy, owner_id } = tool;
   const blockers = await tx.blockersAmong([owner_id], [action.by.id]);
   if (!member || blockers.length > 0) return false;
   await requestCall(tx, {
@@ -103,7 +103,7 @@ async function requestTool(
     reply_to_id: message.uuid,
     agent: member.account,
     owner_id,
-    tool: { server_id, server, tool: tool.tool, title, policy },
+    tool: { server_id, server, tool: tool.tool, title, fingerprint, policy },
     arguments: fields,
     action,
     refusal: spendingRefusal(member, action.by) ?? (await busyRefusal(tx, member, conversation)),
@@ -116,13 +116,14 @@ async function decideOrAnswer(
   tx: WriteTx,
   message: MessageRecord,
   { action, fields = {} }: Action,
-  caller: Caller,
+  { caller, toolServers }: Context,
 ): Promise<boolean> {
   const decided = decisionOf(action);
   const call = decided && (await tx.toolCall(decided.call_id));
   // A button of another message may say anything: it would have people approve what they do not see.
   if (decided && call?.message_id === message.id) {
-    await decide(tx, decided.call_id, { decision: decided.decision, note: null }, caller);
+    const decision = { decision: decided.decision, note: null };
+    await decide(tx, decided.call_id, decision, caller, toolServers.operatorTools());
     return true;
   }
   const answer = elicitationAnswer(action);

@@ -16,7 +16,7 @@ const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message
 
 const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, caller }) =>
   store.read(async (tx) => {
-    const calls = await tx.pendingToolCalls(caller.account.id);
+    const calls = await tx.pendingToolCalls(caller.account.id, Date.now());
     return {
       items: calls.map((call) => ({
         call: toolCallDetail(call, caller.account),
@@ -28,9 +28,10 @@ const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, calle
   }),
 );
 
-const decideToolCall = bind(operations.decideToolCall, ({ store, caller }, input) =>
+const decideToolCall = bind(operations.decideToolCall, ({ store, caller, toolServers }, input) =>
   store.write(async (tx) => {
-    await decide(tx, input.call_id, { ...input, note: input.note || null }, caller);
+    const decision = { ...input, note: input.note || null };
+    await decide(tx, input.call_id, decision, caller, toolServers.operatorTools());
     const call = await tx.toolCall(input.call_id);
     if (!call) throw notFound("tool call");
     return toolCallDetail(call, caller.account);

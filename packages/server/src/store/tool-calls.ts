@@ -8,9 +8,9 @@ export interface ToolCallReads {
   toolCall(uuid: string): Awaitable<ToolCallRecord | null>;
   /** The calls of messages, in the order in which the model asked for them. */
   toolCallsOf(messageIds: readonly number[]): Awaitable<ToolCallRecord[]>;
-  /** The calls that wait for a decision of the owner of their agents, oldest first. */
-  pendingToolCalls(ownerId: number): Awaitable<ToolCallRecord[]>;
-  /** Pending calls whose time is over, at most `limit`. */
+  /** The calls that wait for a decision of the owner of their agents, and may still get one, oldest first. */
+  pendingToolCalls(ownerId: number, now: number): Awaitable<ToolCallRecord[]>;
+  /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
   expiredToolCalls(now: number, limit: number): Awaitable<ToolCallRecord[]>;
 }
 
@@ -49,6 +49,8 @@ export interface NewToolCall {
   readonly server: string;
   readonly tool: string;
   readonly title: string;
+  /** The fingerprint of the tool for which the call was asked; null for built-in tools. */
+  readonly fingerprint: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly status: ToolCall["status"];
   readonly error: string | null;
@@ -74,6 +76,14 @@ export type ToolCallChange = Pick<ToolCallRecord, "status"> &
   Partial<
     Pick<
       ToolCallRecord,
-      "result" | "error" | "decided_by" | "note" | "decided_at" | "started_at" | "finished_at"
+      | "fingerprint"
+      | "result"
+      | "error"
+      | "decided_by"
+      | "note"
+      | "decided_at"
+      | "started_at"
+      | "finished_at"
+      | "expires_at"
     >
   >;

@@ -70,12 +70,18 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       if (!server) throw new Error("the server was not added");
       return server;
     },
-    callTool: (
+    /** Calls a tool as it was when its server was last contacted. */
+    async callTool(
       { id }: { id: string },
       tool: string,
       input: Record<string, unknown> = {},
       callOptions: Partial<CallOptions> = {},
-    ) => servers.call(ada.id, { server_id: id, tool }, input, { signal: never, ...callOptions }),
+    ) {
+      const server = (await servers.known(ada.id)).find((each) => each.id === id);
+      const known = server?.tools.find(({ name }) => name === tool);
+      const called = { server_id: id, tool, fingerprint: known?.fingerprint ?? "" };
+      return servers.call(ada.id, called, input, { signal: never, ...callOptions });
+    },
     /** Grants the agent tools as they are now. */
     async grant(
       { id, tools }: Awaited<ReturnType<typeof servers.known>>[number],

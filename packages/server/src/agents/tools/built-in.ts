@@ -141,7 +141,10 @@ const all: Readonly<Record<string, BuiltIn>> = {
 };
 
 /** Like a tool of a server, but of none. */
-type BuiltInTool = Omit<GrantedTool, "server_id"> & { readonly server_id: null };
+type BuiltInTool = Omit<GrantedTool, "server_id" | "fingerprint"> & {
+  readonly server_id: null;
+  readonly fingerprint: null;
+};
 
 /** For every agent, without a grant: they show what the agent can read anyway. */
 export const builtInTools: readonly BuiltInTool[] = Object.entries(all).map(
@@ -152,6 +155,7 @@ export const builtInTools: readonly BuiltInTool[] = Object.entries(all).map(
     title,
     description,
     input_schema: schemaOf(input),
+    fingerprint: null,
     policy: "always",
   }),
 );

@@ -6,9 +6,11 @@ import { builtInTools } from "./built-in.ts";
 import type { GrantedTool, ToolServers } from "./servers.ts";
 
 /** A tool that a turn may use: one of a server, or a built-in one. */
-export interface OfferedTool extends Omit<GrantedTool, "server_id"> {
+export interface OfferedTool extends Omit<GrantedTool, "server_id" | "fingerprint"> {
   /** Null for built-in tools. */
   readonly server_id: string | null;
+  /** Null for built-in tools. */
+  readonly fingerprint: string | null;
   /** The name by which the model calls it. */
   readonly name: string;
 }

@@ -1,19 +1,19 @@
 import { transient } from "../../changes/change.ts";
 import type { Provider } from "../../config.ts";
 import { APPROVAL_MS, addToolCall, changeToolCall } from "../../domain/tool-calls.ts";
+import { toolPermission } from "../../domain/tools.ts";
 import type { ToolResultPart } from "../../rules/model-content.ts";
 import { needsApproval } from "../../rules/tool-calls.ts";
 import { resultText } from "../../rules/tool-context.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
-import type { NewToolCall, ToolCallRecord } from "../../store/tool-calls.ts";
+import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnRecord, TurnRound } from "../../store/turns.ts";
 import type { ContextFiles } from "../context-files/index.ts";
-import type { AdmittedTurn } from "../prepare-turn.ts";
 import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
-import type { Elicit, ToolServers } from "./servers.ts";
+import type { Elicit, ToolResult, ToolServers } from "./servers.ts";
 
 export interface CallServices {
   readonly node: string;
@@ -49,7 +49,7 @@ export interface AskedRound {
 
 /** Stores the calls of a round. Those that need no approval are `running`: nobody else makes them. */
 export function storeCalls(
-  { store, node }: CallServices,
+  { store, node, toolServers }: CallServices,
   { turn, agent }: CallingTurn,
   round: AskedRound,
 ): Promise<ToolCallRecord[] | null> {
@@ -58,9 +58,10 @@ export function storeCalls(
     if (current?.status !== "running" || current.node !== node) return null;
     const { message_id, message_uuid, conversation_id, conversation_uuid } = current;
     if (message_id === null || message_uuid === null) return null;
-    const calls = round.uses.map(
-      (use, place): NewToolCall => ({
-        ...newCall(use, round),
+    for (const [place, use] of round.uses.entries()) {
+      const tool = await permittedTool(tx, toolServers, agent, round.offered.get(use.name));
+      const call = {
+        ...newCall(use, tool, round.isDirect),
         uuid: Bun.randomUUIDv7(),
         message_id,
         conversation_id,
@@ -69,18 +70,36 @@ export function storeCalls(
         round: round.rounds.length - 1,
         position: round.earlier + place,
         text_bytes: round.text_bytes,
-      }),
-    );
-    for (const call of calls) await addToolCall(tx, call, { message_uuid, conversation_uuid });
+      };
+      await addToolCall(tx, call, { message_uuid, conversation_uuid });
+    }
     await tx.noteRounds(turn.id, round.rounds);
     const stored = await tx.toolCallsOf([message_id]);
     return stored.slice(round.earlier);
   });
 }
 
-function newCall(use: ToolUseEvent, { offered, isDirect }: AskedRound) {
+/** A tool that was offered, with what the agent may do with it now. */
+interface PermittedTool extends OfferedTool {
+  readonly isPermitted: boolean;
+}
+
+/** The tool and its grant may have changed since the tool was offered to the model. */
+async function permittedTool(
+  tx: WriteTx,
+  toolServers: ToolServers,
+  { account, owner }: AgentRecord,
+  offered: OfferedTool | undefined,
+): Promise<PermittedTool | undefined> {
+  if (!offered || offered.server_id === null) return offered && { ...offered, isPermitted: true };
+  const { server_id, tool } = offered;
+  const wanted = { agent_id: account.id, owner_id: owner.id, server_id, tool };
+  const permission = await toolPermission(tx, wanted, toolServers.operatorTools());
+  return { ...offered, ...permission, isPermitted: permission !== null };
+}
+
+function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: boolean) {
   const now = Date.now();
-  const tool = offered.get(use.name);
   const wrong = wrongUse(use, tool);
   const asks = tool !== undefined && needsApproval(tool.policy, isDirect);
   const status = wrong !== null ? "failed" : asks ? "pending" : "running";
@@ -90,6 +109,7 @@ function newCall(use: ToolUseEvent, { offered, isDirect }: AskedRound) {
     server: tool?.server ?? "",
     tool: tool?.tool ?? use.name,
     title: tool?.title ?? use.name,
+    fingerprint: tool?.fingerprint ?? null,
     arguments: use.input ?? {},
     status,
     error: wrong,
@@ -100,9 +120,12 @@ function newCall(use: ToolUseEvent, { offered, isDirect }: AskedRound) {
   } as const;
 }
 
+export const REFUSED = "The agent may not make this call any more.";
+
 /** Why a call cannot be made at all; null if it can. */
-function wrongUse({ input }: ToolUseEvent, tool: OfferedTool | undefined): string | null {
+function wrongUse({ input }: ToolUseEvent, tool: PermittedTool | undefined): string | null {
   if (!tool) return "There is no such tool.";
+  if (!tool.isPermitted) return REFUSED;
   return input === null ? "The arguments are not a JSON object." : null;
 }
 
@@ -121,6 +144,7 @@ export async function makeCalls(
   );
   if (running.length > 0) await showStatus(services, place, []);
   return {
+    calls: results.map(({ call }) => call),
     parts: results.map(({ part }) => part),
     tokens: results.reduce((sum, { tokens }) => sum + tokens, 0),
   };
@@ -128,6 +152,8 @@ export async function makeCalls(
 
 /** What the model is told about calls. */
 export interface CallResults {
+  /** As they are now: one whose tool has changed waits for approval. */
+  readonly calls: readonly ToolCallRecord[];
   readonly parts: readonly ToolResultPart[];
   /** Estimated, of pictures and documents among them. */
   readonly tokens: number;
@@ -154,7 +180,11 @@ async function makeCall(
 ): Promise<CallResult> {
   const result = await performed(services, place, call);
   place.signal.throwIfAborted();
-  const ended = await services.store.write((tx) => endCall(tx, call, result));
+  const { is_changed } = result;
+  const isAsked = is_changed && call.message_id === place.turn.message_id;
+  const ended = await services.store.write((tx) =>
+    isAsked ? askAgain(tx, services.toolServers, call) : endCall(tx, call, result),
+  );
   return resultOf(ended ?? call, result);
 }
 
@@ -162,14 +192,32 @@ function performed(
   services: CallServices,
   { turn, provider, signal }: CallingTurn,
   call: ToolCallRecord,
-): Promise<BuiltInResult> {
+): Promise<BuiltInResult & Pick<ToolResult, "is_changed">> {
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
     return runBuiltIn(services, { turn, owner_id, provider, signal }, tool, call.arguments);
   }
   const elicit = services.elicit(call, signal);
+  const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
   const given = { ...call.arguments };
-  return services.toolServers.call(owner_id, { server_id, tool }, given, { signal, elicit });
+  return services.toolServers.call(owner_id, called, given, { signal, elicit });
+}
+
+/** Has the owner decide about a call that was not made because its tool is another one by now. */
+async function askAgain(
+  tx: WriteTx,
+  toolServers: ToolServers,
+  { uuid }: ToolCallRecord,
+): Promise<ToolCallRecord | null> {
+  const call = await tx.toolCall(uuid);
+  if (call?.status !== "running" || call.server_id === null) return call;
+  const wanted = { ...call, server_id: call.server_id };
+  const permission = await toolPermission(tx, wanted, toolServers.operatorTools());
+  if (!permission) return endCall(tx, call, { text: REFUSED, is_error: true });
+  const { fingerprint } = permission;
+  const expires_at = Date.now() + APPROVAL_MS;
+  await changeToolCall(tx, call, { status: "pending", fingerprint, started_at: null, expires_at });
+  return tx.toolCall(uuid);
 }
 
 /** Stores the outcome, unless the call was ended meanwhile. */
@@ -193,6 +241,7 @@ async function endCall(
 }
 
 interface CallResult {
+  readonly call: ToolCallRecord;
   readonly part: ToolResultPart;
   readonly tokens: number;
 }
@@ -202,75 +251,8 @@ function resultOf(call: ToolCallRecord, result?: BuiltInResult): CallResult {
   const content = [{ type: "text" as const, text: resultText(call) }, ...parts];
   const is_error = call.status !== "done";
   return {
+    call,
     part: { type: "tool_result", tool_use_id: call.model_id, content, is_error },
     tokens,
   };
 }
-
-/** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
-export async function hasRequestedCalls(
-  { store }: CallServices,
-  { turn: { continues_uuid } }: CallingTurn,
-): Promise<boolean> {
-  if (continues_uuid === null) return false;
-  return store.read(async (tx) => {
-    const message = await tx.message(continues_uuid);
-    const calls = message ? await tx.toolCallsOf([message.id]) : [];
-    return calls.some((call) => call.status === "running" && isRequested(call));
-  });
-}
-
-/**
- * Makes the calls that the owner approved or a button asked for, before the turn that continues after
- * them asks the model. A call that an earlier process had begun is not made again, and neither is one
- * that a button asked for and that would need approval by now.
- */
-export async function makeWaitingCalls(
-  services: CallServices,
-  place: CallingTurn & Pick<AdmittedTurn, "conversation">,
-  offered: ReadonlyMap<string, OfferedTool>,
-): Promise<void> {
-  const { store, node } = services;
-  const { continues_uuid } = place.turn;
-  if (continues_uuid === null) return;
-  const isDirect = place.conversation.kind === "direct";
-  const isRefused = (call: ToolCallRecord) =>
-    isRequested(call) && !isAllowed(call, offered, isDirect);
-  const waiting = await store.write(async (tx) => {
-    const current = await tx.turn(place.turn.id);
-    const message = await tx.message(continues_uuid);
-    if (current?.status !== "running" || current.node !== node || !message) return [];
-    const open = (await tx.toolCallsOf([message.id])).filter(({ status }) => status === "running");
-    const ready = open.filter((call) => !isBegun(call) && !isRefused(call));
-    const ended = { status: "failed", finished_at: Date.now() } as const;
-    for (const call of open) {
-      if (ready.includes(call)) await tx.startToolCall(call, Date.now());
-      else
-        await changeToolCall(tx, call, {
-          ...ended,
-          error: isBegun(call) ? "interrupted" : REFUSED,
-        });
-    }
-    return ready;
-  });
-  await makeCalls(services, place, waiting);
-}
-
-const REFUSED = "The agent may not make this call any more.";
-
-const isRequested = ({ decided_at }: ToolCallRecord) => decided_at === null;
-
-/** Whether the agent may make the call without approval. */
-const isAllowed = (
-  call: ToolCallRecord,
-  offered: ReadonlyMap<string, OfferedTool>,
-  isDirect: boolean,
-): boolean =>
-  [...offered.values()].some(
-    (tool) =>
-      tool.server_id === call.server_id &&
-      tool.tool === call.tool &&
-      !needsApproval(tool.policy, isDirect),
-  );
-
-const isBegun = ({ started_at }: ToolCallRecord) => started_at !== null;

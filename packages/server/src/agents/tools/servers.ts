@@ -2,7 +2,7 @@ import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
-import type { ToolPolicy } from "../../rules/tool-calls.ts";
+import { policyFor, type ToolPolicy } from "../../rules/tool-calls.ts";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
@@ -36,9 +36,14 @@ export interface GrantedTool {
   readonly title: string;
   readonly description: string;
   readonly input_schema: Record<string, unknown>;
+  /** Of the tool as it is offered. */
+  readonly fingerprint: string;
   /** `ask` for a tool that changed since it was granted. */
   readonly policy: ToolPolicy;
 }
+
+/** The tool that a call is for, by name and as it was when the call was asked for. */
+export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
 
 /** The tool servers of people, and calls of their tools. */
 export interface ToolServers {
@@ -49,13 +54,14 @@ export interface ToolServers {
    */
   granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]>;
   /**
-   * Calls a tool of a server of the owner or of the operator. A call has 60 s, without the time in
+   * Calls a tool of a server of the owner or of the operator, unless it is another one by now: its
+   * fingerprint tells. A call has 60 s, without the time in
    * which `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the
    * reason of the signal, after the server was told.
    */
   call(
     owner_id: number,
-    tool: Pick<GrantedTool, "server_id" | "tool">,
+    tool: CalledTool,
     input: Record<string, unknown>,
     options: CallOptions,
   ): Promise<ToolResult>;
@@ -94,7 +100,10 @@ export interface ToolServersOptions extends OwnServerOptions {
 const STALE_MS = 5 * 60_000;
 
 const GONE = "The tool does not exist any more.";
-const CHANGED = "The tool was not called: it has changed since it was offered.";
+const changed = (): ToolResult => ({
+  ...failedCall("The tool was not called: it has changed since it was offered."),
+  is_changed: true,
+});
 
 export function toolServers(options: ToolServersOptions): ToolServers {
   const { store, log, metrics, timeouts = TIMEOUTS } = options;
@@ -173,7 +182,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     try {
       const now = tools.find(({ name }) => name === tool.name);
       if (!now) return ["refused", failedCall(GONE)];
-      if (now.fingerprint !== tool.fingerprint) return ["refused", failedCall(CHANGED)];
+      if (now.fingerprint !== tool.fingerprint) return ["refused", changed()];
       const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
@@ -189,13 +198,14 @@ export function toolServers(options: ToolServersOptions): ToolServers {
 
   async function outcomeOf(
     ownerId: number,
-    { server_id, tool: name }: Pick<GrantedTool, "server_id" | "tool">,
+    { server_id, tool: name, fingerprint }: CalledTool,
     input: Record<string, unknown>,
     callOptions: CallOptions,
   ): Promise<[Outcome, ToolResult | null]> {
     const server = await find(ownerId, server_id);
     const tool = server?.tools.find((each) => each.name === name);
     if (!server || !tool) return ["refused", failedCall(GONE)];
+    if (tool.fingerprint !== fingerprint) return ["refused", changed()];
     try {
       return await callTool(server, tool, input, callOptions);
     } catch (error) {
@@ -247,7 +257,8 @@ function grantedTools(
       title,
       description,
       input_schema: { ...input_schema },
-      policy: fingerprint === grant.fingerprint ? grant.policy : "ask",
+      fingerprint,
+      policy: policyFor(grant, tool),
     };
   });
 }

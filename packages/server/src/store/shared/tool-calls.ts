@@ -5,7 +5,8 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 /** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
 export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
     t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id AS payer_id, t.round,
-    t.position, t.text_bytes, t.model_id, t.server_id, t.server, t.tool, t.title, t.arguments,
+    t.position, t.text_bytes, t.model_id, t.server_id, t.server, t.tool, t.title, t.fingerprint,
+    t.arguments,
     t.status, t.result, t.error, t.decided_by, t.note, t.created_at, t.decided_at, t.started_at,
     t.finished_at, t.expires_at, ${ACCOUNT}
   FROM tool_calls t
@@ -37,6 +38,7 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
   server: row.server,
   tool: row.tool,
   title: row.title,
+  fingerprint: row.fingerprint,
   arguments: JSON.parse(row.arguments) as Record<string, unknown>,
   status: row.status,
   result: row.result,
@@ -51,7 +53,7 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
 });
 
 export const TOOL_CALL_COLUMNS = `uuid, message_id, conversation_id, agent_id, owner_id, round,
-  position, text_bytes, model_id, server_id, server, tool, title, arguments, status, error,
+  position, text_bytes, model_id, server_id, server, tool, title, fingerprint, arguments, status, error,
   created_at, started_at, finished_at, expires_at`;
 
 /** In the order of `TOOL_CALL_COLUMNS`. */
@@ -69,6 +71,7 @@ export const toolCallValues = (call: NewToolCall) => [
   call.server,
   call.tool,
   call.title,
+  call.fingerprint,
   JSON.stringify(call.arguments),
   call.status,
   call.error,
@@ -81,6 +84,7 @@ export const toolCallValues = (call: NewToolCall) => [
 /** The values of the columns that may change, in the order of `CHANGED_COLUMNS`. */
 export const CHANGED_COLUMNS = [
   "status",
+  "fingerprint",
   "result",
   "error",
   "decided_by",
@@ -88,10 +92,11 @@ export const CHANGED_COLUMNS = [
   "decided_at",
   "started_at",
   "finished_at",
+  "expires_at",
 ] as const;
 
 export const changedValues = (call: ToolCallRecord, change: ToolCallChange) =>
   CHANGED_COLUMNS.map((column) => (change[column] === undefined ? call[column] : change[column]));
 
 /** The columns of a `ShownCall`. */
-export const SHOWN_TOOL_CALL = "uuid, server, tool, title, status, decided_by";
+export const SHOWN_TOOL_CALL = "uuid, server, tool, title, status, decided_by, expires_at";

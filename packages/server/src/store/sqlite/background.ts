@@ -29,9 +29,20 @@ interface WorkerRequest {
 
 type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
 
-/** Starts the thread that writes the search index and runs the checkpoints. */
-export const startIndexer = (path: string): Background<"index" | "checkpoint"> =>
-  start(new URL("./worker.ts", import.meta.url), path);
+/**
+ * The thread that writes the search index and runs the checkpoints. It starts with its first task:
+ * starting it earlier would delay the start of the service, and commands rarely have one.
+ */
+export function indexerThread(path: string): Background<"index" | "checkpoint"> {
+  let thread: Background<"index" | "checkpoint"> | undefined;
+  return {
+    ask: (task) => {
+      thread ??= start(new URL("./worker.ts", import.meta.url), path);
+      return thread.ask(task);
+    },
+    close: async () => thread?.close(),
+  };
+}
 
 /** Starts a thread that searches. It does not wait for the indexer. */
 export const startSearcher = (path: string): Background<"search"> =>

@@ -60,24 +60,39 @@ export interface ReadStatement<Row> {
 export function connection(db: Database): Connection {
   const self: Connection = {
     wrote: false,
-    query: (sql) => db.query(sql) as Statement<never, Binding[]>,
+    query: (sql) => {
+      const statement = prepared(db, sql);
+      return {
+        get: (...values) => statement().get(...values),
+        all: (...values) => statement().all(...values),
+      };
+    },
     change: (sql) => {
-      const statement = db.query(sql) as Statement<never, Binding[]>;
+      const statement = prepared(db, sql);
       return {
         run: (...values) => {
           self.wrote = true;
-          return statement.run(...values) as Changed;
+          return statement().run(...values) as Changed;
         },
         get: (...values) => {
           self.wrote = true;
-          return statement.get(...values);
+          return statement().get(...values);
         },
         all: (...values) => {
           self.wrote = true;
-          return statement.all(...values);
+          return statement().all(...values);
         },
       };
     },
   };
   return self;
+}
+
+/** Prepares a statement on its first use: preparing hundreds of them would delay the start. */
+function prepared(db: Database, sql: string): () => Statement<never, Binding[]> {
+  let statement: Statement<never, Binding[]> | undefined;
+  return () => {
+    statement ??= db.query(sql) as Statement<never, Binding[]>;
+    return statement;
+  };
 }

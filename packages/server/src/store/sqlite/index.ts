@@ -9,7 +9,7 @@ import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
-import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
@@ -67,7 +67,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const readerDb = openDatabase(path);
   const writer = connection(db);
   const log = startLogSync(path);
-  const indexer = startIndexer(path);
+  const indexer = indexerThread(path);
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 

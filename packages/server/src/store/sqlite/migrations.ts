@@ -662,4 +662,8 @@ export const migrations: readonly string[] = [
     seen_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- The fingerprint of the tool as it was when the call was asked for.
+  ALTER TABLE tool_calls ADD COLUMN fingerprint TEXT;
+  `,
 ];

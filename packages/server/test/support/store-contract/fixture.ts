@@ -7,6 +7,7 @@ import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
 import type { LogLimits } from "../../../src/store/shared/change-log.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
+import { searchPatiently } from "../search.ts";
 
 /** A store for one test. */
 export interface OpenedStore {
@@ -74,7 +75,12 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
         (await wholeHistory(tx, room, viewer)).map(({ content }) => content),
       ),
     find: async (viewer: AccountRecord, words: string[], rest: Partial<SearchQuery> = {}) => {
-      const hits = await store.search({ words, viewerId: viewer.id, limit: 100, ...rest });
+      const hits = await searchPatiently(store, {
+        words,
+        viewerId: viewer.id,
+        limit: 100,
+        ...rest,
+      });
       const uuids = hits.map(({ uuid }) => uuid);
       return store.read(async (tx) =>
         (await tx.messageViews(uuids, viewer.id)).map(({ content }) => content),

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import fc from "fast-check";
+import { searchPatiently } from "../search.ts";
 import { type Check, type Fixture, inSequence, newGroup, START, send, times } from "./fixture.ts";
 
 export function search(check: Check) {
@@ -132,7 +133,7 @@ export function search(check: Check) {
     const found: string[] = [];
     for (let before: number | undefined; ; ) {
       const query = { words: ["needle"], viewerId: bob.id, limit: 5, before };
-      const page = await fixture.store.search(query);
+      const page = await searchPatiently(fixture.store, query);
       found.push(...page.map(({ uuid }) => uuid));
       before = page.at(-1)?.position;
       if (before === undefined) break;
@@ -183,7 +184,7 @@ export function search(check: Check) {
     });
     const found: string[] = [];
     for (let before: number | undefined; ; ) {
-      const page = await fixture.store.search({
+      const page = await searchPatiently(fixture.store, {
         words: ["need"],
         viewerId: bob.id,
         limit: 2,
