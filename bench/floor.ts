@@ -2,10 +2,12 @@
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `database` it stores the
  * message before it replies. With `providerPort` it also calls the provider and relays every chunk.
- * With `toolServerPort` it makes the calls of tools that the provider asks for.
+ * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
+ * log for each send, and takes uploads and downloads.
  */
-import { Database } from "bun:sqlite";
 import { loopLag } from "../packages/server/src/observe/lag.ts";
+import { fileFloor } from "./file-floor.ts";
+import { messageFloor } from "./message-floor.ts";
 
 interface Plan {
   subscriptions: Record<string, string[]>;
@@ -13,13 +15,15 @@ interface Plan {
   database?: string;
   providerPort?: number;
   toolServerPort?: number;
+  folder?: string;
 }
-const { subscriptions, database, providerPort, toolServerPort } = JSON.parse(
+const { subscriptions, database, providerPort, toolServerPort, folder } = JSON.parse(
   process.env.FLOOR ?? "{}",
 ) as Plan;
 
 const lag = loopLag();
-const store = database ? openStore(database) : null;
+const store = database === undefined ? null : messageFloor(database);
+const files = folder === undefined ? null : fileFloor(folder);
 
 const server = Bun.serve<{ token: string }>({
   hostname: "127.0.0.1",
@@ -27,6 +31,8 @@ const server = Bun.serve<{ token: string }>({
   fetch(request, self) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/metrics") return new Response(`parley_event_loop_lag_seconds ${lag()}`);
+    const transfer = files?.serve(request);
+    if (transfer) return transfer;
     const token = searchParams.get("token") ?? "";
     return self.upgrade(request, { data: { token } })
       ? undefined
@@ -60,63 +66,20 @@ const server = Bun.serve<{ token: string }>({
         mentions: [],
         turn: null,
       });
-      const show = () => {
+      const answer = () => {
         server.publish(
           params.conversation_id,
           `{"method":"events.messageNew","params":${message}}`,
         );
         socket.send(`{"ok":true,"result":${message},"id":${id}}`);
+        if (providerPort) void relay(params.conversation_id, providerPort);
       };
-      if (store) store({ ...params, uuid }, show);
-      else show();
-      if (providerPort) void relay(params.conversation_id, providerPort);
+      if (store) store({ ...params, uuid }, answer);
+      else if (files) void files.append().then(answer);
+      else answer();
     },
   },
 });
-
-interface StoredMessage {
-  uuid: string;
-  conversation_id: string;
-  content: string;
-  client_msg_id: string;
-}
-
-/**
- * Stores messages with the least that the contract needs: to find a message by its id, by its number in
- * the conversation, and by the sender's id for it. Those that arrive in one turn of the event loop share
- * a transaction, and are shown when it is synced.
- */
-function openStore(path: string) {
-  const db = new Database(path, { create: true });
-  db.run("PRAGMA journal_mode = WAL");
-  db.run("PRAGMA synchronous = FULL");
-  db.run(
-    `CREATE TABLE messages (id INTEGER PRIMARY KEY, uuid TEXT UNIQUE, conversation TEXT, seq INTEGER,
-       content TEXT, client_msg_id TEXT, UNIQUE (conversation, seq), UNIQUE (conversation, client_msg_id))`,
-  );
-  const insert = db.query(
-    "INSERT INTO messages (uuid, conversation, seq, content, client_msg_id) VALUES (?, ?, ?, ?, ?)",
-  );
-  const counters = new Map<string, number>();
-  let waiting: { message: StoredMessage; show: () => void }[] = [];
-  const flush = () => {
-    const batch = waiting;
-    waiting = [];
-    db.run("BEGIN");
-    for (const { message } of batch) {
-      const seq = (counters.get(message.conversation_id) ?? 0) + 1;
-      counters.set(message.conversation_id, seq);
-      const { uuid, conversation_id, content, client_msg_id } = message;
-      insert.run(uuid, conversation_id, seq, content, client_msg_id);
-    }
-    db.run("COMMIT");
-    for (const { show } of batch) show();
-  };
-  return (message: StoredMessage, show: () => void) => {
-    if (waiting.length === 0) setImmediate(flush);
-    waiting.push({ message, show });
-  };
-}
 
 interface ToolUse {
   id: string;
