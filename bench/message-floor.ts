@@ -17,23 +17,23 @@ export function messageFloor(path: string) {
   db.run("PRAGMA journal_mode = WAL");
   db.run("PRAGMA synchronous = FULL");
   db.run(
-    `CREATE TABLE messages (id INTEGER PRIMARY KEY, uuid TEXT UNIQUE, conversation TEXT, seq INTEGER,
+    `CREATE TABLE messages (id INTEGER PRIMARY KEY, uuid TEXT UNIQUE, conversation INTEGER, seq INTEGER,
        content TEXT, client_msg_id TEXT, UNIQUE (conversation, seq), UNIQUE (conversation, client_msg_id))`,
   );
   const insert = db.query(
     "INSERT INTO messages (uuid, conversation, seq, content, client_msg_id) VALUES (?, ?, ?, ?, ?)",
   );
-  const counters = new Map<string, number>();
+  const conversations = new Map<string, { id: number; seq: number }>();
   let waiting: { message: StoredMessage; answer: () => void }[] = [];
   const flush = () => {
     const batch = waiting;
     waiting = [];
     db.run("BEGIN");
     for (const { message } of batch) {
-      const seq = (counters.get(message.conversation_id) ?? 0) + 1;
-      counters.set(message.conversation_id, seq);
       const { uuid, conversation_id, content, client_msg_id } = message;
-      insert.run(uuid, conversation_id, seq, content, client_msg_id);
+      const place = conversations.get(conversation_id) ?? { id: conversations.size, seq: 0 };
+      conversations.set(conversation_id, place);
+      insert.run(uuid, place.id, ++place.seq, content, client_msg_id);
     }
     db.run("COMMIT");
     for (const { answer } of batch) answer();
