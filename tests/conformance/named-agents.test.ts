@@ -17,6 +17,7 @@ import { answers } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { limits, noRates, onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const sharedProvider = await startSharedProvider();
 const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
@@ -278,7 +279,7 @@ test("a new agent, its new name and its deletion reach the owner's other clients
 });
 
 test("a deleted agent stops, leaves its groups and closes its direct conversations", async () => {
-  const { person } = await newcomer("HTTP");
+  const { person, api_key } = await newcomer("HTTP");
   const other = await signUp(url, "other");
   const { username } = await create(person);
   const group = await groupOf(person, other, { username });
@@ -288,6 +289,7 @@ test("a deleted agent stops, leaves its groups and closes its direct conversatio
   const asked = await say(other, group, `@${username} hello`);
   const { id } = await replyTo(socket, asked);
   const privately = await replyTo(own, await say(person, direct, "hello"));
+  await until(() => sharedProvider.calls(api_key).length === 2, "both answers have begun");
   await person.call("deleteAgent", { agent_username: username });
   const left = await socket.event("events.conversationUpdated", (each) => each.id === group.id);
   expect(left.params.changes).toMatchObject([{ kind: "left", subjects: [{ username }] }]);
