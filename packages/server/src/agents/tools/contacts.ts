@@ -1,7 +1,7 @@
 import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
-import { contactError } from "./contact-error.ts";
+import { loadClient } from "./load-client.ts";
 import { connectionPool, type Lease, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
@@ -46,6 +46,7 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
       return { connection, tools };
     } catch (error) {
       await connection?.close();
+      const { contactError } = await loadClient();
       await server.save({ ...contactError(error), at: Date.now() });
       throw error;
     }
@@ -70,8 +71,10 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
     };
   }
 
-  const logged = (server: KnownServer) => (error: unknown) =>
+  const logged = (server: KnownServer) => async (error: unknown) => {
+    const { contactError } = await loadClient();
     log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
+  };
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
     let { tools } = server;
