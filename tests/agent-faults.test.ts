@@ -36,6 +36,7 @@ test("an answer is not tried again in a conversation that is closed", async () =
 /** Closes all conversations, as the deletion of an account does before the account is gone. */
 function closeConversations({ dataDir }: TestServer): void {
   using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
+  db.run("PRAGMA busy_timeout = 60000");
   db.run("UPDATE conversations SET closed_at = 1");
 }
 

@@ -13,7 +13,7 @@ import {
 
 const CHROMIUM = "/usr/bin/chromium";
 /** How long a test waits for something to appear. */
-const WAIT_TIMEOUT_MS = 60_000;
+const WAIT_TIMEOUT_MS = 120_000;
 /** Includes the time that a test waits for the other tests of its file. */
 const TEST_TIMEOUT_MS = 600_000;
 /** More windows at once slow each other down on a small machine. */

@@ -35,7 +35,7 @@ describe("on two nodes, with the calls spread over them", () => {
 });
 
 async function run(file: string, services: { postgres: string; nats: string }) {
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "180000", join(TESTS, file)], {
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "300000", join(TESTS, file)], {
     env: { ...process.env, PARLEY_TEST_SERVICES: JSON.stringify(services) },
     stdout: "ignore",
     stderr: "pipe",

@@ -17,6 +17,7 @@ import { answers } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { limits, noRates, onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const sharedProvider = await startSharedProvider();
 const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
@@ -63,7 +64,7 @@ describe.each(transports)("over %s", (transport) => {
       instructions: "Cite sources.",
       online: null,
     });
-    await create(caller, { name: "Writer", provider: "gpt", display_name: "The writer" });
+    await create(caller, { name: "writer", provider: "gpt", display_name: "The writer" });
     expect(await namesOf(caller)).toEqual(["claude", "gpt", "research", "writer"]);
     expect((await agentsOf(caller))[3]).toMatchObject({
       display_name: "The writer",
@@ -101,6 +102,10 @@ describe.each(transports)("over %s", (transport) => {
         agent_username: "is an external agent: it has no provider",
       });
     }
+    const granted = await failure(caller.call("setAgentTools", { ...given, grants: [] }));
+    expect(granted.parameters?.fields).toEqual({
+      agent_username: "is an external agent: its program has tools of its own",
+    });
     const moved = await failure(caller.call("updateAgent", { ...given, provider: "gpt" }));
     expect(moved.parameters?.fields).toEqual({ provider: "is for models only" });
   });
@@ -108,7 +113,19 @@ describe.each(transports)("over %s", (transport) => {
   test("names follow the rule for providers, and reserved ones are refused", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
-    const wrong = ["", "x", "x".repeat(33), "9lives", "-a", "a b", "a:b", "ünï", "аdmin", "a\0b"];
+    const wrong = [
+      "",
+      "x",
+      "Ab",
+      "x".repeat(33),
+      "9lives",
+      "-a",
+      "a b",
+      "a:b",
+      "ünï",
+      "аdmin",
+      "a\0b",
+    ];
     for (const name of [...wrong, "support", "Bot", "parley-team"]) {
       const failed = await failure(create(caller, { name }));
       expect([name, Object.keys(failed.parameters?.fields ?? {})]).toEqual([name, ["name"]]);
@@ -262,7 +279,7 @@ test("a new agent, its new name and its deletion reach the owner's other clients
 });
 
 test("a deleted agent stops, leaves its groups and closes its direct conversations", async () => {
-  const { person } = await newcomer("HTTP");
+  const { person, api_key } = await newcomer("HTTP");
   const other = await signUp(url, "other");
   const { username } = await create(person);
   const group = await groupOf(person, other, { username });
@@ -272,6 +289,7 @@ test("a deleted agent stops, leaves its groups and closes its direct conversatio
   const asked = await say(other, group, `@${username} hello`);
   const { id } = await replyTo(socket, asked);
   const privately = await replyTo(own, await say(person, direct, "hello"));
+  await until(() => sharedProvider.calls(api_key).length === 2, "both answers have begun");
   await person.call("deleteAgent", { agent_username: username });
   const left = await socket.event("events.conversationUpdated", (each) => each.id === group.id);
   expect(left.params.changes).toMatchObject([{ kind: "left", subjects: [{ username }] }]);

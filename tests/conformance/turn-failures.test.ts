@@ -422,15 +422,15 @@ describe("limits", () => {
     return { exceeded: exceeded.length, complete: complete.length };
   }
 
-  test("a thousand concurrent triggers cannot exceed the daily limit", async () => {
+  test("hundreds of concurrent triggers cannot exceed the daily limit", async () => {
     const daily_tokens = 20_000;
-    const { owner, key, chats } = await limited({ daily_tokens }, 1000);
+    const { owner, key, chats } = await limited({ daily_tokens }, 400);
     await using socket = await bob.connect();
     const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
     const { exceeded, complete } = await endings(socket, triggers);
     expect(sharedProvider.calls(key)).toHaveLength(complete);
     expect(complete).toBeGreaterThan(10);
-    expect(exceeded).toBeGreaterThan(900);
+    expect(exceeded).toBeGreaterThan(300);
     expect(charged(key)).toBeLessThanOrEqual(daily_tokens);
     expect(await used(owner)).toBe(charged(key));
   });

@@ -115,10 +115,9 @@ export const AGENT_NAME = /^[a-z][a-z0-9_-]{1,31}$/;
 
 /** The name of a new agent: the part of its username after the colon. */
 export const agentName = anyText
-  .toLowerCase()
   .regex(
     AGENT_NAME,
-    "must be 2 to 32 letters, digits, underscores or hyphens, and begin with a letter",
+    "must be 2 to 32 lowercase letters, digits, underscores or hyphens, and begin with a letter",
   )
   .refine((value) => !isReservedName(value), { message: "is reserved" });
 

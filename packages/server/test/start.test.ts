@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { post } from "@parley/testkit/client.ts";
-import { startServer, type TestServer } from "@parley/testkit/server.ts";
+import { agentOf, answerTo, post, say, signUp } from "@parley/testkit/client.ts";
+import { SOURCES, startServer, type TestServer } from "@parley/testkit/server.ts";
 
 test("the start makes secrets in the data folder private", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "invite" });
@@ -36,4 +36,28 @@ test("the start prints no such command while sign-up is closed", async () => {
   await printed(server, /\/docs/);
   await server.stop();
   expect(server.output()).not.toContain("signUp");
+});
+
+test("the server starts from its sources and builds the web client from them", async () => {
+  await using server = await startServer({}, SOURCES);
+  const page = await (await fetch(`${server.url}/`)).text();
+  const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+  expect(assets.length).toBeGreaterThan(2);
+  for (const path of assets) {
+    const asset = await fetch(`${server.url}${path}`);
+    expect({ path, status: asset.status }).toEqual({ path, status: 200 });
+    expect((await asset.text()).length).toBeGreaterThan(0);
+  }
+});
+
+test("the server that runs from its sources has agents that answer, and finds their answers", async () => {
+  await using server = await startServer({}, SOURCES);
+  const alice = await signUp(server.url, "alice");
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+  await using socket = await alice.connect();
+  const answer = await answerTo(socket, await say(alice, chat, "Hello!"));
+  const { items } = await alice.call("searchMessages", { query: "sandbox" });
+  expect(items.map(({ message }) => message.id)).toEqual([answer.id]);
+  expect(await server.stop()).toBe(0);
 });

@@ -152,6 +152,21 @@ test("a tool that changed since it was offered is not called", async () => {
   expect(server.got("tools/call")).toEqual([]);
 });
 
+test("a contact that is given up changes nothing about the server", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  tools.forget(added.id);
+  const { promise: never } = Promise.withResolvers<Response>();
+  server.answer = ({ message }) => (message.method === "initialize" ? never : undefined);
+  const stopped = new AbortController();
+  const call = tools.callTool(added, "echo", {}, { signal: stopped.signal });
+  await server.has("initialize", 2);
+  stopped.abort();
+  expect(await call.catch((error) => error)).toBe(stopped.signal.reason);
+  expect(await tools.known(tools.ada.id)).toMatchObject([{ status: "ready", error: null }]);
+});
+
 test("nobody calls the tools of another person's server", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();

@@ -18,7 +18,7 @@ import {
 } from "@parley/protocol";
 import { nextNode, waitForOtherNodes } from "./nodes.ts";
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 export interface Answer<Result = unknown> {
   status: number;
@@ -372,10 +372,13 @@ export class Socket extends Listener implements AsyncDisposable {
     return this.events.filter(({ method }) => method === name) as EventFrame<Name>[];
   }
 
-  /** All events of that name that the server has sent by now. */
-  async settledEvents<Name extends EventName>(name: Name): Promise<EventFrame<Name>[]> {
+  /** All matching events of that name that the server has sent by now. */
+  async settledEvents<Name extends EventName>(
+    name: Name,
+    fits: (params: EventFrame<Name>["params"]) => boolean = () => true,
+  ): Promise<EventFrame<Name>[]> {
     await this.settled();
-    return this.eventsNamed(name);
+    return this.eventsNamed(name).filter(({ params }) => fits(params));
   }
 
   /** A call by any name. Failures are returned, not thrown. */

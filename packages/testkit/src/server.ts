@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { registerNodes } from "./nodes.ts";
 import { databaseFor, dropDatabase } from "./postgres.ts";
+import { executable } from "./program.ts";
 
-const MAIN = new URL("../../server/src/main.ts", import.meta.url).pathname;
-const SOURCES = [process.execPath, MAIN];
+/** The program of a checkout, for tests of what differs from the executable. */
+export const SOURCES: readonly string[] = [
+  process.execPath,
+  new URL("../../server/src/main.ts", import.meta.url).pathname,
+];
 /** Settings of every test server: quiet, on a free port, and an undeclared failure is an internal error. */
 const DEFAULTS = { PORT: "0", PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on" };
 const KEY = Buffer.alloc(32, 7).toString("base64");
@@ -52,10 +56,13 @@ const services = process.env.PARLEY_TEST_SERVICES
   : null;
 export const onSeveralNodes = services !== null;
 
-/** Starts one node on SQLite; while tests run on several nodes, two that take calls in turn. */
+/**
+ * Starts one node on SQLite; while tests run on several nodes, two that take calls in turn. They run
+ * the executable: loading the sources takes most of the time of a start.
+ */
 export async function startServer(
   env: Environment = {},
-  program: readonly string[] = SOURCES,
+  program: readonly string[] = [executable()],
 ): Promise<TestServer> {
   const dataDir = env.PARLEY_DATA ?? mkdtempSync(join(tmpdir(), "parley-test-"));
   const data = { ...env, PARLEY_DATA: dataDir };
@@ -124,7 +131,7 @@ async function spawnServer(env: Environment, program: readonly string[]) {
 export function spawnMain(
   env: Environment,
   args: string[] = [],
-  program: readonly string[] = SOURCES,
+  program: readonly string[] = [executable()],
 ) {
   return Bun.spawn([...program, ...args], {
     env: { PATH: process.env.PATH ?? "", BUN_CONFIG_MAX_HTTP_REQUESTS: "65336", ...env },

@@ -1,7 +1,7 @@
 import { counted, messageChanged } from "../changes/change.ts";
 import { approvalCard, callNotice } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
-import { needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
+import { isOverdue, needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
@@ -59,10 +59,9 @@ export async function decide(
   if (!call) throw notFound("tool call");
   await checkDecider(tx, call, account);
   const now = Date.now();
-  if (call.status !== "pending") {
-    throw conflict(call.status === "expired" ? "the call has expired" : "the call is decided");
-  }
-  if (call.expires_at !== null && call.expires_at <= now) throw conflict("the call has expired");
+  const hasExpired = call.status === "expired" || isOverdue(call, now);
+  if (hasExpired) throw conflict("the call has expired");
+  if (call.status !== "pending") throw conflict("the call is decided");
   await checkMember(tx, call);
   if (decision === "approve") await checkPermitted(tx, call, operatorTools);
   const decided = { decided_by: account.username, decided_at: now, note };
@@ -169,7 +168,7 @@ export async function endPendingCalls(
 ): Promise<void> {
   for (const { id, owner_id } of leaving) {
     if (owner_id === null) continue;
-    for (const call of await tx.pendingToolCalls(owner_id)) {
+    for (const call of await tx.pendingToolCalls(owner_id, Date.now())) {
       if (call.agent_id !== id || call.conversation_id !== conversationId) continue;
       const ended = { status: "rejected", error: AGENT_LEFT, finished_at: Date.now() } as const;
       await changeToolCall(tx, call, ended);
@@ -215,7 +214,7 @@ export async function busyRefusal(
   const waiting = turns.filter(
     ({ agent, status }) => agent.id === account.id && status === "waiting",
   );
-  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id)).filter(
+  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id, Date.now())).filter(
     ({ agent_id, conversation_id }) => agent_id === account.id && conversation_id === id,
   );
   return waiting.length + pending.length < waiting_turns

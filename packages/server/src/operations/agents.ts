@@ -24,7 +24,7 @@ import { grantsShownTo, offeredTool, offeredTools } from "../domain/tools.ts";
 import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { isDefaultAgent } from "../rules/agents.ts";
+import { isDefaultAgent, isExternal } from "../rules/agents.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
@@ -147,6 +147,9 @@ const setAgentTools = bind(operations.setAgentTools, (context, input) =>
   context.security.write(async (tx, record) => {
     const { caller, config, origin, toolServers } = context;
     const agent = await ownAgent(tx, config, caller, input);
+    if (isExternal(agent.account)) {
+      throw badField("agent_username", "is an external agent: its program has tools of its own");
+    }
     const offered = await offeredTools(tx, caller.account.id, toolServers.operatorTools());
     const grants = input.grants.map((grant, place) => {
       const tool = offeredTool(offered, grant);

@@ -16,7 +16,7 @@ const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message
 
 const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, caller }) =>
   store.read(async (tx) => {
-    const calls = await tx.pendingToolCalls(caller.account.id);
+    const calls = await tx.pendingToolCalls(caller.account.id, Date.now());
     return {
       items: calls.map((call) => ({
         call: toolCallDetail(call, caller.account),

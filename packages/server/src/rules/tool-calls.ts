@@ -1,9 +1,10 @@
 import type { ToolCall, ToolCallDetail, ToolGrant } from "@parley/protocol";
 import { iso, isoOrNull } from "./time.ts";
 
-/** The columns of a call that everybody in its conversation sees. */
+/** The columns of a call that decide what everybody in its conversation sees. */
 export interface ShownCall extends Omit<ToolCall, "id"> {
   readonly uuid: string;
+  readonly expires_at: number | null;
 }
 
 /** A call as its message shows it. */
@@ -12,8 +13,33 @@ export const shownToolCall = (call: ShownCall): ToolCall => ({
   server: call.server,
   tool: call.tool,
   title: call.title,
-  status: call.status,
+  status: currentStatus(call),
   decided_by: call.decided_by,
+});
+
+/** Whether nobody has decided about a call in time. That it has expired may not be stored yet. */
+export const isOverdue = (
+  { status, expires_at }: Pick<ShownCall, "status" | "expires_at">,
+  now = Date.now(),
+): boolean => status === "pending" && expires_at !== null && expires_at <= now;
+
+const currentStatus = (call: Pick<ShownCall, "status" | "expires_at">): ToolCall["status"] =>
+  isOverdue(call) ? "expired" : call.status;
+
+/** A call as it is stored with its message. */
+export interface CallOfMessage extends ToolCall {
+  /** Null or missing if it does not wait for a decision. */
+  readonly expires_at?: number | null;
+}
+
+export const callOfMessage = ({ uuid, ...call }: ShownCall): CallOfMessage => ({
+  id: uuid,
+  ...call,
+});
+
+export const shownCallOfMessage = ({ expires_at = null, ...call }: CallOfMessage): ToolCall => ({
+  ...call,
+  status: currentStatus({ ...call, expires_at }),
 });
 
 interface DetailedCall extends ShownCall {

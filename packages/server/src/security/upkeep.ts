@@ -4,13 +4,16 @@ import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
+/** How often tool calls that expire before the next time are looked for: others may have been added. */
 const EXPIRE_MS = 60_000;
+/** Calls that cannot be expired now, because the store fails, are not tried again at once. */
+const MIN_EXPIRE_MS = 1000;
 const DAY_MS = 24 * PURGE_MS;
 /** Rows deleted per unit of work, so that other units are not held up. */
 const PURGE_BATCH = 1000;
 
 export interface UpkeepOptions {
-  readonly store: Pick<Store, "write">;
+  readonly store: Pick<Store, "read" | "write">;
   /** Days for which entries of the audit log and resolved reports are kept. */
   readonly auditDays: number;
   readonly log: Logger;
@@ -18,11 +21,13 @@ export interface UpkeepOptions {
 
 /**
  * Deletes expired sessions, old entries of the audit log and reports resolved long ago, now and once an
- * hour. Expires tool calls that nobody decided about once a minute.
+ * hour. Expires tool calls that nobody decided about, each when its time is over.
  */
 export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   let running: Promise<unknown> | null = null;
-  let expiring: Promise<unknown> | null = null;
+  let expiring: Promise<void> = Promise.resolve();
+  let expiryTimer: NodeJS.Timeout | undefined;
+  let isStopped = false;
 
   /** Deletes batches until one is not full. */
   async function purge(what: string, batch: (tx: WriteTx) => Awaitable<number>): Promise<void> {
@@ -40,11 +45,26 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
     await purge("report", (tx) => tx.pruneReports(now - auditDays * DAY_MS, PURGE_BATCH));
   }
 
-  /** People wait for a decision to expire, so this is done more often than the rest. */
-  const expire = () => {
-    expiring ??= purge("tool call", (tx) => expireToolCalls(tx, PURGE_BATCH)).finally(() => {
-      expiring = null;
+  async function expireCalls(): Promise<void> {
+    await purge("tool call", (tx) => expireToolCalls(tx, PURGE_BATCH));
+    const delay = await untilNextExpiry().catch((err) => {
+      log.error({ err }, "tool call expiry check failed");
+      return EXPIRE_MS;
     });
+    if (isStopped) return;
+    expiryTimer = setTimeout(expire, delay);
+    expiryTimer.unref();
+  }
+
+  /** Milliseconds until the next call expires. */
+  async function untilNextExpiry(): Promise<number> {
+    const now = Date.now();
+    const [next] = await store.read((tx) => tx.expiredToolCalls(now + EXPIRE_MS, 1));
+    return Math.max((next?.expires_at ?? now + EXPIRE_MS) - now, MIN_EXPIRE_MS);
+  }
+
+  const expire = () => {
+    expiring = expireCalls();
   };
 
   const start = () => {
@@ -56,12 +76,11 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   const timer = setInterval(start, PURGE_MS);
   timer.unref();
   expire();
-  const expiryTimer = setInterval(expire, EXPIRE_MS);
-  expiryTimer.unref();
   return {
     async stop(): Promise<void> {
+      isStopped = true;
       clearInterval(timer);
-      clearInterval(expiryTimer);
+      clearTimeout(expiryTimer);
       await Promise.all([running, expiring]);
     },
   };

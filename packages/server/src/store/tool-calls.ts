@@ -8,9 +8,9 @@ export interface ToolCallReads {
   toolCall(uuid: string): Awaitable<ToolCallRecord | null>;
   /** The calls of messages, in the order in which the model asked for them. */
   toolCallsOf(messageIds: readonly number[]): Awaitable<ToolCallRecord[]>;
-  /** The calls that wait for a decision of the owner of their agents, oldest first. */
-  pendingToolCalls(ownerId: number): Awaitable<ToolCallRecord[]>;
-  /** Pending calls whose time is over, at most `limit`. */
+  /** The calls that wait for a decision of the owner of their agents, and may still get one, oldest first. */
+  pendingToolCalls(ownerId: number, now: number): Awaitable<ToolCallRecord[]>;
+  /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
   expiredToolCalls(now: number, limit: number): Awaitable<ToolCallRecord[]>;
 }
 

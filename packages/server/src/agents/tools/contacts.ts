@@ -34,6 +34,10 @@ export interface Contacts {
   close(): Promise<void>;
 }
 
+/** Whether a contact was ended by a person or by the end of the process, and not by its own deadline. */
+const isGivenUp = ({ aborted, reason }: AbortSignal): boolean =>
+  aborted && !(reason instanceof DOMException && reason.name === "TimeoutError");
+
 export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger }): Contacts {
   const pool = connectionPool();
 
@@ -46,8 +50,11 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
       return { connection, tools };
     } catch (error) {
       await connection?.close();
-      const { contactError } = await loadClient();
-      await server.save({ ...contactError(error), at: Date.now() });
+      // Who gave up learned nothing about the server.
+      if (!isGivenUp(signal)) {
+        const { contactError } = await loadClient();
+        await server.save({ ...contactError(error), at: Date.now() });
+      }
       throw error;
     }
   }

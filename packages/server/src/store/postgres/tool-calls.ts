@@ -1,4 +1,4 @@
-import { type ShownCall, shownToolCall } from "../../rules/tool-calls.ts";
+import { callOfMessage, type ShownCall } from "../../rules/tool-calls.ts";
 import {
   CHANGED_COLUMNS,
   changedValues,
@@ -33,16 +33,18 @@ export const toolCallReads: Methods<keyof ToolCallReads> = {
     );
     return rows.map(toToolCall);
   },
-  pendingToolCalls: async (unit, ownerId) => {
+  pendingToolCalls: async (unit, ownerId, now) => {
     const rows = await unit.all<ToolCallRow>(
-      `${TOOL_CALL} WHERE t.owner_id = $1 AND t.status = 'pending' ORDER BY t.created_at, t.uuid`,
+      `${TOOL_CALL} WHERE t.owner_id = $1 AND t.status = 'pending' AND t.expires_at > $2
+       ORDER BY t.created_at, t.uuid`,
       ownerId,
+      now,
     );
     return rows.map(toToolCall);
   },
   expiredToolCalls: async (unit, now, limit) => {
     const rows = await unit.all<ToolCallRow>(
-      `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= $1 LIMIT $2`,
+      `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= $1 ORDER BY t.expires_at LIMIT $2`,
       now,
       limit,
     );
@@ -85,7 +87,7 @@ async function showCalls(unit: Unit, messageId: number, conversationId: number):
   await unit.change(
     "UPDATE messages SET tool_calls = $2, version = $3 WHERE id = $1",
     messageId,
-    rows.map(shownToolCall),
+    rows.map(callOfMessage),
     version,
   );
   return version;

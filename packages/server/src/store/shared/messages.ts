@@ -1,14 +1,7 @@
-import type {
-  Account,
-  ComponentUse,
-  File,
-  Message,
-  ReactionSummary,
-  ToolCall,
-  Turn,
-} from "@parley/protocol";
+import type { Account, ComponentUse, File, Message, ReactionSummary, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { iso, isoOrNull } from "../../rules/time.ts";
+import { type CallOfMessage, shownCallOfMessage } from "../../rules/tool-calls.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
@@ -45,7 +38,7 @@ export interface MessageRow extends AccountRow {
   /** SQLite has a number for it. */
   imported: boolean | number;
   files: File[] | null;
-  tool_calls: ToolCall[] | null;
+  tool_calls: CallOfMessage[] | null;
 }
 
 /** What other tables hold about messages. */
@@ -89,7 +82,7 @@ export function toMessage(row: MessageRow, details: MessageDetails): Message {
     action: action && by ? { ...action, by } : null,
     uses: (showsUses(row) && details.uses(id)) || [],
     files: row.files ?? [],
-    tool_calls: row.tool_calls ?? [],
+    tool_calls: row.tool_calls?.map(shownCallOfMessage) ?? [],
     ...(row.imported && { imported: true }),
   };
 }

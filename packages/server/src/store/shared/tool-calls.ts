@@ -99,4 +99,4 @@ export const changedValues = (call: ToolCallRecord, change: ToolCallChange) =>
   CHANGED_COLUMNS.map((column) => (change[column] === undefined ? call[column] : change[column]));
 
 /** The columns of a `ShownCall`. */
-export const SHOWN_TOOL_CALL = "uuid, server, tool, title, status, decided_by";
+export const SHOWN_TOOL_CALL = "uuid, server, tool, title, status, decided_by, expires_at";

@@ -1,5 +1,6 @@
-import type { File, Message, ToolCall, Turn } from "@parley/protocol";
+import type { File, Message, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import type { CallOfMessage } from "../../rules/tool-calls.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
 import {
@@ -34,7 +35,7 @@ const parsed = (row: StoredMessageRow): MessageRow => ({
   turn: row.turn === null ? null : (JSON.parse(row.turn) as Turn),
   action: row.action === null ? null : (JSON.parse(row.action) as StoredAction),
   files: parsedFiles(row.files),
-  tool_calls: row.tool_calls === null ? null : (JSON.parse(row.tool_calls) as ToolCall[]),
+  tool_calls: row.tool_calls === null ? null : (JSON.parse(row.tool_calls) as CallOfMessage[]),
 });
 
 export const parsedFiles = (files: string | null) =>

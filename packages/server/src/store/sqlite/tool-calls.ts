@@ -1,4 +1,4 @@
-import { type ShownCall, shownToolCall } from "../../rules/tool-calls.ts";
+import { callOfMessage, type ShownCall } from "../../rules/tool-calls.ts";
 import {
   CHANGED_COLUMNS,
   changedValues,
@@ -19,10 +19,11 @@ export function toolCallReads(db: Connection): ToolCallReads {
     `${TOOL_CALL} JOIN json_each(?1) j ON t.message_id = j.value ORDER BY j.key, t.position`,
   );
   const pending = db.query<ToolCallRow>(
-    `${TOOL_CALL} WHERE t.owner_id = ? AND t.status = 'pending' ORDER BY t.created_at, t.uuid`,
+    `${TOOL_CALL} WHERE t.owner_id = ? AND t.status = 'pending' AND t.expires_at > ?
+     ORDER BY t.created_at, t.uuid`,
   );
   const expired = db.query<ToolCallRow>(
-    `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= ? LIMIT ?`,
+    `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= ? ORDER BY t.expires_at LIMIT ?`,
   );
   return {
     toolCall: (uuid) => {
@@ -30,7 +31,7 @@ export function toolCallReads(db: Connection): ToolCallReads {
       return row && toToolCall(row);
     },
     toolCallsOf: (messageIds) => byMessage.all(JSON.stringify(messageIds)).map(toToolCall),
-    pendingToolCalls: (ownerId) => pending.all(ownerId).map(toToolCall),
+    pendingToolCalls: (ownerId, now) => pending.all(ownerId, now).map(toToolCall),
     expiredToolCalls: (now, limit) => expired.all(now, limit).map(toToolCall),
   };
 }
@@ -53,8 +54,8 @@ export function toolCallWrites(db: Connection): ToolCallWrites {
 
   function showCalls(messageId: number, conversationId: number): number {
     const version = increment(conversationId);
-    const shown = ofMessage.all(messageId).map(shownToolCall);
-    show.run(messageId, JSON.stringify(shown), version);
+    const calls = ofMessage.all(messageId).map(callOfMessage);
+    show.run(messageId, JSON.stringify(calls), version);
     return version;
   }
   return {

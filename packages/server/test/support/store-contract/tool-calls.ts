@@ -52,7 +52,8 @@ export function toolCalls(check: Check) {
   check("a message lists its calls in order, and each change counts", async (fixture) => {
     const { message, insert, view, call, agent, alice, room } = await talk(fixture);
     const first = await insert(0);
-    const second = await insert(1, { status: "pending", expires_at: START + 10, started_at: null });
+    const expires_at = Date.now() + 3_600_000;
+    const second = await insert(1, { status: "pending", expires_at, started_at: null });
     expect([first.seq, second.seq]).toEqual([message.seq + 1, message.seq + 2]);
     const shown = { server: "parley", tool: "current_time", title: "Current time" };
     expect(await view()).toMatchObject({
@@ -80,7 +81,7 @@ export function toolCalls(check: Check) {
       status: "rejected",
       decided_by: "alice",
     });
-    expect(await call(second.uuid)).toMatchObject({ note: "no", expires_at: START + 10 });
+    expect(await call(second.uuid)).toMatchObject({ note: "no", expires_at });
   });
 
   check("pending calls are found by owner and by the end of their time", async (fixture) => {
@@ -90,11 +91,27 @@ export function toolCalls(check: Check) {
     const { uuid: late } = await insert(1, { ...pending, expires_at: START + 20, created_at: 2 });
     const { uuid: soon } = await insert(2, { ...pending, expires_at: START + 10, created_at: 1 });
     const { store } = fixture;
-    const waiting = (id: number) => store.read((tx) => tx.pendingToolCalls(id));
-    expect((await waiting(alice.id)).map(({ uuid }) => uuid)).toEqual([soon, late]);
-    expect(await waiting(bob.id)).toEqual([]);
-    const expired = await store.read((tx) => tx.expiredToolCalls(START + 10, 10));
-    expect(expired.map(({ uuid }) => uuid)).toEqual([soon]);
+    const idsOf = (calls: readonly ToolCallRecord[]) => calls.map(({ uuid }) => uuid);
+    const waiting = async (id: number, now: number) =>
+      idsOf(await store.read((tx) => tx.pendingToolCalls(id, now)));
+    expect(await waiting(alice.id, START)).toEqual([soon, late]);
+    expect(await waiting(alice.id, START + 10)).toEqual([late]);
+    expect(await waiting(bob.id, START)).toEqual([]);
+    const expired = async (now: number, limit: number) =>
+      idsOf(await store.read((tx) => tx.expiredToolCalls(now, limit)));
+    expect(await expired(START + 10, 10)).toEqual([soon]);
+    expect(await expired(START + 20, 10)).toEqual([soon, late]);
+    expect(await expired(START + 20, 1)).toEqual([soon]);
+  });
+
+  check("a message shows a call as expired once its time is over", async (fixture) => {
+    const { insert, view } = await talk(fixture);
+    const pending = { status: "pending", started_at: null } as const;
+    await insert(0, { ...pending, expires_at: Date.now() - 1 });
+    await insert(1, { ...pending, expires_at: Date.now() + 3_600_000 });
+    const { tool_calls } = await view();
+    expect(tool_calls.map(({ status }) => status)).toEqual(["expired", "pending"]);
+    expect(tool_calls[0]).not.toHaveProperty("expires_at");
   });
 
   check("a call that was started says so, and counts nothing", async (fixture) => {
