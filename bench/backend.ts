@@ -110,9 +110,14 @@ export interface PacedResult {
   ack_p50: number;
   ack_p99: number;
   delivered_p50: number;
+  /** How late the generator itself was with a message. */
+  late_p99: number;
 }
 
-export const generatePaced = ({ server, made }: Product, hookPort?: number) =>
+export const generatePaced = (
+  { server, made }: Pick<Product, "server" | "made">,
+  hookPort?: number,
+) =>
   generate<PacedResult>("paced", {
     url: server.url,
     pid: server.pid,

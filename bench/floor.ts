@@ -2,20 +2,23 @@
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `providerPort` it also
  * calls the provider and relays every chunk. With `toolServerPort` it makes the calls of tools that the
- * provider asks for.
+ * provider asks for. With `folder` it syncs a log for each send, and takes uploads and downloads.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
+import { fileFloor } from "./file-floor.ts";
 
 interface Plan {
   subscriptions: Record<string, string[]>;
   providerPort?: number;
   toolServerPort?: number;
+  folder?: string;
 }
-const { subscriptions, providerPort, toolServerPort } = JSON.parse(
+const { subscriptions, providerPort, toolServerPort, folder } = JSON.parse(
   process.env.FLOOR ?? "{}",
 ) as Plan;
 
 const lag = loopLag();
+const files = folder === undefined ? null : fileFloor(folder);
 
 const server = Bun.serve<{ token: string }>({
   hostname: "127.0.0.1",
@@ -23,6 +26,8 @@ const server = Bun.serve<{ token: string }>({
   fetch(request, self) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/metrics") return new Response(`parley_event_loop_lag_seconds ${lag()}`);
+    const transfer = files?.serve(request);
+    if (transfer) return transfer;
     const token = searchParams.get("token") ?? "";
     return self.upgrade(request, { data: { token } })
       ? undefined
@@ -55,9 +60,16 @@ const server = Bun.serve<{ token: string }>({
         mentions: [],
         turn: null,
       });
-      server.publish(params.conversation_id, `{"method":"events.messageNew","params":${message}}`);
-      socket.send(`{"ok":true,"result":${message},"id":${id}}`);
-      if (providerPort) void relay(params.conversation_id, providerPort);
+      const answer = () => {
+        server.publish(
+          params.conversation_id,
+          `{"method":"events.messageNew","params":${message}}`,
+        );
+        socket.send(`{"ok":true,"result":${message},"id":${id}}`);
+        if (providerPort) void relay(params.conversation_id, providerPort);
+      };
+      if (files) void files.append().then(answer);
+      else answer();
     },
   },
 });

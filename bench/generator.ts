@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { connect, connectAll, cpuOf, cpuWithChildren, lag, percentile } from "./measure.ts";
 import { startProvider } from "./provider.ts";
 import { toolTurns } from "./tool-turns.ts";
+import { storeFile, transfers } from "./transfers.ts";
 
 const [scenario, file] = process.argv.slice(2);
 const TIMEOUT_MS = 120_000;
@@ -250,6 +251,7 @@ async function paced({ url, pid, tokens, senders, messages, perSecond, ...plan }
   const sentAt = new Float64Array(messages);
   const acknowledged = new Float64Array(messages);
   const delivered = new Float64Array(messages);
+  const late = new Float64Array(messages);
   const run = crypto.randomUUID().slice(0, 8);
   const done = Promise.withResolvers<void>();
   const expected = messages * (1 + plan.receivers + (plan.hookPort ? 1 : 0));
@@ -275,8 +277,10 @@ async function paced({ url, pid, tokens, senders, messages, perSecond, ...plan }
   const started = performance.now();
   for (let index = 0; index < messages; index++) {
     const { place, conversation } = senders[index % senders.length] as Load["senders"][number];
-    while (performance.now() < started + (index * 1000) / perSecond) await Bun.sleep(1);
+    const due = started + (index * 1000) / perSecond;
+    while (performance.now() < due) await Bun.sleep(1);
     sentAt[index] = performance.now();
+    late[index] = (sentAt[index] as number) - due;
     const params = {
       conversation_id: conversation,
       content: "go on",
@@ -292,6 +296,7 @@ async function paced({ url, pid, tokens, senders, messages, perSecond, ...plan }
     ack_p50: percentile(acknowledged, 0.5),
     ack_p99: percentile(acknowledged, 0.99),
     delivered_p50: percentile(delivered, 0.5),
+    late_p99: percentile(late, 0.99),
   };
 }
 
@@ -310,90 +315,6 @@ function startHookReceiver(port: number, run: string, arrive: () => void) {
       return new Response("ok");
     },
   });
-}
-
-interface Person {
-  url: string;
-  token: string;
-  conversation: string;
-}
-
-async function callAs<Result>({ url, token }: Person, name: string, input: object) {
-  const response = await fetch(`${url}/api/${name}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-    body: JSON.stringify(input),
-  });
-  const body = (await response.json()) as { ok: boolean; result: Result };
-  if (!body.ok) throw new Error(`${name} failed: ${JSON.stringify(body)}`);
-  return body.result;
-}
-
-const announce = (person: Person, size: number) =>
-  callAs<{ upload_url: string; file: { id: string } }>(person, "createUpload", {
-    chat_id: person.conversation,
-    name: "bench.bin",
-    size,
-  });
-
-/** Uploads a file and returns its id. */
-async function storeFile({ size, ...person }: Person & { size: number }) {
-  const { upload_url, file } = await announce(person, size);
-  const { ok } = await fetch(upload_url, { method: "PUT", body: new Uint8Array(size).fill(255) });
-  if (!ok) throw new Error("the upload failed");
-  return { file_id: file.id };
-}
-
-interface Transfers extends Person {
-  file_id: string;
-  transfers: number;
-  bytesPerSecond: number;
-  size: number;
-  seconds: number;
-}
-
-const CHUNKS_PER_SECOND = 4;
-
-/** Runs uploads and downloads at a fixed rate for some seconds, and counts their bytes. */
-async function transfers(input: Transfers) {
-  const { transfers: count, bytesPerSecond, size, seconds, file_id, ...person } = input;
-  const chunk = new Uint8Array(bytesPerSecond / CHUNKS_PER_SECOND).fill(255);
-  const pause = 1000 / CHUNKS_PER_SECOND;
-  const ended = AbortSignal.timeout(seconds * 1000);
-  const moved = { uploaded: 0, downloaded: 0 };
-  const stopped = (error: unknown) => {
-    if (!ended.aborted) throw error;
-  };
-  const upload = async () => {
-    const { upload_url } = await announce(person, size);
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        await Bun.sleep(pause);
-        moved.uploaded += chunk.length;
-        controller.enqueue(chunk);
-      },
-    });
-    await fetch(upload_url, { method: "PUT", body, signal: ended });
-  };
-  const { items } = await callAs<{ items: { url: string }[] }>(person, "getFileLinks", {
-    file_ids: [file_id],
-  });
-  const download = async () => {
-    while (!ended.aborted) {
-      const { body } = await fetch(items[0]?.url ?? "", { signal: ended });
-      for await (const part of body ?? []) {
-        moved.downloaded += part.length;
-        await Bun.sleep((part.length / bytesPerSecond) * 1000);
-      }
-    }
-  };
-  await Promise.all(
-    Array.from({ length: count }).flatMap(() => [
-      upload().catch(stopped),
-      download().catch(stopped),
-    ]),
-  );
-  return moved;
 }
 
 interface Users {

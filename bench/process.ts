@@ -50,21 +50,29 @@ export function onServerCore(pid: number): void {
 }
 
 /** Starts a scenario of the generator on the other core. Its input is a file, because it can be long. */
-export async function startGenerator(scenario: string, input: object) {
+export async function startGenerator(scenario: string, input: object, nice = 0) {
   const folder = mkdtempSync(join(tmpdir(), "parley-load-"));
   const file = join(folder, "input.json");
   await Bun.write(file, JSON.stringify(input));
   const script = new URL("./generator.ts", import.meta.url).pathname;
-  return Bun.spawn(["taskset", "-c", GENERATOR_CORE, process.execPath, script, scenario, file], {
+  const pinned = ["nice", "-n", `${nice}`, "taskset", "-c", GENERATOR_CORE];
+  return Bun.spawn([...pinned, process.execPath, script, scenario, file], {
     stdout: "pipe",
     stderr: "inherit",
     onExit: () => rmSync(folder, { recursive: true, force: true }),
   });
 }
 
-/** Runs a scenario of the generator and returns its measurements. */
-export async function generate<Result>(scenario: string, input: object): Promise<Result> {
-  const child = await startGenerator(scenario, input);
+/**
+ * Runs a scenario of the generator and returns its measurements. A scenario that only makes load beside
+ * another one has a high `nice`, so that it does not delay the one that measures.
+ */
+export async function generate<Result>(
+  scenario: string,
+  input: object,
+  nice?: number,
+): Promise<Result> {
+  const child = await startGenerator(scenario, input, nice);
   const output = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error(`the generator failed: ${scenario}`);
   return JSON.parse(output) as Result;

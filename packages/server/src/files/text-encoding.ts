@@ -41,7 +41,8 @@ function encodingByMark([first, second]: Uint8Array): "utf-16le" | "utf-16be" | 
 
 function latinText(bytes: Uint8Array): DecodedText | null {
   let beyondAscii = 0;
-  for (const byte of bytes) if (byte >= ASCII_END) beyondAscii++;
+  // Iterating over the bytes takes 25 times as long: more than a millisecond of the event loop.
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] ?? 0) >= ASCII_END) beyondAscii++;
   if (beyondAscii > bytes.length * MAX_LATIN_SHARE) return null;
   return withoutControls(decode(bytes, "windows-1252", true));
 }
