@@ -21,6 +21,29 @@ const MAX_CONCURRENT_TESTS = 3;
 
 export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
+/** Chromium uses only the last list of features, so this one begins with the list of Playwright. */
+const DISABLED_FEATURES = [
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsUpgrades",
+  "HttpsFirstBalancedModeAutoEnable",
+  "LensOverlay",
+  "MediaRouter",
+  "PaintHolding",
+  "ThirdPartyStoragePartitioning",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "OptimizationHints",
+  "NetworkTimeServiceQuerying",
+  "AimEnabled",
+  "PreconnectToSearch",
+  // Every window loads these pages of the address bar, which take more CPU time than the client.
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+  // Every window starts a process for another site, which no test visits.
+  "SpareRendererForSitePerProcess",
+];
+
 /** A real server and a real browser. */
 export interface Harness extends AsyncDisposable {
   readonly url: string;
@@ -105,6 +128,7 @@ export const launch = () =>
       "--disable-sync",
       "--no-first-run",
       "--disable-quic",
+      `--disable-features=${DISABLED_FEATURES.join(",")}`,
     ],
   });
 

@@ -8,6 +8,7 @@ import { externalTurns } from "./agents/external/index.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
 import { elicitations } from "./agents/tools/elicitation.ts";
+import { loadClient } from "./agents/tools/load-client.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { storedState } from "./changes/stored-state.ts";
@@ -55,6 +56,12 @@ import { type Connection, socketTransport } from "./transport/socket.ts";
 
 /** How long `stop()` waits for calls in progress before it closes their connections. */
 const STOP_MS = 5000;
+
+/**
+ * When to load the client of tool servers, unless it is needed earlier. Loading it holds up requests
+ * for some 50 ms: neither the first ones after a start nor a turn of an agent should wait for that.
+ */
+const LOAD_CLIENT_MS = 1000;
 
 /** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
 const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
@@ -223,12 +230,14 @@ export async function compose(config: Config): Promise<Running> {
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
   const agentsStarted = agents.start();
+  const loadingClient = setTimeout(loadClient, LOAD_CLIENT_MS);
   services.externalTurns.start();
   return {
     url: urlOf(config.host, server.port),
     metricsUrl:
       metricsServer && `${urlOf(metricsServer.hostname ?? "", metricsServer.port)}/metrics`,
     async stop() {
+      clearTimeout(loadingClient);
       await metricsServer?.stop(true);
       await agentsStarted;
       await agents.stop();

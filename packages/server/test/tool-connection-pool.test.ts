@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Connection } from "../src/agents/tools/connection.ts";
-import { PoolFull } from "../src/agents/tools/contact-error.ts";
+import { PoolFull } from "../src/agents/tools/errors.ts";
 import { connectionPool } from "../src/agents/tools/pool.ts";
 
 const connection = (): Connection => ({

@@ -1,5 +1,4 @@
 import { open } from "node:fs/promises";
-import { fileTypeFromBuffer } from "file-type";
 import { decodeText, plainTextType } from "./text-encoding.ts";
 
 /** The first bytes, which show the type. */
@@ -14,10 +13,16 @@ const BINARY = "application/octet-stream";
 export async function detectType(path: string): Promise<string> {
   const head = await readHead(path);
   const decoded = decodeText(head, head.length < HEAD_BYTES);
-  if (!decoded) return (await fileTypeFromBuffer(head))?.mime ?? BINARY;
+  if (!decoded) return (await binaryType(head)) ?? BINARY;
   const { text, encoding } = decoded;
   if (text.startsWith("%PDF-")) return "application/pdf";
   return markupType(text) ?? plainTextType(encoding);
+}
+
+/** The library is loaded with the first such file, so that the server starts without it. */
+async function binaryType(head: Uint8Array): Promise<string | undefined> {
+  const { fileTypeFromBuffer } = await import("file-type");
+  return (await fileTypeFromBuffer(head))?.mime;
 }
 
 async function readHead(path: string): Promise<Uint8Array> {

@@ -1,9 +1,6 @@
 import type { Config } from "../config.ts";
 import { VERSION } from "../observe/version.ts";
 import type { Services } from "../operation.ts";
-import { asyncApi } from "../reference/asyncapi.ts";
-import { openApi } from "../reference/openapi.ts";
-import { referencePage, referencePolicy } from "../reference/page.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Page, Pages } from "./http.ts";
 import { failureResponse } from "./responses.ts";
@@ -21,17 +18,16 @@ export interface PageOptions {
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
 export function pages({ services, ready, failing }: PageOptions): Pages {
   const { config, log } = services;
-  const docs = once(referencePage);
   const web = webClient(log);
 
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true, version: VERSION })],
     ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
-    ["/openapi.json", openApiPage()],
+    ["/openapi.json", openApiPage],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
     ...toolServerPages(services),
-    ["/docs", () => html(docs(), referencePolicy)],
+    ["/docs", docsPage],
   ]);
   if (!config.metrics) own.set("/metrics", () => metricsPage(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
@@ -41,36 +37,33 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
 const shownLimits = ({ limits, files }: Config) =>
   files ? limits : { ...limits, files_per_message: 0 };
 
-/** Makes a value on first use: generating the documents takes a few hundred milliseconds of startup. */
-function once<Value>(make: () => Value): () => Value {
-  let value: Value | undefined;
-  return () => {
-    value ??= make();
-    return value;
-  };
+/** The reference is loaded with the first request for it, so that others do not start more slowly. */
+const reference = () => import("../reference/index.ts");
+
+async function docsPage(): Promise<Response> {
+  const { documents, referencePolicy } = await reference();
+  return html(documents.page(), referencePolicy);
 }
 
-function openApiPage(): Page {
-  const text = once(() => JSON.stringify(openApi()));
+async function openApiPage(): Promise<Response> {
+  const { documents } = await reference();
   const headers = { "content-type": "application/json", "cache-control": "no-cache" };
-  return () => new Response(text(), { headers });
+  return new Response(documents.openApi(), { headers });
 }
 
 const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
 
 /** The AsyncAPI document, with the host and protocol of the request as the server's address. */
 function asyncApiPage(isBehindProxy: boolean): Page {
-  const placeholder = "host.invalid";
-  const document = (secure: boolean) => JSON.stringify(asyncApi({ host: placeholder, secure }));
-  const plain = once(() => document(false));
-  const secure = once(() => document(true));
-  return (request) => {
+  return async (request) => {
+    const { documents, HOST_PLACEHOLDER } = await reference();
     const forwarded = isBehindProxy && request.headers.get("x-forwarded-proto");
-    const text = (forwarded || request.url).startsWith("https") ? secure() : plain();
+    const isSecure = (forwarded || request.url).startsWith("https");
+    const text = isSecure ? documents.secureAsyncApi() : documents.asyncApi();
     const host = request.headers.get("host") ?? "";
     const address = HOST.test(host) ? host : "localhost";
     const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
-    return new Response(text.replace(placeholder, address), { headers });
+    return new Response(text.replace(HOST_PLACEHOLDER, address), { headers });
   };
 }
 

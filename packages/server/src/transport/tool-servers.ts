@@ -1,4 +1,4 @@
-import { CLIENT_PATH, clientMetadata } from "../agents/tools/authorization.ts";
+import { CLIENT_PATH, clientMetadata } from "../agents/tools/client-metadata.ts";
 import type { Services } from "../operation.ts";
 import type { Page } from "./http.ts";
 import { originOf } from "./origin.ts";

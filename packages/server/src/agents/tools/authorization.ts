@@ -22,6 +22,7 @@ import { conflict, Failure, forbidden } from "../../rules/failure.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import { hashToken } from "../../security/tokens.ts";
 import type { ToolServerRecord } from "../../store/tools.ts";
+import { CALLBACK_PATH, CLIENT_PATH, clientMetadata } from "./client-metadata.ts";
 import { contactError } from "./contact-error.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 import { toolFetch } from "./tool-fetch.ts";
@@ -50,22 +51,9 @@ export interface ToolAuthorization {
   finish(owner_id: number, answer: AuthorizationAnswer): Promise<string>;
 }
 
-/** Where browsers are sent back to: a page of the web client, which ends the authorization. */
-const CALLBACK_PATH = "/oauth/tool-servers/callback";
-/** Describes Parley to authorization servers that fetch such a document. */
-export const CLIENT_PATH = "/oauth/tool-servers/client.json";
-
 const PENDING_MS = 10 * 60_000;
 /** What an authorization server says about itself is stored with every server that uses it. */
 const MAX_SECRETS_CHARACTERS = 65_536;
-
-export const clientMetadata = (base: string) => ({
-  client_name: "Parley",
-  redirect_uris: [`${base}${CALLBACK_PATH}`],
-  grant_types: ["authorization_code", "refresh_token"],
-  response_types: ["code"],
-  token_endpoint_auth_method: "none",
-});
 
 export function toolAuthorization(options: OwnServerOptions): ToolAuthorization {
   const { store, vault } = options;

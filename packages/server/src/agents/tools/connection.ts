@@ -40,13 +40,6 @@ export interface Timeouts {
   readonly elicitMs: number;
 }
 
-export const TIMEOUTS: Timeouts = {
-  contactMs: 15_000,
-  refreshMs: 5000,
-  callMs: 60_000,
-  elicitMs: 10 * 60_000,
-};
-
 /**
  * A session with a tool server. It makes one call at a time, so that a question of the server belongs
  * to the call in progress.

@@ -8,26 +8,12 @@ import {
 import type { ToolServer } from "@parley/protocol";
 import { FetchError } from "../../security/destination.ts";
 import { TooComplex } from "./bounded-json.ts";
+import { ContactDelayed, ContactTimeout, PoolFull } from "./errors.ts";
 
 /** How a contact with a tool server failed, in a sentence that contains nothing that the server sent. */
 export interface ContactError {
   readonly status: Exclude<ToolServer["status"], "ready">;
   readonly error: string;
-}
-
-/** Thrown when a contact did not end in time. */
-export class ContactTimeout extends Error {
-  override name = "ContactTimeout";
-}
-
-/** Thrown when a program that failed to start is not to be started again yet. */
-export class ContactDelayed extends Error {
-  override name = "ContactDelayed";
-}
-
-/** Thrown when no further connection may be opened. */
-export class PoolFull extends Error {
-  override name = "PoolFull";
 }
 
 const unreachable = (error: string): ContactError => ({ status: "unreachable", error });

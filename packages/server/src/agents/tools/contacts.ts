@@ -1,7 +1,7 @@
 import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
-import { contactError } from "./contact-error.ts";
+import { loadClient } from "./load-client.ts";
 import { connectionPool, type Lease, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
@@ -51,7 +51,10 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
     } catch (error) {
       await connection?.close();
       // Who gave up learned nothing about the server.
-      if (!isGivenUp(signal)) await server.save({ ...contactError(error), at: Date.now() });
+      if (!isGivenUp(signal)) {
+        const { contactError } = await loadClient();
+        await server.save({ ...contactError(error), at: Date.now() });
+      }
       throw error;
     }
   }
@@ -75,8 +78,10 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
     };
   }
 
-  const logged = (server: KnownServer) => (error: unknown) =>
+  const logged = (server: KnownServer) => async (error: unknown) => {
+    const { contactError } = await loadClient();
     log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
+  };
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
     let { tools } = server;

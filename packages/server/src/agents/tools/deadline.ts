@@ -1,4 +1,4 @@
-import { ContactTimeout } from "./contact-error.ts";
+import { ContactTimeout } from "./errors.ts";
 
 /** A timeout whose clock can be stopped. */
 export interface PausableDeadline {

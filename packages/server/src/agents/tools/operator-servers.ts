@@ -3,9 +3,10 @@ import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import type { OfferedTools } from "../../domain/tools.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { ToolServerState } from "../../store/tools.ts";
-import { type Connection, httpConnection, type Timeouts } from "./connection.ts";
-import { ContactDelayed } from "./contact-error.ts";
+import type { Connection, Timeouts } from "./connection.ts";
 import type { KnownServer } from "./contacts.ts";
+import { ContactDelayed } from "./errors.ts";
+import { loadClient } from "./load-client.ts";
 
 /** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
 export interface OperatorServers {
@@ -75,12 +76,12 @@ class OperatorServer {
   /** A program that ends at once is not started again at once. */
   private async connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection> {
     const { setting, fetch } = this;
+    const { httpConnection, stdioConnection } = await loadClient();
     if (!("command" in setting)) {
       const auth = { token: async () => setting.token };
       return httpConnection({ url: setting.url, fetch, auth }, timeouts, signal);
     }
     if (Date.now() < this.retryAt) throw new ContactDelayed("the program failed to start");
-    const { stdioConnection } = await import("./stdio-connection.ts");
     try {
       const connection = await stdioConnection(setting, timeouts, signal);
       this.failures = 0;

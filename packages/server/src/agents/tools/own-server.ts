@@ -1,7 +1,7 @@
 import type { ToolServerRecord } from "../../store/tools.ts";
-import { httpConnection } from "./connection.ts";
 import type { KnownServer } from "./contacts.ts";
-import { type OwnServerOptions, serverAuth } from "./server-auth.ts";
+import { loadClient } from "./load-client.ts";
+import type { OwnServerOptions } from "./server-auth.ts";
 
 /** A server that a person added. */
 export function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownServer {
@@ -18,8 +18,10 @@ export function ownServer(record: ToolServerRecord, options: OwnServerOptions): 
     operator: false,
     key: id,
     owner_id: record.owner_id,
-    connect: async (timeouts, signal) =>
-      httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal),
+    connect: async (timeouts, signal) => {
+      const { httpConnection, serverAuth } = await loadClient();
+      return httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal);
+    },
     save: (state) => store.write((tx) => tx.setToolServerState(id, state)),
   };
 }

@@ -1,6 +1,6 @@
 import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { Connection } from "./connection.ts";
-import { PoolFull } from "./contact-error.ts";
+import { PoolFull } from "./errors.ts";
 
 /** A connection that nobody else uses until it is released. */
 export interface Lease {

@@ -6,17 +6,11 @@ import { policyFor, type ToolPolicy } from "../../rules/tool-calls.ts";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
-import { type AuthorizationAnswer, toolAuthorization } from "./authorization.ts";
+import type { AuthorizationAnswer } from "./authorization.ts";
 import { callMetrics, type Outcome } from "./call-metrics.ts";
-import { type CallOptions, TIMEOUTS, type Timeouts } from "./connection.ts";
-import {
-  callError,
-  contactError,
-  isRequestRejected,
-  isSessionLost,
-  isTimeout,
-} from "./contact-error.ts";
+import type { CallOptions, Timeouts } from "./connection.ts";
 import { type KnownServer, contacts as newContacts } from "./contacts.ts";
+import { loadClient } from "./load-client.ts";
 import { operatorServers } from "./operator-servers.ts";
 import { ownServer } from "./own-server.ts";
 import { failedCall, type ToolResult } from "./result-text.ts";
@@ -96,6 +90,13 @@ export interface ToolServersOptions extends OwnServerOptions {
   readonly timeouts?: Timeouts;
 }
 
+const TIMEOUTS: Timeouts = {
+  contactMs: 15_000,
+  refreshMs: 5000,
+  callMs: 60_000,
+  elicitMs: 10 * 60_000,
+};
+
 /** After this time without contact, a server is asked for its tools before they are offered. */
 const STALE_MS = 5 * 60_000;
 
@@ -108,7 +109,7 @@ const changed = (): ToolResult => ({
 export function toolServers(options: ToolServersOptions): ToolServers {
   const { store, log, metrics, timeouts = TIMEOUTS } = options;
   const contacts = newContacts({ timeouts, log });
-  const authorization = toolAuthorization(options);
+  const authorization = async () => (await loadClient()).toolAuthorization(options);
   const count = callMetrics(metrics);
   metrics.watch("parley_tool_connections", "gauge", "Connections to tool servers.", contacts.size);
 
@@ -186,6 +187,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
+      const { isRequestRejected, isSessionLost } = await loadClient();
       const isLost = isSessionLost(error);
       // Other sessions are probably lost too: the next connection is new.
       if (isLost || isRequestRejected(error)) contacts.drop(server.key);
@@ -210,6 +212,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       return await callTool(server, tool, input, callOptions);
     } catch (error) {
       if (callOptions.signal.aborted) return ["aborted", null];
+      const { callError, contactError, isTimeout } = await loadClient();
       const failure = contactError(error);
       if (failure.status === "unauthorized") await server.save({ ...failure, at: Date.now() });
       return [isTimeout(error) ? "timeout" : "failed", failedCall(callError(error))];
@@ -231,10 +234,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     refresh,
     async authorize(ownerId, serverId, base) {
       const record = await store.read((tx) => tx.toolServer(serverId));
-      return record?.owner_id === ownerId ? authorization.begin(record, base) : null;
+      return record?.owner_id === ownerId ? (await authorization()).begin(record, base) : null;
     },
     finishAuthorization: async (ownerId, answer) =>
-      refresh(ownerId, await authorization.finish(ownerId, answer)),
+      refresh(ownerId, await (await authorization()).finish(ownerId, answer)),
     forget: (serverId) => contacts.drop(serverId),
     close: () => contacts.close(),
   };

@@ -1,0 +1,14 @@
+/** Thrown when a contact did not end in time. */
+export class ContactTimeout extends Error {
+  override name = "ContactTimeout";
+}
+
+/** Thrown when a program that failed to start is not to be started again yet. */
+export class ContactDelayed extends Error {
+  override name = "ContactDelayed";
+}
+
+/** Thrown when no further connection may be opened. */
+export class PoolFull extends Error {
+  override name = "PoolFull";
+}

@@ -1,0 +1,27 @@
+import { asyncApi } from "./asyncapi.ts";
+import { openApi } from "./openapi.ts";
+import { referencePage } from "./page.ts";
+
+export { referencePolicy } from "./page.ts";
+
+/** In the place of the host, which is known with a request. */
+export const HOST_PLACEHOLDER = "host.invalid";
+
+/** The documents of the reference, each made on first use: that takes a few hundred milliseconds. */
+export const documents = {
+  page: once(referencePage),
+  openApi: once(() => JSON.stringify(openApi())),
+  asyncApi: once(() => asyncApiAt(false)),
+  secureAsyncApi: once(() => asyncApiAt(true)),
+};
+
+const asyncApiAt = (secure: boolean) =>
+  JSON.stringify(asyncApi({ host: HOST_PLACEHOLDER, secure }));
+
+function once<Value>(make: () => Value): () => Value {
+  let value: Value | undefined;
+  return () => {
+    value ??= make();
+    return value;
+  };
+}
