@@ -63,7 +63,7 @@ function rows(
       ...row("CPU per message, all parts", "µs", (result) => all(result) / MESSAGES),
       ...(goal !== undefined && { goal }),
     },
-    ...PARTS.filter((part) => results[0]?.parts[part] !== undefined).map((part) =>
+    ...PARTS.filter((part) => (baseline ?? results)[0]?.parts[part] !== undefined).map((part) =>
       row(`CPU per message, ${part}`, "µs", ({ parts }) => (parts[part] ?? 0) / MESSAGES),
     ),
     row("messages a second", "1/s", ({ rate }) => rate),
