@@ -55,15 +55,28 @@ async function execute(url: string, statement: string): Promise<Record<string, u
   return await sql.unsafe(statement);
 }
 
-/** Empties a database, which is faster than creating one. */
+/**
+ * Empties a database, which is faster than creating one. Deleting few rows is faster than TRUNCATE,
+ * which makes new files for all tables and indexes.
+ */
 async function empty(url: string): Promise<void> {
   const rows = await execute(
     url,
-    `SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-     AND tablename NOT IN ('schema_version', 'name_counter')`,
+    `SELECT format('DELETE FROM %I', tablename) AS statement FROM pg_tables
+     WHERE schemaname = 'public' AND tablename NOT IN ('schema_version', 'name_counter')
+     UNION ALL
+     SELECT format('SELECT setval(%L, 1, false)', sequencename) FROM pg_sequences
+     WHERE schemaname = 'public'`,
   );
-  const tables = rows.map(({ tablename }) => tablename).join(", ");
-  await execute(url, `TRUNCATE ${tables} RESTART IDENTITY; UPDATE name_counter SET seq = 0`);
+  const statements = [
+    "BEGIN",
+    // Foreign keys are not checked, so that the order of the tables does not matter.
+    "SET LOCAL session_replication_role = replica",
+    ...rows.map(({ statement }) => statement),
+    "UPDATE name_counter SET seq = 0",
+    "COMMIT",
+  ];
+  await execute(url, statements.join("; "));
 }
 
 storeContract("PostgreSQL", async () => {
