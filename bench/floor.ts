@@ -1,23 +1,28 @@
 /**
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
- * one event to the conversation's topic; it checks and stores nothing. With `providerPort` it also
- * calls the provider and relays every chunk. With `toolServerPort` it makes the calls of tools that the
- * provider asks for. With `folder` it syncs a log for each send, and takes uploads and downloads.
+ * one event to the conversation's topic; it checks and stores nothing. With `database` it stores the
+ * message before it replies. With `providerPort` it also calls the provider and relays every chunk.
+ * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
+ * log for each send, and takes uploads and downloads.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
 import { fileFloor } from "./file-floor.ts";
+import { messageFloor } from "./message-floor.ts";
 
 interface Plan {
   subscriptions: Record<string, string[]>;
+  /** The path of a new SQLite database. */
+  database?: string;
   providerPort?: number;
   toolServerPort?: number;
   folder?: string;
 }
-const { subscriptions, providerPort, toolServerPort, folder } = JSON.parse(
+const { subscriptions, database, providerPort, toolServerPort, folder } = JSON.parse(
   process.env.FLOOR ?? "{}",
 ) as Plan;
 
 const lag = loopLag();
+const store = database === undefined ? null : messageFloor(database);
 const files = folder === undefined ? null : fileFloor(folder);
 
 const server = Bun.serve<{ token: string }>({
@@ -44,8 +49,9 @@ const server = Bun.serve<{ token: string }>({
         id: number;
         params: { conversation_id: string; content: string; client_msg_id: string };
       };
+      const uuid = Bun.randomUUIDv7();
       const message = JSON.stringify({
-        id: Bun.randomUUIDv7(),
+        id: uuid,
         conversation_id: params.conversation_id,
         seq: id,
         version: id,
@@ -68,7 +74,8 @@ const server = Bun.serve<{ token: string }>({
         socket.send(`{"ok":true,"result":${message},"id":${id}}`);
         if (providerPort) void relay(params.conversation_id, providerPort);
       };
-      if (files) void files.append().then(answer);
+      if (store) store({ ...params, uuid }, answer);
+      else if (files) void files.append().then(answer);
       else answer();
     },
   },

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { FLOOR, LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
 import { generate, type Measured, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
@@ -62,25 +63,31 @@ export function group(members: number, senders: number, messages: number, goal: 
   });
 }
 
+/** `storing` is the floor that also stores the messages. */
+type Role = "floor" | "storing" | "parley";
+
 async function compare(plan: Plan): Promise<Measurement[]> {
   using folder = temporaryFolder();
   const made = await seed(folder.path, plan);
-  await using floor = await startPinned(FLOOR, {
-    FLOOR: JSON.stringify({ subscriptions: subscriptions(plan, made) }),
+  const topics = { subscriptions: subscriptions(plan, made) };
+  await using floor = await startPinned(FLOOR, { FLOOR: JSON.stringify(topics) });
+  const database = join(folder.path, "floor.db");
+  await using storing = await startPinned(FLOOR, {
+    FLOOR: JSON.stringify({ ...topics, database }),
   });
   await using parley = await startPinned(MAIN, {
     PARLEY_DATA: folder.path,
     PARLEY_LIMITS: LIMITS,
   });
-  const results = { floor: [] as LoadResult[], parley: [] as LoadResult[] };
+  const results: Record<Role, LoadResult[]> = { floor: [], storing: [], parley: [] };
   // The first window is a warm-up.
   for (let window = 0; window <= WINDOWS; window++) {
-    for (const [name, server] of Object.entries({ floor, parley })) {
+    for (const [name, server] of Object.entries({ floor, storing, parley })) {
       const result = await generate<LoadResult>("load", input(plan, made, server));
-      if (window > 0) results[name as "floor" | "parley"].push(result);
+      if (window > 0) results[name as Role].push(result);
     }
   }
-  return rows(plan, results.parley, results.floor);
+  return rows(plan, results);
 }
 
 type Shape = Pick<Plan, "senders" | "window" | "messages" | "receivers">;
@@ -99,7 +106,7 @@ const input = (plan: Shape, made: Seed, server: Measured) => ({
   receivers: plan.receivers,
 });
 
-function subscriptions({ groups }: Plan, made: Seed): Record<string, string[]> {
+function subscriptions({ groups }: Pick<Plan, "groups">, made: Seed): Record<string, string[]> {
   const topics: Record<string, string[]> = {};
   for (const [index, members] of groups.entries()) {
     for (const place of members) {
@@ -111,23 +118,25 @@ function subscriptions({ groups }: Plan, made: Seed): Record<string, string[]> {
 
 function rows(
   { title: scenario, per, goal }: Plan,
-  parley: readonly LoadResult[],
-  floor: readonly LoadResult[],
+  results: Record<Role, readonly LoadResult[]>,
 ): Measurement[] {
   const row = (
     metric: string,
     unit: string,
     value: (result: LoadResult) => number,
+    floor: Role = "floor",
   ): Measurement => ({
     scenario,
     metric,
     unit,
-    parley: parley.map(value),
-    floor: floor.map(value),
+    parley: results.parley.map(value),
+    floor: results[floor].map(value),
   });
-  const units = (result: LoadResult) => (per === "message" ? result.messages : result.deliveries);
+  const cpu = ({ cpu_us, messages, deliveries }: LoadResult) =>
+    cpu_us / (per === "message" ? messages : deliveries);
   return [
-    { ...row(`CPU per ${per}`, "µs", (result) => result.cpu_us / units(result)), goal },
+    { ...row(`CPU per ${per}`, "µs", cpu), goal },
+    row(`CPU per ${per}, floor stores`, "µs", cpu, "storing"),
     row("messages a second", "1/s", ({ rate }) => rate),
     row("acknowledged p50", "ms", ({ ack_p50 }) => ack_p50),
     row("acknowledged p99", "ms", ({ ack_p99 }) => ack_p99),
@@ -136,7 +145,10 @@ function rows(
   ];
 }
 
-/** One message at a time: its CPU, and its time to delivery beyond one sync of the same disk. */
+/**
+ * One message at a time: its CPU, and its time to delivery beyond one sync of the same disk. The floor
+ * is the one that stores.
+ */
 export async function single(): Promise<Measurement[]> {
   using folder = temporaryFolder();
   const plan = {
@@ -148,43 +160,45 @@ export async function single(): Promise<Measurement[]> {
     receivers: 2,
   };
   const made = await seed(folder.path, plan);
-  await using server = await startPinned(MAIN, {
+  await using storing = await startPinned(FLOOR, {
+    FLOOR: JSON.stringify({
+      subscriptions: subscriptions(plan, made),
+      database: join(folder.path, "floor.db"),
+    }),
+  });
+  await using parley = await startPinned(MAIN, {
     PARLEY_DATA: folder.path,
     PARLEY_LIMITS: LIMITS,
   });
-  const results: LoadResult[] = [];
-  const syncs: number[] = [];
+  const run = (server: Measured, messages: number) =>
+    generate<LoadResult>("load", input({ ...plan, messages }, made, server));
+  const measured: { parley: LoadResult; floor: LoadResult; sync: number }[] = [];
   // As many as in the other scenarios: a server that has just started still compiles its code.
-  await generate<LoadResult>("load", input({ ...plan, messages: 20_000 }, made, server));
+  for (const server of [storing, parley]) await run(server, 20_000);
   for (let window = 0; window < WINDOWS; window++) {
-    const result = await generate<LoadResult>("load", input(plan, made, server));
-    const { sync_p50 } = await generate<{ sync_p50: number }>("sync", { folder: folder.path });
-    results.push(result);
-    syncs.push(sync_p50);
+    measured.push({
+      floor: await run(storing, plan.messages),
+      parley: await run(parley, plan.messages),
+      sync: (await generate<{ sync_p50: number }>("sync", { folder: folder.path })).sync_p50,
+    });
   }
-  const row = (metric: string, parley: number[], goal?: number): Measurement => ({
+  const row = (metric: string, value: (result: LoadResult, sync: number) => number) => ({
     scenario: "one message at a time",
     metric,
     unit: "µs",
-    parley,
-    ...(goal !== undefined && { goal }),
+    parley: measured.map(({ parley: result, sync }) => value(result, sync)),
   });
-  const toDelivery = (delivered_p50: number, window: number) =>
-    (delivered_p50 - (syncs[window] ?? 0)) * 1000;
+  const withFloor = (metric: string, value: (result: LoadResult, sync: number) => number) => ({
+    ...row(metric, value),
+    floor: measured.map(({ floor, sync }) => value(floor, sync)),
+  });
+  const cpu = ({ cpu_us, messages }: LoadResult) => cpu_us / messages;
+  const beyondSync = ({ delivered_p50 }: LoadResult, sync: number) => (delivered_p50 - sync) * 1000;
   return [
-    row(
-      "CPU per message",
-      results.map(({ cpu_us, messages }) => cpu_us / messages),
-      150,
-    ),
-    row(
-      "delivered beyond one disk sync, p50",
-      results.map(({ delivered_p50 }, window) => toDelivery(delivered_p50, window)),
-      150,
-    ),
-    row(
-      "one disk sync, p50",
-      syncs.map((ms) => ms * 1000),
-    ),
+    { ...row("CPU per message", cpu), goal: 150 },
+    { ...row("delivered beyond one disk sync, p50", beyondSync), goal: 150 },
+    withFloor("CPU per message, floor stores", cpu),
+    withFloor("delivered p50, floor stores", ({ delivered_p50 }) => delivered_p50 * 1000),
+    row("one disk sync, p50", (_, sync) => sync * 1000),
   ];
 }

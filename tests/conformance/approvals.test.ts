@@ -35,20 +35,21 @@ type Policy = "ask" | "direct" | "always";
 /** Alice's agent with the tool `echo` of a server of hers, in a group with bob. */
 async function setUp(
   policy: Policy,
-  { isDirect = false, name }: { isDirect?: boolean; name?: string } = {},
+  options: { isDirect?: boolean; name?: string; provider?: "claude" | "gpt" } = {},
 ) {
+  const { isDirect = false, name, provider = "claude" } = options;
   const [alice, bob] = await people(server.url, "alice", "bob");
   await liftLimits(alice);
   const tools = new ToolServer();
   tools.tools = [tool("echo"), tool("transfer")];
   const added = await alice.call("addToolServer", { name: "bank", url: tools.url });
-  const created = name && { name, kind: "model" as const, provider: "claude" };
+  const created = name && { name, kind: "model" as const, provider };
   const { username: agent_username } = created
     ? await alice.call("createAgent", created)
-    : { username: agentOf(alice) };
+    : { username: agentOf(alice, provider) };
   const grants = [{ server_id: added.id, tool: "echo", policy }];
   await alice.call("setAgentTools", { agent_username, grants });
-  const key = await newKey(alice);
+  const key = await newKey(alice, provider);
   const chat = isDirect
     ? await alice.call("startChat", { usernames: [agent_username] })
     : await groupOf(alice, bob);
@@ -160,6 +161,31 @@ describe("a call that needs approval", () => {
     await continuation(reader, first);
     const made = tools.got("tools/call").map(({ message }) => message.params?.arguments);
     expect(made).toEqual([{ text: "a" }]);
+  });
+
+  test("goes on with what only the provider understands of it", async () => {
+    await using talk = await setUp("ask", { provider: "gpt" });
+    const { alice, key, reader, ask } = talk;
+    const extra_content = { google: { thought_signature: "signed" } };
+    const call = { index: 0, id: "call_1", function: { name: "bank__echo", arguments: "{}" } };
+    const signed: Responder = async ({ head, write, end }) => {
+      const delta = { tool_calls: [{ ...call, extra_content }] };
+      await head(200);
+      await write(`data: ${JSON.stringify({ choices: [{ delta, finish_reason: "stop" }] })}\n\n`);
+      await end();
+    };
+    sharedProvider.respond(key, signed, answers("Done."));
+    const first = await answerTo(reader, await ask("go on"));
+    const call_id = first.tool_calls[0]?.id ?? "";
+    await alice.call("decideToolCall", { call_id, decision: "approve" });
+    await continuation(reader, first);
+    expect(sharedProvider.calls(key)[1]?.body).toMatchObject({
+      messages: expect.arrayContaining([
+        expect.objectContaining({
+          tool_calls: [expect.objectContaining({ id: "call_1", extra_content })],
+        }),
+      ]),
+    });
   });
 
   test("is neither made nor continued once its message is deleted", async () => {

@@ -13,6 +13,7 @@ import {
   signUp,
   transports,
 } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
@@ -144,6 +145,20 @@ describe("sockets_per_user", () => {
     await using _again = await alice.connect();
   });
 
+  test("holds for the programs of all external agents of a person together", async () => {
+    const alice = await signUp(server.url);
+    const node = nodesOf(server.url).at(-1) as string;
+    const programs = [await externalAgent(alice), await externalAgent(alice)];
+    const [one, two] = programs.map(({ agent }) => agent) as [Person, Person];
+    const openAt = ({ token }: Person) => RawSocket.open(node, `/api/ws?token=${token}`);
+    const sockets = [await openAt(one), await openAt(two), await openAt(two)];
+    await using fourth = await openAt(one);
+    expect(sockets.map(({ answer }) => answer?.status)).toEqual([101, 101, 101]);
+    expect(fourth.answer?.status).toBe(429);
+    await using _own = await alice.connect();
+    for (const socket of sockets) socket.tcp.destroy();
+  });
+
   test("holds for sockets that are opened concurrently", async () => {
     const person = await signUp(server.url);
     const opened = await Promise.all(Array.from({ length: 10 }, () => open(person)));
@@ -209,6 +224,20 @@ describe.concurrent("over time", () => {
     expect(failed.code).toBe("rate_limited");
     expect((await failure(say(alice, chat, "hello"))).code).toBe("rate_limited");
     expect(await alice.call("getMe")).toEqual(alice.account);
+  });
+
+  test("the programs of all external agents of a person share a rate, apart from the person's", async () => {
+    await using server = await startServer(rates);
+    const node = nodesOf(server.url).at(-1) as string;
+    const [alice, bob] = await people(node, "alice", "bob");
+    const { agent: one, chat } = await externalAgent(alice);
+    const { agent: two, chat: other } = await externalAgent(alice);
+    const { agent: stranger, chat: elsewhere } = await externalAgent(bob);
+    const { failed } = await exhaust(() => say(one, chat, "hello"));
+    expect(failed.code).toBe("rate_limited");
+    expect((await failure(say(two, other, "hello"))).code).toBe("rate_limited");
+    expect((await say(alice, chat, "hello")).content).toBe("hello");
+    expect((await say(stranger, elsewhere, "hello")).content).toBe("hello");
   });
 
   test("searches have their own rate", async () => {

@@ -25,6 +25,7 @@ import type {
   Origin,
   Participant,
   ServiceCaller,
+  SessionCaller,
 } from "./security/caller.ts";
 import type { Erasures } from "./security/erasures.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
@@ -203,8 +204,12 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
 
   function take(contract: Operation, caller: AnyCaller | AgentCaller): void {
     if ("key" in caller) rates.services.take(caller.key.name);
-    else rates[contract.rate].take(`${caller.account.id}`);
+    else rates[contract.rate].take(rateKey(caller));
   }
+
+  /** A person's programs share a rate, however many agents there are, and leave the person's own alone. */
+  const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
+    kind === "agent" ? `agents of ${account.owner_id}` : `${account.id}`;
 
   /** Throws `forbidden` unless the caller has the operation's access level. */
   function checkAccess(

@@ -7,6 +7,7 @@ import { startS3 } from "@parley/testkit/s3.ts";
 import type { Blobs } from "../src/files/blobs.ts";
 import { diskBlobs } from "../src/files/disk.ts";
 import { s3Blobs } from "../src/files/s3.ts";
+import { blockThreadPool } from "./support/thread-pool.ts";
 
 const root = mkdtempSync(join(tmpdir(), "parley-blobs-"));
 const s3 = await startS3();
@@ -29,9 +30,9 @@ const inBucket = async (prefix: string, options = {}) =>
     join(root, "incoming"),
   );
 
-const backends: Record<string, (name: string) => Promise<Blobs>> = {
-  disk: (name) => diskBlobs(join(root, name)),
-  S3: (name) => inBucket(`${name}/`),
+const backends = {
+  disk: (name: string) => diskBlobs(join(root, name)),
+  S3: (name: string) => inBucket(`${name}/`),
 };
 
 const MIB = 1024 * 1024;
@@ -53,7 +54,7 @@ async function stored(blobs: Blobs, bytes: Uint8Array | string, name: string = B
 
 const textOf = async (blobs: Blobs, name: string) => {
   const blob = await blobs.open(name);
-  return blob && (await new Response(blob.stream()).text());
+  return blob && (await new Response(await blob.stream()).text());
 };
 
 async function namesIn(blobs: Blobs): Promise<string[]> {
@@ -69,14 +70,14 @@ for (const [backend, open] of Object.entries(backends)) {
       const bytes = someBytes(12 * MIB + 7);
       const blob = await blobs.open(await stored(blobs, bytes));
       expect(blob?.size).toBe(bytes.length);
-      const read = await new Response(blob?.stream()).bytes();
+      const read = await new Response(await blob?.stream()).bytes();
       expect(Buffer.compare(read, bytes)).toBe(0);
       for (const [start, end] of [
         [0, 2],
         [5 * MIB - 2, 5 * MIB + 2],
         [bytes.length - 3, bytes.length],
       ] as const) {
-        const part = await new Response(blob?.stream({ start, end })).bytes();
+        const part = await new Response(await blob?.stream({ start, end })).bytes();
         expect([...part]).toEqual([...bytes.subarray(start, end)]);
       }
     });
@@ -153,4 +154,23 @@ test("files on disk are readable for their owner alone", async () => {
     const { stdout } = Bun.spawnSync(["stat", "-c", "%a", join(folder, name)]);
     expect(stdout.toString().trim()).toBe("700");
   }
+});
+
+test("objects on disk are read on the thread pool, so that a slow disk does not block the event loop", async () => {
+  const blobs = await backends.disk("slow");
+  const blob = await blobs.open(await stored(blobs, "hello"));
+  const states: string[] = [];
+  const reading = async () => {
+    const text = await new Response(await blob?.stream()).text();
+    states.push(text);
+  };
+  let read: Promise<void>;
+  {
+    await using _slow = blockThreadPool(join(root, "pipe"));
+    read = reading();
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+    states.push("the event loop goes on");
+  }
+  await read;
+  expect(states).toEqual(["the event loop goes on", "hello"]);
 });

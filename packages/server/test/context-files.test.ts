@@ -226,7 +226,7 @@ describe("loading", () => {
     const content = new Blob([bytes as string]);
     return {
       size: content.size,
-      stream: (range) => (range ? content.slice(range.start, range.end) : content).stream(),
+      stream: async (range) => (range ? content.slice(range.start, range.end) : content).stream(),
     };
   };
 
@@ -263,7 +263,7 @@ describe("loading", () => {
       if (name === "missing") return null;
       if (name === "fails") throw unavailable("the file storage failed");
       if (name === "hangs") return new Promise(() => {});
-      if (name === "stalls") return { size: 5, stream: () => new ReadableStream() };
+      if (name === "stalls") return { size: 5, stream: async () => new ReadableStream() };
       return blobOf("hello");
     };
     const names = ["missing", "fails", "good", "hangs", "stalls"];

@@ -50,7 +50,7 @@ for (const [name, files] of Object.entries(targets)) {
     expect(lines).toEqual(["files: 3 objects, 3 copied", "files: 4 objects, 1 copied"]);
     const copy = await existingBlobs(files);
     for (const object of [...objects, later, `${objects[0]}.preview`]) {
-      const text = await new Response((await copy?.open(object))?.stream()).text();
+      const text = await new Response(await (await copy?.open(object))?.stream()).text();
       expect(text).toBe(`bytes of ${object}`);
       expect(await source.open(object)).not.toBeNull();
     }

@@ -15,7 +15,6 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
@@ -33,6 +32,7 @@ import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { searchPatiently } from "./support/search.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
+import { blockThreadPool } from "./support/thread-pool.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();
@@ -272,22 +272,6 @@ describe("the search index", () => {
     });
   });
 });
-
-/** More tasks than the pool has threads. */
-const POOL_TASKS = 256;
-
-/** Opening a pipe blocks a thread until the other end is opened, which disposal does. */
-function blockThreadPool(pipe: string): AsyncDisposable {
-  Bun.spawnSync(["mkfifo", pipe]);
-  const opening = Array.from({ length: POOL_TASKS }, () => open(pipe, "r"));
-  return {
-    [Symbol.asyncDispose]: async () => {
-      const otherEnd = openSync(pipe, "r+");
-      for (const file of opening) await (await file).close();
-      closeSync(otherEnd);
-    },
-  };
-}
 
 describe("the log", () => {
   /** How often the log has restarted, from its header. */

@@ -2,6 +2,7 @@ import type { Turn } from "@parley/protocol";
 import { approvalCard } from "../rules/approval-card.ts";
 import { haveFiles, withoutFiles } from "../rules/context-files.ts";
 import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
+import { haveProviderFields, withoutProviderFields } from "../rules/provider-fields.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { partTokens } from "../rules/tool-context.ts";
 import { addUsage, tokensOf, totalUsage } from "../rules/usage.ts";
@@ -124,9 +125,7 @@ const roundMessages = (
   uses: readonly ToolUseEvent[],
   results: readonly ToolResultPart[],
 ): ModelMessage[] => {
-  const calls = uses.map(
-    ({ id, name, input }): AssistantPart => ({ type: "tool_use", id, name, input: input ?? {} }),
-  );
+  const calls = uses.map((use): AssistantPart => ({ ...use, input: use.input ?? {} }));
   const said: AssistantPart[] = text.trim() === "" ? [] : [{ type: "text", text: text.trim() }];
   return [
     { role: "assistant", content: [...said, ...calls] },
@@ -228,7 +227,7 @@ function newAnswer(stream: AnswerStream) {
 }
 
 /**
- * Many models take no pictures, some know no tools, and documents can be damaged: a request that the
+ * Many models take no pictures, some know no tools or take back nothing that they sent, and documents can be damaged: a request that the
  * provider refuses is made again without what it may have refused.
  */
 async function askWithFallbacks(
@@ -250,11 +249,18 @@ async function askWithFallbacks(
     } catch (error) {
       next = answer.isCharged() ? null : fallback(current, error);
       if (next === null) throw error;
-      const what = next.tools.length < current.tools.length ? "tools" : "files";
       const { status } = error as ProviderError;
+      const what = leftOut(current, next);
       services.log.warn({ turn: turn.id, status }, `provider refused request with ${what}`);
     }
   }
+}
+
+function leftOut(before: ModelRequest, after: ModelRequest): "tools" | "provider fields" | "files" {
+  if (after.tools.length < before.tools.length) return "tools";
+  return haveProviderFields(before.messages) && !haveProviderFields(after.messages)
+    ? "provider fields"
+    : "files";
 }
 
 /** The request without what the provider may have refused; null if nothing can be left out. */
@@ -266,6 +272,9 @@ function fallback(request: ModelRequest, error: unknown): ModelRequest | null {
     content.some(({ type }) => type === "tool_use"),
   );
   if (error.about_tools && request.tools.length > 0 && !usesTools) return { ...request, tools: [] };
+  if (isRefusal && haveProviderFields(request.messages)) {
+    return { ...request, messages: withoutProviderFields(request.messages) };
+  }
   if (!isRefusal || !haveFiles(request.messages)) return null;
   const why = error.code === "context_too_long" ? "too_large" : "not_accepted";
   return { ...request, messages: withoutFiles(request.messages, why) };

@@ -261,6 +261,7 @@ export async function requestCall(tx: WriteTx, requested: RequestedCall): Promis
       position: 0,
       text_bytes: 0,
       model_id: `call_${uuid.replaceAll("-", "")}`,
+      provider_fields: null,
       status: asks ? "pending" : "running",
       error: null,
       created_at: now,

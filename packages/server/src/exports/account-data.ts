@@ -81,7 +81,7 @@ async function* uploadedFiles(options: AccountDataOptions): AsyncGenerator<ZipEn
       const found = blob && (await blobs.open(blob));
       // It was deleted meanwhile, or its bytes are missing.
       if (!found) continue;
-      const content = bytesOf(found.stream(), () => progress(0));
+      const content = bytesOf(await found.stream(), () => progress(0));
       yield { name: `files/${id}-${name}`, content, isCompressed: true };
     }
     page = await next(page.at(-1)?.id ?? FIRST_FILE);

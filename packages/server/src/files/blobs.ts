@@ -7,7 +7,8 @@ export interface ByteRange {
 /** A stored object. */
 export interface Blob {
   readonly size: number;
-  stream(range?: ByteRange): ReadableStream<Uint8Array>;
+  /** Sending the first 25 MiB of the stream does not wait for a disk. */
+  stream(range?: ByteRange): Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface BlobEntry {

@@ -8,6 +8,9 @@ const OWNER_ONLY = 0o700;
 /** Objects are spread over folders by the last characters of their id, which are random. */
 const ID_LENGTH = 36;
 const FOLDER_LENGTH = 2;
+const READ_BYTES = 256 * 1024;
+/** A file of the largest size by default. More would delay the first byte of a larger one. */
+const MAX_LOADED_BYTES = 25 * 1024 * 1024;
 
 /** Keeps objects as files in a folder. Several nodes can share it. */
 export async function diskBlobs(folder: string): Promise<Blobs> {
@@ -47,9 +50,25 @@ async function openFile(path: string): Promise<Blob | null> {
   const file = Bun.file(path);
   return {
     size: found.size,
-    stream: (range?: ByteRange) =>
-      (range ? file.slice(range.start, range.end) : file).stream() as ReadableStream<Uint8Array>,
+    stream: (range) =>
+      reachable(async () => {
+        await loadPages(path, range ?? { start: 0, end: found.size });
+        return (range ? file.slice(range.start, range.end) : file).stream();
+      }),
   };
+}
+
+/**
+ * Reads a part of a file on the thread pool, so that its pages are in memory. The runtime sends files on
+ * the event loop, which would wait for the disk: 8 to 40 ms for 25 MiB on a fast one.
+ */
+async function loadPages(path: string, { start, end }: ByteRange): Promise<void> {
+  await using file = await open(path);
+  const last = Math.min(end, start + MAX_LOADED_BYTES);
+  const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, last - start));
+  for (let at = start; at < last; at += buffer.length) {
+    await file.read(buffer, 0, Math.min(buffer.length, last - at), at);
+  }
 }
 
 async function* listFiles(folder: string, incoming: string): AsyncIterable<BlobEntry> {

@@ -40,20 +40,24 @@ export async function download(
   return range === null ? whole(blob, headers, request) : part(blob, headers, request, range);
 }
 
-function whole(blob: Blob, headers: Record<string, string>, { isHead }: DownloadRequest): Download {
+async function whole(
+  blob: Blob,
+  headers: Record<string, string>,
+  { isHead }: DownloadRequest,
+): Promise<Download> {
   return {
     status: 200,
     headers: { ...headers, "content-length": `${blob.size}` },
-    body: isHead ? null : blob.stream(),
+    body: isHead ? null : await blob.stream(),
   };
 }
 
-function part(
+async function part(
   { size, stream }: Blob,
   headers: Record<string, string>,
   { isHead }: DownloadRequest,
   range: ByteRange | "unsatisfiable",
-): Download {
+): Promise<Download> {
   if (range === "unsatisfiable") {
     return { status: 416, headers: { ...headers, "content-range": `bytes */${size}` }, body: null };
   }
@@ -65,7 +69,7 @@ function part(
       "content-range": `bytes ${start}-${end - 1}/${size}`,
       "content-length": `${end - start}`,
     },
-    body: isHead ? null : stream(range),
+    body: isHead ? null : await stream(range),
   };
 }
 

@@ -38,7 +38,7 @@ export function s3Blobs(options: S3Options, incoming: string): Blobs {
       if (!found) return null;
       return {
         size: found.size,
-        stream: (range) =>
+        stream: async (range) =>
           (range
             ? file.slice(range.start, range.end)
             : file

@@ -31,6 +31,10 @@ export const isExternal = ({ provider }: Pick<AgentAccount, "provider">) => prov
 const agentNameOf = ({ username }: Pick<AgentAccount, "username">) =>
   username.slice(username.indexOf(":") + 1);
 
+/** The username of an agent's owner. */
+export const ownerNameOf = ({ username }: Pick<AgentAccount, "username">) =>
+  username.slice(0, username.indexOf(":"));
+
 /** Whether the agent is the one that everybody has for its provider. */
 export const isDefaultAgent = (agent: AgentAccount) => agent.provider === agentNameOf(agent);
 

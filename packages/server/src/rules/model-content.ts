@@ -53,7 +53,14 @@ export interface ToolUsePart {
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** Fields of the call that only its provider understands, as they came. */
+  readonly provider_fields?: ProviderFields;
+  /** What the model thought before the first call of a message, in the format of its provider. */
+  readonly thoughts?: readonly ProviderFields[];
 }
+
+/** Providers want it back in the next requests of a turn, and may refuse a request without it. */
+export type ProviderFields = Readonly<Record<string, unknown>>;
 
 /**
  * The result of a call, in the user message right after the one that asked for it. Providers reject

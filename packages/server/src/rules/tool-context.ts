@@ -1,5 +1,11 @@
 import type { Message } from "@parley/protocol";
-import type { AssistantPart, ModelMessage, ToolResultPart, UserPart } from "./model-content.ts";
+import type {
+  AssistantPart,
+  ModelMessage,
+  ProviderFields,
+  ToolResultPart,
+  UserPart,
+} from "./model-content.ts";
 import { quoteName } from "./quoting.ts";
 import { estimateTokens } from "./token-estimate.ts";
 import { functionName } from "./tool-names.ts";
@@ -9,6 +15,7 @@ export interface ContextCall {
   readonly round: number;
   readonly text_bytes: number;
   readonly model_id: string;
+  readonly provider_fields: ProviderFields | null;
   readonly server_id: string | null;
   readonly server: string;
   readonly tool: string;
@@ -66,6 +73,7 @@ const toolUse = (call: ContextCall): AssistantPart => ({
   id: call.model_id,
   name: functionName(call),
   input: call.arguments,
+  ...(call.provider_fields && { provider_fields: call.provider_fields }),
 });
 
 const toolResult = (call: ContextCall): ToolResultPart => ({
@@ -113,7 +121,9 @@ function tokensOf(part: UserPart | AssistantPart): number {
     case "text":
       return estimateTokens(part.text);
     case "tool_use":
-      return estimateTokens(part.name) + estimateTokens(JSON.stringify(part.input));
+      return [part.name, JSON.stringify(part.input), JSON.stringify(part.thoughts ?? "")]
+        .map(estimateTokens)
+        .reduce((sum, tokens) => sum + tokens);
     case "tool_result":
       return part.content.reduce((sum, each) => sum + tokensOf(each), estimateTokens(""));
     default:

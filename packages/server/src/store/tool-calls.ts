@@ -1,4 +1,5 @@
 import type { ToolCall } from "@parley/protocol";
+import type { ProviderFields } from "../rules/model-content.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
@@ -44,6 +45,8 @@ export interface NewToolCall {
   readonly text_bytes: number;
   /** The id that the model gave it. */
   readonly model_id: string;
+  /** What only the provider of the model understands of it; null if there is nothing. */
+  readonly provider_fields: ProviderFields | null;
   /** Null for built-in tools. */
   readonly server_id: string | null;
   readonly server: string;

@@ -11,7 +11,8 @@ export async function readBytes(
   if (!blob) return null;
   const end = Math.min(blob.size, maxBytes);
   if (end === 0) return new Uint8Array();
-  const reader = blob.stream(end < blob.size ? { start: 0, end } : undefined).getReader();
+  const range = end < blob.size ? { start: 0, end } : undefined;
+  const reader = (await beforeAbort(blob.stream(range), signal)).getReader();
   try {
     const bytes = new Uint8Array(end);
     let length = 0;

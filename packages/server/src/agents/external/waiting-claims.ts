@@ -1,7 +1,8 @@
+import { ownerNameOf } from "../../rules/agents.ts";
 import { rateLimited } from "../../rules/failure.ts";
 import type { AgentCaller } from "../../security/caller.ts";
 
-/** Calls that one agent may have waiting on this node: each of them keeps a connection open. */
+/** Calls that the agents of one person may have waiting on this node: each keeps a connection open. */
 const MAX_WAITING = 64;
 
 /** A `claimTurn` that waits for a turn. */
@@ -20,12 +21,16 @@ interface Entry {
 
 /** The programs that wait for turns on this node. They wait in memory alone. */
 export class WaitingClaims {
+  /** By the username of the owner. */
   readonly #entries = new Map<string, Set<Entry>>();
 
-  /** Begins to listen for turns of the agent. Throws `rate_limited` if too many calls wait already. */
+  /**
+   * Begins to listen for turns of the agent. Throws `rate_limited` if too many calls of its owner's
+   * agents wait already.
+   */
   open(caller: AgentCaller, signal: AbortSignal): WaitingClaim {
-    const { username } = caller.account;
-    const entries = this.#entries.get(username) ?? new Set<Entry>();
+    const owner = ownerNameOf(caller.account);
+    const entries = this.#entries.get(owner) ?? new Set<Entry>();
     if (entries.size >= MAX_WAITING) throw rateLimited(1, "too many calls wait for turns");
     const entry: Entry = {
       caller,
@@ -34,7 +39,7 @@ export class WaitingClaims {
         entry.outcome = outcome;
       },
     };
-    this.#entries.set(username, entries.add(entry));
+    this.#entries.set(owner, entries.add(entry));
     const abort = () => entry.settle(false);
     signal.addEventListener("abort", abort);
     return {
@@ -42,14 +47,16 @@ export class WaitingClaims {
       [Symbol.dispose]: () => {
         signal.removeEventListener("abort", abort);
         entries.delete(entry);
-        if (entries.size === 0) this.#entries.delete(username);
+        if (entries.size === 0) this.#entries.delete(owner);
       },
     };
   }
 
   /** Turns of the agent may wait. */
   wake(username: string): void {
-    for (const entry of this.#entries.get(username) ?? []) entry.settle(true);
+    for (const entry of this.#entries.get(ownerNameOf({ username })) ?? []) {
+      if (entry.caller.account.username === username) entry.settle(true);
+    }
   }
 
   /** Ends the calls that these callers make. */

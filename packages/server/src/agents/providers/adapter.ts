@@ -1,4 +1,4 @@
-import type { ModelMessage, ToolDefinition } from "../../rules/model-content.ts";
+import type { ModelMessage, ToolDefinition, ToolUsePart } from "../../rules/model-content.ts";
 
 /** One call of a model, in no provider's wire format. */
 export interface ModelRequest {
@@ -50,7 +50,7 @@ export type ToolUseEvent = {
   name: string;
   /** Null if the arguments are no JSON object, for example because they were cut off. */
   input: Record<string, unknown> | null;
-};
+} & Pick<ToolUsePart, "provider_fields" | "thoughts">;
 
 /** Token totals so far. A later value replaces an earlier one; a missing value leaves it. */
 export type UsageEvent = { type: "usage"; input_tokens?: number; output_tokens?: number };

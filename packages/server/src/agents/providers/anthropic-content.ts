@@ -12,10 +12,12 @@ import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
 import { objectSchema } from "./tool-schema.ts";
 
 /** Encodes a message for Anthropic's Messages API. */
-export const encodeMessage = ({ role, content }: ModelMessage) => ({
-  role,
-  content: encodeContent(withoutBlankTexts(toolResultsFirst(content))),
-});
+export function encodeMessage({ role, content }: ModelMessage) {
+  const thoughts = content.flatMap((part) => (part.type === "tool_use" && part.thoughts) || []);
+  const encoded = encodeContent(withoutBlankTexts(toolResultsFirst(content)));
+  const isThought = thoughts.length > 0 && typeof encoded !== "string";
+  return { role, content: isThought ? [...thoughts, ...encoded] : encoded };
+}
 
 export const encodeTool = ({ name, description, input_schema }: ToolDefinition): object => ({
   name,

@@ -4,6 +4,7 @@ import { encodeMessage, encodeTool } from "./anthropic-content.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
+import { AnthropicThoughts } from "./thoughts.ts";
 import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
 
 /** Anthropic's Messages API. */
@@ -78,8 +79,11 @@ function parser(): Parser {
 class ContentBlocks {
   readonly #calls = new ToolCalls();
   readonly #open = new Map<unknown, OpenCall>();
+  readonly #thoughts = new AnthropicThoughts();
+  #hasCalls = false;
 
   start(index: unknown, block: unknown): AdapterEvent[] {
+    this.#thoughts.start(index, block);
     if (valueAt(block, "type") !== "tool_use") return textEvents(valueAt(block, "text"));
     const call = this.#calls.start(valueAt(block, "id"), valueAt(block, "name"));
     this.#open.set(index, call);
@@ -90,8 +94,10 @@ class ContentBlocks {
   }
 
   add(index: unknown, delta: unknown): AdapterEvent[] {
+    this.#thoughts.add(index, delta);
     switch (valueAt(delta, "type")) {
       case "thinking_delta":
+      case "signature_delta":
         return [{ type: "thinking" }];
       case "input_json_delta": {
         const call = this.#open.get(index);
@@ -106,7 +112,11 @@ class ContentBlocks {
   stop(index: unknown): AdapterEvent[] {
     const call = this.#open.get(index);
     this.#open.delete(index);
-    return call ? [toolUseEvent(call)] : [];
+    if (!call) return [];
+    const use = toolUseEvent(call);
+    const isFirst = !this.#hasCalls;
+    this.#hasCalls = true;
+    return isFirst ? this.#thoughts.before([use]) : [use];
   }
 
   /** For servers that do not report the end of each block. */

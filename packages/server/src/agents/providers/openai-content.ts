@@ -43,13 +43,15 @@ function encodeAssistantMessage(parts: readonly AssistantPart[]): object {
   const texts = parts.filter((part) => part.type === "text");
   const calls = parts.filter((part) => part.type === "tool_use");
   return {
+    ...Object.assign({}, ...calls.flatMap(({ thoughts = [] }) => thoughts)),
     role: "assistant",
     content: texts.length === 0 ? null : encodeContent(texts),
     ...(calls.length > 0 && { tool_calls: calls.map(encodeToolUse) }),
   };
 }
 
-const encodeToolUse = ({ id, name, input }: ToolUsePart): object => ({
+const encodeToolUse = ({ id, name, input, provider_fields }: ToolUsePart): object => ({
+  ...provider_fields,
   id,
   type: "function",
   function: { name, arguments: JSON.stringify(input) },

@@ -1,4 +1,4 @@
-import type { AdapterEvent } from "./adapter.ts";
+import type { AdapterEvent, ToolUseEvent } from "./adapter.ts";
 import { valueAt } from "./json.ts";
 import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
 
@@ -23,12 +23,13 @@ export class ToolDeltas {
     for (const delta of deltas) {
       const call = this.#callOf(delta) ?? this.#start(delta);
       this.#calls.append(call, valueAt(delta, "function", "arguments"));
+      this.#calls.keep(call, providerFields(delta));
     }
     return deltas.length > 0 ? [{ type: "thinking" }] : [];
   }
 
   /** The calls in the order of their first fragments. Only the end tells that they are complete. */
-  takeAll(): AdapterEvent[] {
+  takeAll(): ToolUseEvent[] {
     const calls = this.#open;
     this.#open = [];
     return calls.map(({ call }) => toolUseEvent(call));
@@ -51,4 +52,11 @@ export class ToolDeltas {
     const isOther = id ? id !== last?.id : !hasIndex;
     return isNamed && isOther ? undefined : last?.call;
   }
+}
+
+/** Gemini signs its calls in `extra_content`, and refuses them without the signature. */
+function providerFields(delta: unknown): Record<string, unknown> {
+  if (typeof delta !== "object" || delta === null || Array.isArray(delta)) return {};
+  const known = new Set(["index", "id", "type", "function"]);
+  return Object.fromEntries(Object.entries(delta).filter(([name]) => !known.has(name)));
 }

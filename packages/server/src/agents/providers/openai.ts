@@ -5,6 +5,7 @@ import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
 import { encodeMessage, encodeTool } from "./openai-content.ts";
 import { ToolDeltas } from "./openai-tool-deltas.ts";
+import { OpenAiThoughts } from "./thoughts.ts";
 
 /** OpenAI's Chat Completions API, which vLLM, Ollama, llama.cpp and most gateways offer too. */
 export const openai: Adapter = { request, models, parser };
@@ -47,16 +48,20 @@ const lengthField = (host: string) =>
 
 function parser(): Parser {
   const calls = new ToolDeltas();
+  const thoughts = new OpenAiThoughts();
+  const takeCalls = () => thoughts.before(calls.takeAll());
   return (data) => {
-    if (data === "[DONE]") return [...calls.takeAll(), { type: "end", reason: "stop" }];
+    if (data === "[DONE]") return [...takeCalls(), { type: "end", reason: "stop" }];
     const chunk = parseJson(data);
     if (isError(chunk)) throw errorFromStream(chunk);
     const choice = valueAt(chunk, "choices", 0);
+    const delta = valueAt(choice, "delta");
     const ends = endEvents(valueAt(choice, "finish_reason"));
+    thoughts.add(delta);
     return [
-      ...contentEvents(valueAt(choice, "delta")),
-      ...calls.add(valueAt(choice, "delta", "tool_calls")),
-      ...(ends.length > 0 ? calls.takeAll() : []),
+      ...contentEvents(delta),
+      ...calls.add(valueAt(delta, "tool_calls")),
+      ...(ends.length > 0 ? takeCalls() : []),
       ...ends,
       ...usageEvents(
         tokenCount(valueAt(chunk, "usage", "prompt_tokens")),

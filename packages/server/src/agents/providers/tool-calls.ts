@@ -1,8 +1,11 @@
+import type { ProviderFields } from "../../rules/model-content.ts";
 import type { ToolUseEvent } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 const MAX_CALLS = 32;
 const MAX_ARGUMENT_BYTES = 256 << 10;
+/** Of the fields of a call that only its provider understands. Signatures have a few thousand. */
+const MAX_FIELD_CHARACTERS = 32 << 10;
 /** Deeper arguments are of no use to a tool, and slow to check and to store. */
 const MAX_DEPTH = 32;
 
@@ -12,6 +15,8 @@ export interface OpenCall {
   readonly name: string;
   /** A part of a JSON object. */
   arguments: string;
+  /** Fields that only the provider understands. */
+  provider_fields?: ProviderFields;
 }
 
 /** Assembles the tool calls of one answer from untrusted fragments, within bounds. */
@@ -27,6 +32,14 @@ export class ToolCalls {
     return { id: usable, name: toolName(name), arguments: "" };
   }
 
+  /** Keeps fields of a call that are sent back as they came. */
+  keep(call: OpenCall, fields: Record<string, unknown>): void {
+    if (Object.keys(fields).length === 0 || isDeep(fields)) return;
+    const kept = { ...call.provider_fields, ...fields };
+    const json = JSON.stringify(kept);
+    if (json.length <= MAX_FIELD_CHARACTERS) call.provider_fields = JSON.parse(storableJson(json));
+  }
+
   /** Adds the next fragment of the arguments. Some servers send them as an object, at once. */
   append(call: OpenCall, fragment: unknown): void {
     if (isDeep(fragment)) throw providerErrors.incompleteAnswer();
@@ -38,11 +51,12 @@ export class ToolCalls {
   }
 }
 
-export const toolUseEvent = ({ id, name, arguments: json }: OpenCall): ToolUseEvent => ({
+export const toolUseEvent = (call: OpenCall): ToolUseEvent => ({
   type: "tool_use",
-  id,
-  name,
-  input: parseArguments(json),
+  id: call.id,
+  name: call.name,
+  input: parseArguments(call.arguments),
+  ...(call.provider_fields && { provider_fields: call.provider_fields }),
 });
 
 /** Gateways may put data into an id that they want back, so most characters are kept. */
@@ -67,7 +81,7 @@ function parseArguments(json: string): ToolUseEvent["input"] {
   }
 }
 
-function isDeep(value: unknown, depth = 0): boolean {
+export function isDeep(value: unknown, depth = 0): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth === MAX_DEPTH || Object.values(value).some((each) => isDeep(each, depth + 1));
 }

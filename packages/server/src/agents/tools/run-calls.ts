@@ -105,6 +105,7 @@ function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: b
   const status = wrong !== null ? "failed" : asks ? "pending" : "running";
   return {
     model_id: use.id,
+    provider_fields: use.provider_fields ?? null,
     server_id: tool?.server_id ?? null,
     server: tool?.server ?? "",
     tool: tool?.tool ?? use.name,

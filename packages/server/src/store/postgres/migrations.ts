@@ -708,4 +708,8 @@ export const migrations: readonly string[] = [
   -- The fingerprint of the tool as it was when the call was asked for.
   ALTER TABLE tool_calls ADD COLUMN fingerprint TEXT;
   `,
+  `
+  -- Fields of a call that only the provider of its model understands, as JSON.
+  ALTER TABLE tool_calls ADD COLUMN provider_fields TEXT;
+  `,
 ];

@@ -5,7 +5,7 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 /** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
 export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
     t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id AS payer_id, t.round,
-    t.position, t.text_bytes, t.model_id, t.server_id, t.server, t.tool, t.title, t.fingerprint,
+    t.position, t.text_bytes, t.model_id, t.provider_fields, t.server_id, t.server, t.tool, t.title, t.fingerprint,
     t.arguments,
     t.status, t.result, t.error, t.decided_by, t.note, t.created_at, t.decided_at, t.started_at,
     t.finished_at, t.expires_at, ${ACCOUNT}
@@ -15,10 +15,11 @@ export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS me
   JOIN accounts a ON a.id = t.agent_id`;
 
 export type ToolCallRow = AccountRecord &
-  Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments"> & {
+  Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields"> & {
     call_uuid: string;
     payer_id: number;
     arguments: string;
+    provider_fields: string | null;
   };
 
 export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
@@ -34,6 +35,7 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
   position: row.position,
   text_bytes: row.text_bytes,
   model_id: row.model_id,
+  provider_fields: row.provider_fields === null ? null : JSON.parse(row.provider_fields),
   server_id: row.server_id,
   server: row.server,
   tool: row.tool,
@@ -53,7 +55,7 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
 });
 
 export const TOOL_CALL_COLUMNS = `uuid, message_id, conversation_id, agent_id, owner_id, round,
-  position, text_bytes, model_id, server_id, server, tool, title, fingerprint, arguments, status, error,
+  position, text_bytes, model_id, provider_fields, server_id, server, tool, title, fingerprint, arguments, status, error,
   created_at, started_at, finished_at, expires_at`;
 
 /** In the order of `TOOL_CALL_COLUMNS`. */
@@ -67,6 +69,7 @@ export const toolCallValues = (call: NewToolCall) => [
   call.position,
   call.text_bytes,
   call.model_id,
+  call.provider_fields === null ? null : JSON.stringify(call.provider_fields),
   call.server_id,
   call.server,
   call.tool,
