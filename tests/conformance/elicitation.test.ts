@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
+import { type FormBlock, parseMarkup } from "@parley/protocol/markup";
 import {
   agentOf,
   answerTo,
@@ -145,6 +146,97 @@ test("what a tool asks becomes a form that only the owner answers", async () => 
   expect(history.some(({ content }) => content.includes("Form submitted"))).toBe(false);
 });
 
+const choices = {
+  type: "object",
+  properties: {
+    titled: {
+      type: "string",
+      title: "Cabin",
+      oneOf: [
+        { const: "c1", title: "First  & best" },
+        { const: "c2", title: "Second" },
+      ],
+    },
+    named: { type: "string", enum: ["x", "y"], enumNames: ["The X", "The Y"] },
+    meals: {
+      type: "array",
+      title: "Meals",
+      items: { type: "string", enum: ["fish", "soup"] },
+      maxItems: 1,
+    },
+    extras: {
+      type: "array",
+      title: "Extras",
+      items: {
+        anyOf: [
+          { const: "w", title: "Wifi" },
+          { const: "p", title: "Pillow" },
+        ],
+      },
+    },
+    mail: { type: "string", format: "email" },
+    count: { type: "integer", minimum: 1, maximum: 9 },
+    day: { type: "string", format: "date" },
+  },
+  required: ["titled", "extras"],
+};
+
+test("choices are shown with their titles, and answers are read by what the tool asked for", async () => {
+  const question = { message: "How?", requestedSchema: choices };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [question]));
+  const { alice, chat, reader, trigger } = asked;
+  const { params: form } = await reader.event("events.messageNew", (each) => !!formId(each));
+  const block = parseMarkup(form.content).find(({ type }) => type === "form") as FormBlock;
+  const fieldsShown = block.children.flatMap((each) =>
+    each.type === "select" ? [[each.name, each.label, each.options, each.required]] : [],
+  );
+  const yesOrNo = ["Yes", "No"];
+  expect(fieldsShown).toEqual([
+    ["titled", "Cabin", ["First & best", "Second"], true],
+    ["named", "named", ["The X", "The Y"], false],
+    ["meals#1", "Meals: fish", yesOrNo, false],
+    ["meals#2", "Meals: soup", yesOrNo, false],
+    ["extras#1", "Extras: Wifi", yesOrNo, false],
+    ["extras#2", "Extras: Pillow", yesOrNo, false],
+  ]);
+  const submit = (fields: object) =>
+    alice.call("sendComponentAction", {
+      chat_id: chat.id,
+      message_id: form.id,
+      action: `form_submit:${formId(form)}`,
+      fields: { ...fields },
+    });
+  const wrong = {
+    titled: "Third",
+    "meals#1": "Yes",
+    "meals#2": "Yes",
+    mail: "nobody",
+    count: "1.5",
+    day: "tomorrow",
+  };
+  const { code, parameters } = await failure(submit(wrong));
+  expect(code).toBe("bad_request");
+  expect(Object.keys(parameters?.fields ?? {}).sort()).toEqual(
+    ["count", "day", "extras", "mail", "meals", "titled"].map((name) => `fields.${name}`),
+  );
+  await submit({
+    titled: "First & best",
+    named: "y",
+    "meals#1": "No",
+    "meals#2": "Yes",
+    "extras#1": "Yes",
+    "extras#2": "Yes",
+    count: "3",
+    day: "",
+  });
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(JSON.parse(items[0]?.result ?? "")).toEqual({
+    action: "accept",
+    content: { titled: "c1", named: "y", meals: ["soup"], extras: ["w", "p"], count: 3 },
+  });
+});
+
 test("the owner can decline", async () => {
   await using asked = await setUp();
   const { alice, reader, trigger, id, submit } = asked;
@@ -185,14 +277,14 @@ test("questions that a tool asks at once are answered one by one", async () => {
     const isAsked = ({ content }: Message) => content.includes(message);
     const { params: form } = await reader.event("events.messageNew", isAsked);
     const action = `form_submit:${formId(form)}`;
-    const fields = { bags: `${place}` };
+    const fields = { seat: "aisle", bags: `${place}` };
     const submitted = { chat_id: chat.id, message_id: form.id, action, fields };
     await alice.call("sendComponentAction", submitted);
   }
   const final = await answerTo(reader, trigger);
   const { items } = await alice.call("getToolCalls", { message_id: final.id });
-  expect(items[0]?.result).toContain('{"bags":0}');
-  expect(items[0]?.result).toContain('{"bags":1}');
+  expect(items[0]?.result).toContain('"bags":0}');
+  expect(items[0]?.result).toContain('"bags":1}');
 });
 
 test("a server that asks without end gets few answers", async () => {
@@ -206,8 +298,10 @@ test("a server that asks without end gets few answers", async () => {
 });
 
 test("a form that is longer than a message may be is not asked", async () => {
-  const field = { type: "string", enum: ["&".repeat(30_000)] };
-  const long = { message: "?", requestedSchema: { type: "object", properties: { field } } };
+  const texts = Array.from({ length: 50 }, (_, place) => `${"&".repeat(196)}${place}`);
+  const field = { type: "string", enum: texts };
+  const properties = { one: field, two: field, three: field };
+  const long = { message: "?", requestedSchema: { type: "object", properties } };
   await using asked = await callTool((tools) => asksAtOnce(tools, [long]));
   const { alice, chat, reader, trigger } = asked;
   const final = await answerTo(reader, trigger);

@@ -1,12 +1,14 @@
-import { conflict, forbidden } from "../rules/failure.ts";
+import { elicitedValues } from "../rules/elicitation-values.ts";
+import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { ElicitationAnswer } from "../store/elicitations.ts";
+import type { ElicitationAnswer, ElicitationRecord } from "../store/elicitations.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 
 /**
  * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not
- * the owner (403), or nothing was asked there that still waits (409).
+ * the owner (403), nothing was asked there that still waits (409), or a value is not what the tool asked
+ * for (400).
  */
 export async function answerElicitation(
   tx: WriteTx,
@@ -23,6 +25,14 @@ export async function answerElicitation(
   if (asked.owner_id !== account.id) {
     throw forbidden("only the agent's owner may answer what its tools ask");
   }
-  await tx.answerElicitation(id, answer);
+  await tx.answerElicitation(id, { ...answer, content: contentOf(asked, answer) });
   tx.emit({ kind: "elicitation_answered", id });
+}
+
+function contentOf({ schema }: ElicitationRecord, { action, content }: ElicitationAnswer) {
+  if (action === "decline") return {};
+  const values = elicitedValues(schema, content);
+  if ("content" in values) return values.content;
+  const wrong = Object.entries(values.wrong).map(([name, problem]) => [`fields.${name}`, problem]);
+  throw badFields(Object.fromEntries(wrong));
 }

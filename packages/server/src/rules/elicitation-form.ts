@@ -1,8 +1,15 @@
 import { inertText, quotedText } from "@parley/protocol/markup";
+import {
+  type Choice,
+  choiceName,
+  type Question,
+  questionsOf,
+  YES_OR_NO,
+} from "./elicitation-fields.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-interface Question {
+interface Asked {
   readonly id: string;
   /** The name of the tool server. */
   readonly server: string;
@@ -12,23 +19,19 @@ interface Question {
   readonly schema: Schema;
 }
 
-const MAX_FIELDS = 20;
-const MAX_OPTIONS = 50;
 const MAX_MESSAGE_CHARACTERS = 2000;
 const PREFIX = "elicit-";
 const ANSWER = /^(?:form_submit|dismiss):elicit-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted. */
-export function elicitationForm({ id, server, owner, message, schema }: Question): string {
-  const fields = Object.entries(propertiesOf(schema)).slice(0, MAX_FIELDS);
-  const required = Array.isArray(schema.required) ? schema.required : [];
+export function elicitationForm({ id, server, owner, message, schema }: Asked): string {
   return [
     `@${owner}, the tool server **${inertText(server)}** asks:`,
     "",
     ...quotedText(message.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()),
     "",
     `<form id="${PREFIX}${id}">`,
-    ...fields.map(([name, field]) => fieldMarkup(name, field, required.includes(name))),
+    ...questionsOf(schema).flatMap(fieldMarkup),
     "</form>",
     "",
     `<button action="dismiss:${PREFIX}${id}">Decline</button>`,
@@ -47,34 +50,32 @@ export function elicitationAnswer(
   return { id, action: action.startsWith("dismiss:") ? "decline" : "accept" };
 }
 
-const propertiesOf = ({ properties }: Schema): Record<string, Schema> =>
-  isObject(properties)
-    ? Object.fromEntries(
-        Object.entries(properties).map(([name, field]) => [name, isObject(field) ? field : {}]),
-      )
-    : {};
-
-const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null;
-
-function fieldMarkup(name: string, field: Schema, isRequired: boolean): string {
-  const [text = name] = [field.title, field.description].filter((each) => typeof each === "string");
-  const label = attribute(text.slice(0, 200));
-  const shared = `name="${attribute(name)}" label="${label}"${isRequired ? " required" : ""}`;
-  const options = field.type === "boolean" ? ["true", "false"] : field.enum;
-  if (!Array.isArray(options)) return `<input ${shared} type="${inputType(field)}">`;
-  const shown = options
-    .filter((each) => !isObject(each))
-    .slice(0, MAX_OPTIONS)
-    .map((each) => `<option>${attribute(String(each))}</option>`);
-  return `<select ${shared}>${shown.join("")}</select>`;
+function fieldMarkup(question: Question): string[] {
+  const { name, label, isRequired, choices, isMultiple, schema } = question;
+  if (isMultiple) {
+    return (choices ?? []).map((choice, place) => {
+      const each = `${label}: ${choice.label}`;
+      return select(choiceName(question, place), each, false, YES_OR_NO);
+    });
+  }
+  if (choices) return [select(name, label, isRequired, choices)];
+  return [`<input ${attributes(name, label, isRequired)} type="${inputType(schema)}">`];
 }
+
+function select(name: string, label: string, isRequired: boolean, choices: readonly Choice[]) {
+  const options = choices.map((choice) => `<option>${escaped(choice.label)}</option>`);
+  return `<select ${attributes(name, label, isRequired)}>${options.join("")}</select>`;
+}
+
+const attributes = (name: string, label: string, isRequired: boolean) =>
+  `name="${escaped(name)}" label="${escaped(label)}"${isRequired ? " required" : ""}`;
 
 function inputType({ type, format }: Schema): string {
   if (type === "number" || type === "integer") return "number";
   return format === "email" || format === "date" ? String(format) : "text";
 }
 
-const attribute = (text: string) =>
+const escaped = (text: string) =>
   text
     .replaceAll("&", "&amp;")
     .replaceAll('"', "&quot;")
@@ -82,24 +83,3 @@ const attribute = (text: string) =>
     .replaceAll(">", "&gt;")
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
     .toWellFormed();
-
-/** The values of a form with the types that the tool asked for: forms have texts only. */
-export function elicitedValues(
-  schema: Schema,
-  fields: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const properties = propertiesOf(schema);
-  const given = Object.entries(fields).filter(
-    ([name, value]) => Object.hasOwn(properties, name) && value !== "" && value !== null,
-  );
-  return Object.fromEntries(
-    given.map(([name, value]) => [name, typedValue(properties[name] ?? {}, value)]),
-  );
-}
-
-function typedValue({ type }: Schema, value: unknown): unknown {
-  if (typeof value !== "string") return value;
-  if (type === "boolean") return value === "true";
-  const isNumber = (type === "number" || type === "integer") && value.trim() !== "";
-  return isNumber && Number.isFinite(Number(value)) ? Number(value) : value;
-}

@@ -18,6 +18,8 @@ export interface NewElicitation {
   readonly call_uuid: string;
   readonly conversation_id: number;
   readonly owner_id: number;
+  /** The JSON Schema of what is asked for. */
+  readonly schema: Readonly<Record<string, unknown>>;
 }
 
 export interface ElicitationAnswer {

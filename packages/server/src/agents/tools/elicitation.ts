@@ -1,7 +1,7 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import { messageChanged } from "../../changes/change.ts";
 import type { Delivered } from "../../realtime/bus.ts";
-import { elicitationForm, elicitedValues } from "../../rules/elicitation-form.ts";
+import { elicitationForm } from "../../rules/elicitation-form.ts";
 import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
@@ -53,7 +53,7 @@ export function elicitations(store: Store): Elicitations {
         const answer = await answerOf(id, signal);
         if (answer === null) return { action: "cancel" };
         if (answer.action === "decline") return { action: "decline" };
-        return { action: "accept", content: elicitedValues(schema, answer.content) };
+        return { action: "accept", content: { ...answer.content } };
       };
     },
     receive: (change) => {
@@ -95,7 +95,7 @@ async function post(
     at: Date.now(),
   });
   if (!posted) return false;
-  await tx.insertElicitation({ uuid: id, call_uuid: call.uuid, conversation_id, owner_id });
+  await tx.insertElicitation({ uuid: id, call_uuid: call.uuid, conversation_id, owner_id, schema });
   tx.emit(messageChanged("events.messageNew", posted, posted.seq));
   return true;
 }

@@ -10,14 +10,15 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
 };
 
 export const elicitationWrites: Methods<keyof ElicitationWrites> = {
-  insertElicitation: async (unit, { uuid, call_uuid, conversation_id, owner_id }) => {
+  insertElicitation: async (unit, { uuid, call_uuid, conversation_id, owner_id, schema }) => {
     await unit.change(
-      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id)
-       VALUES ($1, $2, $3, $4)`,
+      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, schema)
+       VALUES ($1, $2, $3, $4, $5)`,
       uuid,
       call_uuid,
       conversation_id,
       owner_id,
+      JSON.stringify(schema),
     );
   },
   answerElicitation: async (unit, uuid, { action, content }) => {

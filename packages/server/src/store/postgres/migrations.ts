@@ -712,4 +712,8 @@ export const migrations: readonly string[] = [
   -- Fields of a call that only the provider of its model understands, as JSON.
   ALTER TABLE tool_calls ADD COLUMN provider_fields TEXT;
   `,
+  `
+  -- The JSON Schema of what a tool asks for.
+  ALTER TABLE elicitations ADD COLUMN schema TEXT;
+  `,
 ];

@@ -14,15 +14,16 @@ export function elicitationReads(db: Connection): ElicitationReads {
 
 export function elicitationWrites(db: Connection): ElicitationWrites {
   const insert = db.change(
-    "INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id) VALUES (?, ?, ?, ?)",
+    `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, schema)
+     VALUES (?, ?, ?, ?, ?)`,
   );
   const answer = db.change(
     "UPDATE elicitations SET action = ?2, content = ?3 WHERE uuid = ?1 AND action IS NULL",
   );
   const remove = db.change("DELETE FROM elicitations WHERE call_uuid = ?");
   return {
-    insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id }) =>
-      void insert.run(uuid, call_uuid, conversation_id, owner_id),
+    insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id, schema }) =>
+      void insert.run(uuid, call_uuid, conversation_id, owner_id, JSON.stringify(schema)),
     answerElicitation: (uuid, { action, content }) =>
       void answer.run(uuid, action, JSON.stringify(content)),
     deleteElicitations: (callUuid) => void remove.run(callUuid),

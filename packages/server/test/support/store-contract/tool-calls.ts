@@ -157,7 +157,8 @@ export function toolCalls(check: Check) {
     const { uuid: call_uuid } = await insert(0);
     const uuid = Bun.randomUUIDv7();
     const { store } = fixture;
-    const asked = { uuid, call_uuid, conversation_id: room.id, owner_id: alice.id };
+    const schema = { properties: { name: { title: "Ω" } } };
+    const asked = { uuid, call_uuid, conversation_id: room.id, owner_id: alice.id, schema };
     await store.write(async (tx) => {
       await tx.toolCall(call_uuid);
       await tx.insertElicitation(asked);

@@ -1,0 +1,93 @@
+/** What a tool asks for with a JSON Schema, as the fields of a form can ask for it. */
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** One of the values that a field may have. */
+export interface Choice {
+  readonly value: unknown;
+  /** Shown instead of the value. No two choices of a field have the same. */
+  readonly label: string;
+}
+
+/** A property of the schema. */
+export interface Question {
+  readonly name: string;
+  readonly label: string;
+  readonly isRequired: boolean;
+  readonly schema: Schema;
+  /** Null: anything of the right type. */
+  readonly choices: readonly Choice[] | null;
+  /** Whether several choices may be taken. Forms have no field for that: each choice is a field. */
+  readonly isMultiple: boolean;
+}
+
+const MAX_QUESTIONS = 20;
+const MAX_CHOICES = 50;
+const MAX_LABEL_CHARACTERS = 200;
+
+export const YES_OR_NO: readonly Choice[] = [
+  { value: true, label: "Yes" },
+  { value: false, label: "No" },
+];
+
+export function questionsOf({ properties, required }: Schema): Question[] {
+  const names = Array.isArray(required) ? required : [];
+  return Object.entries(isObject(properties) ? properties : {})
+    .slice(0, MAX_QUESTIONS)
+    .map(([name, property]) => {
+      const schema = isObject(property) ? property : {};
+      const several = schema.type === "array" ? choicesOf(schema.items) : null;
+      const [label = name] = [schema.title, schema.description].filter(isText);
+      return {
+        name,
+        label: labelOf(label),
+        isRequired: names.includes(name),
+        schema,
+        choices: several ?? choicesOf(schema),
+        isMultiple: several !== null,
+      };
+    });
+}
+
+/** The name of the field for one of several choices. */
+export const choiceName = ({ name }: Question, place: number) => `${name}#${place + 1}`;
+
+/** The values of a schema that lists them. Null if it lists none that a form can show. */
+function choicesOf(schema: unknown): Choice[] | null {
+  if (!isObject(schema)) return null;
+  if (schema.type === "boolean") return [...YES_OR_NO];
+  const choices = listedValues(schema)
+    .filter(([value]) => isText(value) || typeof value === "number")
+    .slice(0, MAX_CHOICES)
+    .map(([value, title]) => ({ value, label: labelOf(isText(title) ? title : `${value}`) }));
+  return choices.length > 0 ? distinct(choices) : null;
+}
+
+/** Values with their titles, in one of the ways of the MCP specification. */
+function listedValues({ oneOf, anyOf, enum: values, enumNames }: Schema): [unknown, unknown][] {
+  const titled = [oneOf, anyOf].find(Array.isArray);
+  if (titled) return titled.filter(isObject).map((each) => [each.const, each.title]);
+  const names = Array.isArray(enumNames) ? enumNames : [];
+  return (Array.isArray(values) ? values : []).map((value, place) => [value, names[place]]);
+}
+
+/** Choices with the same label are told apart by their places. */
+const distinct = (choices: readonly Choice[]): Choice[] =>
+  choices.map((choice, place) => {
+    const isTaken = choices.some((each, other) => other !== place && each.label === choice.label);
+    const label = isTaken ? `${choice.label} (${place + 1})` : choice.label;
+    return { ...choice, label };
+  });
+
+/** As clients show it and send it back: one line, without spaces at its ends. */
+const labelOf = (text: string) =>
+  text
+    .slice(0, MAX_LABEL_CHARACTERS)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp} ]+/gu, " ")
+    .trim() || "—";
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isText = (value: unknown): value is string => typeof value === "string";
