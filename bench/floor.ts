@@ -11,7 +11,7 @@ import { messageFloor } from "./message-floor.ts";
 
 interface Plan {
   subscriptions: Record<string, string[]>;
-  /** The path of a new SQLite database. */
+  /** The path of a new SQLite database, or the address of an empty PostgreSQL database. */
   database?: string;
   providerPort?: number;
   toolServerPort?: number;

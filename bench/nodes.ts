@@ -1,7 +1,7 @@
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { openPostgresStore } from "../packages/server/src/store/postgres/index.ts";
-import { LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
+import { FLOOR, LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
 import { generate, type Measured, onServerCore, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
 import { type Seed, seed } from "./seed.ts";
@@ -34,10 +34,12 @@ export async function nodes(): Promise<Measurement[]> {
   const parts = { PostgreSQL: [postgres.pid], NATS: [nats.pid] };
   const sqlite = await onSqlite();
   const one = await onPostgres(postgres, 1, env, parts);
+  const floor = await floorOnPostgres(postgres);
   const three = await onPostgres(postgres, 3, env, parts);
   return [
     ...rows("SQLite, one node", sqlite),
     ...rows("PostgreSQL and NATS, one node", one, { goal: 80 }),
+    ...rows("PostgreSQL and NATS, one node, floor stores", one, { baseline: floor }),
     ...rows("PostgreSQL and NATS, three nodes", three, { baseline: one, goal: 1.4 }),
   ];
 }
@@ -61,7 +63,7 @@ function rows(
       ...row("CPU per message, all parts", "µs", (result) => all(result) / MESSAGES),
       ...(goal !== undefined && { goal }),
     },
-    ...PARTS.filter((part) => results[0]?.parts[part] !== undefined).map((part) =>
+    ...PARTS.filter((part) => (baseline ?? results)[0]?.parts[part] !== undefined).map((part) =>
       row(`CPU per message, ${part}`, "µs", ({ parts }) => (parts[part] ?? 0) / MESSAGES),
     ),
     row("messages a second", "1/s", ({ rate }) => rate),
@@ -95,6 +97,20 @@ async function onPostgres(
     servers.push(stack.use(await startPinned(MAIN, { ...env, DATABASE_URL: database.url })));
   }
   return await measure(servers, made, parts);
+}
+
+/** The floor that stores, without NATS. */
+async function floorOnPostgres(postgres: TestPostgres): Promise<Result[]> {
+  const database = await postgres.database();
+  const tokens = range(2 * PAIRS).map((person) => `floor_${person}`);
+  const conversations = range(PAIRS).map(() => Bun.randomUUIDv7());
+  const subscriptions = Object.fromEntries(
+    tokens.map((token, person) => [token, [conversations[person >> 1]]]),
+  );
+  await using server = await startPinned(FLOOR, {
+    FLOOR: JSON.stringify({ subscriptions, database: database.url }),
+  });
+  return await measure([server], { tokens, conversations }, { PostgreSQL: [postgres.pid] });
 }
 
 async function measure(

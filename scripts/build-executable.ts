@@ -44,26 +44,36 @@ function webModule(files: readonly WebFile[], folder: string): string {
   ].join("\n");
 }
 
-const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/parley"));
-const folder = await mkdtemp(join(tmpdir(), "parley-web-"));
-try {
-  const files = await buildWeb(folder);
-  const { outputs } = await Bun.build({
-    entrypoints: SERVER_ENTRIES,
-    naming: { entry: "[name].[ext]" },
-    plugins: [embedWebClient(files, folder)],
-    target: "bun",
-    minify: { whitespace: true, syntax: true },
-    // Parsing the sources would take about half of the CPU time of a start.
-    bytecode: true,
-    format: "esm",
-    sourcemap: "inline",
-    // Settings come from the environment only, not from files in the working directory.
-    compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
-  });
-  // The executable contains its source maps.
-  for (const { kind, path } of outputs) if (kind === "sourcemap") await rm(path);
+/** The plugins can replace sources. */
+export async function buildExecutable(
+  outfile: string,
+  plugins: readonly BunPlugin[] = [],
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "parley-web-"));
+  try {
+    const files = await buildWeb(folder);
+    const { outputs } = await Bun.build({
+      entrypoints: SERVER_ENTRIES,
+      naming: { entry: "[name].[ext]" },
+      plugins: [embedWebClient(files, folder), ...plugins],
+      target: "bun",
+      minify: { whitespace: true, syntax: true },
+      // Parsing the sources would take about half of the CPU time of a start.
+      bytecode: true,
+      format: "esm",
+      sourcemap: "inline",
+      // Settings come from the environment only, not from files in the working directory.
+      compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+    });
+    // The executable contains its source maps.
+    for (const { kind, path } of outputs) if (kind === "sourcemap") await rm(path);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/parley"));
+  await buildExecutable(outfile);
   process.stdout.write(`${outfile}\n`);
-} finally {
-  await rm(folder, { recursive: true, force: true });
 }

@@ -14,3 +14,10 @@ test("comparing without an account does the work of a real comparison, and never
   const [, decoy = ""] = verify.mock.calls.map(([, compared]) => String(compared));
   expect(costOf(decoy)).toBe(costOf(real));
 });
+
+test("hashing has the cost that OWASP recommends at least", async () => {
+  const { hash, rehash } = passwords();
+  for (const make of [hash, rehash]) {
+    expect(await make("a password", "network")).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
+  }
+});

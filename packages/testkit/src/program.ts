@@ -10,6 +10,7 @@ const MAX_BUILDS = 3;
 const INPUTS = [
   "packages/{protocol,client,server,web}/{src,public}/**/*",
   "packages/{protocol,client,server,web}/*.{ts,json}",
+  "packages/testkit/src/build-program.ts",
   "scripts/*.ts",
   "*.json",
   "node_modules/.package-lock.json",
@@ -18,8 +19,8 @@ const INPUTS = [
 let built: string | undefined;
 
 /**
- * The path of the server's executable, which is built on first use and after each change of its
- * sources. It starts with less than half of the CPU time that running the sources takes.
+ * The path of the program of the test servers, which is built on first use and after each change of
+ * its sources. It starts with less than half of the CPU time that running the sources takes.
  */
 export function executable(): string {
   if (built === undefined) {
@@ -43,7 +44,7 @@ function contentHash(): string {
 function build(path: string): void {
   mkdirSync(CACHE, { recursive: true });
   const unfinished = join(CACHE, "unfinished");
-  const script = join(ROOT, "scripts/build-executable.ts");
+  const script = join(import.meta.dir, "build-program.ts");
   const { exitCode, stderr } = Bun.spawnSync([process.execPath, script, unfinished]);
   if (exitCode !== 0) throw new Error(`building the executable failed: ${stderr}`);
   renameSync(unfinished, path);
