@@ -146,9 +146,12 @@ type BuiltInTool = Omit<GrantedTool, "server_id" | "fingerprint"> & {
   readonly fingerprint: null;
 };
 
+let described: readonly BuiltInTool[] | null = null;
+
 /** For every agent, without a grant: they show what the agent can read anyway. */
-export const builtInTools: readonly BuiltInTool[] = Object.entries(all).map(
-  ([name, { title, description, input }]) => ({
+export function builtInTools(): readonly BuiltInTool[] {
+  // Schemas are made on first use: that takes longer than loading this file.
+  described ??= Object.entries(all).map(([name, { title, description, input }]) => ({
     server_id: null,
     server: SERVER,
     tool: name,
@@ -157,8 +160,9 @@ export const builtInTools: readonly BuiltInTool[] = Object.entries(all).map(
     input_schema: schemaOf(input),
     fingerprint: null,
     policy: "always",
-  }),
-);
+  }));
+  return described;
+}
 
 /** Without what models do not need: every request has it, and the owner pays for it. */
 function schemaOf(input: z.ZodType): Record<string, unknown> {

@@ -22,7 +22,7 @@ export async function offeredTools(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, OfferedTool>> {
   const granted = await servers.granted(agent, signal);
-  const tools = [...builtInTools, ...granted].map((tool) => ({
+  const tools = [...builtInTools(), ...granted].map((tool) => ({
     ...tool,
     // Shown to people, and chosen by the server.
     title: plainName(tool.title || tool.tool),

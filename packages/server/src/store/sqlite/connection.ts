@@ -33,12 +33,12 @@ export function migrate(db: Database): void {
   if (version > migrations.length) {
     throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
   }
-  for (let next = version; next < migrations.length; next++) {
-    db.transaction(() => {
-      db.run(migrations[next] as string);
-      db.run(`PRAGMA user_version = ${next + 1}`);
-    }).immediate();
-  }
+  if (version === migrations.length) return;
+  // In one transaction: an upgrade that fails leaves a database that the earlier version can open.
+  db.transaction(() => {
+    for (const migration of migrations.slice(version)) db.run(migration);
+    db.run(`PRAGMA user_version = ${migrations.length}`);
+  }).immediate();
 }
 
 /** A connection that records in `wrote` whether anything was written through it. */
