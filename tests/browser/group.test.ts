@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
+import { expectNoViolations } from "./axe.ts";
 import {
   composer,
   giveSandboxKey,
@@ -55,6 +56,16 @@ test("both people see both agents stream, and one of them stops both", async () 
   await first.page.getByText("Stopped").nth(1).waitFor();
   await second.page.getByText("Stopped").nth(1).waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
+});
+
+test("changes of the group between its messages are accessible", async () => {
+  const { ada, chat, path } = await room();
+  await ada.call("sendMessage", { chat_id: chat.id, content: "Hello." });
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await message(page, "Hello.").waitFor();
+  await page.getByRole("feed").getByText("added").first().waitFor();
+  await expectNoViolations(page);
 });
 
 test("a stream continues after a reload", async () => {

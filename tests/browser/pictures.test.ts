@@ -72,6 +72,26 @@ test("a file that is no picture is refused with a sentence", async () => {
   expect(await loadedIn(page.getByRole("group", { name: "Your picture" }))).toBe(0);
 });
 
+test("a picture of a kind that neither the browser nor the server can read is refused before it is uploaded", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  const uploads: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes("Upload") || request.method() === "PUT") uploads.push(request.url());
+  });
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByRole("button", { name: "Choose picture" }).click();
+  // Chromium gives HEIC no type.
+  const file = { name: "IMG_1.HEIC", mimeType: "", buffer: Buffer.from("hello") };
+  await (await chooser).setFiles(file);
+  const refusal = "This picture cannot be used: save it as JPEG or PNG.";
+  await page.getByRole("alert").getByText(refusal).waitFor();
+  expect(uploads).toEqual([]);
+  expect(await loadedIn(page.getByRole("group", { name: "Your picture" }))).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a group's picture is chosen in its details, on a phone too", async () => {
   const { ada, bob, path } = await groupChat(harness());
   await using other = await harness().visit(bob, { path });

@@ -43,6 +43,30 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   expect(visit.problems()).toEqual([]);
 });
 
+test("a tool server is renamed, and its token replaced, while agents keep its tools", async () => {
+  await using room = await openRoom("always");
+  const { alice, office } = room;
+  await using visit = await harness().visit(alice, { url: room.url, path: "/settings" });
+  const { page } = visit;
+  const change = async (name: string, fields: Record<string, string>) => {
+    await item(page, name).getByRole("button", { name: "Change" }).click();
+    const dialog = page.getByRole("dialog", { name: `Change ${name}` });
+    for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(label).fill(text);
+    await expectNoViolations(page);
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  await change("office", { Name: "Bureau" });
+  office.token = "new-secret";
+  await change("Bureau", { Token: "new-secret" });
+  await item(page, "Bureau").getByText("Ready").waitFor();
+  expect(office.received.at(-1)?.headers.get("authorization")).toBe("Bearer new-secret");
+  expect((await alice.call("getToolServers")).items).toMatchObject([{ name: "Bureau" }]);
+  const { items } = await alice.call("getMyAgents");
+  expect(items.find(({ username }) => username === agentOf(alice))?.tools).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a name that is taken and an address that is none are refused beside their fields", async () => {
   await using room = await openRoom();
   await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });

@@ -15,9 +15,10 @@ export function Changes({ changes }: { changes: readonly ConversationChange[] })
     return isFirst ? "You" : "you";
   };
   return (
-    <ul aria-label="Changes of the group" className="flex flex-col items-center gap-1 pt-5 md:pt-6">
+    // No list: a feed may have articles only, and text between them.
+    <div className="flex flex-col items-center gap-1 pt-5 md:pt-6">
       {changes.map((change) => (
-        <li
+        <div
           key={`${change.seq} ${change.kind}`}
           className="max-w-full px-3 text-center text-xs text-balance break-words text-ink-3"
         >
@@ -25,8 +26,8 @@ export function Changes({ changes }: { changes: readonly ConversationChange[] })
           <time dateTime={change.at} title={fullTime(change.at)} className="whitespace-nowrap">
             {shortTime(change.at)}
           </time>
-        </li>
+        </div>
       ))}
-    </ul>
+    </div>
   );
 }

@@ -1,11 +1,11 @@
 import { useClient } from "@parley/client/react";
 import type { ToolServer } from "@parley/protocol";
 import { useAction } from "../lib/action.ts";
-import { codeOf, describeError } from "../lib/errors.ts";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
+import { explainServerProblem, ServerName, ServerToken } from "./ServerFields.tsx";
 
 interface AddServerProps {
   onAdded: (server: ToolServer) => void;
@@ -20,7 +20,7 @@ export function AddServer({ onAdded, onClose }: AddServerProps) {
     <Dialog title="Add a tool server" onClose={onClose}>
       <Form
         error={error}
-        explain={explain}
+        explain={explainServerProblem}
         className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-1 pb-5"
         onSubmit={({ text }) => {
           const token = text("token");
@@ -28,15 +28,7 @@ export function AddServer({ onAdded, onClose }: AddServerProps) {
           void run(async () => onAdded(await client.addToolServer(input)));
         }}
       >
-        <TextField
-          label="Name"
-          name="name"
-          required
-          maxLength={64}
-          autoComplete="off"
-          placeholder="Calendar"
-          hint="Everybody in a conversation sees it beside the calls of your agents."
-        />
+        <ServerName />
         <TextField
           label="Address"
           name="url"
@@ -47,15 +39,9 @@ export function AddServer({ onAdded, onClose }: AddServerProps) {
           spellCheck={false}
           placeholder="https://tools.example.com/mcp"
         />
-        <TextField
-          label="Token"
-          name="token"
-          type="password"
-          maxLength={4096}
-          autoComplete="off"
-          spellCheck={false}
+        <ServerToken
           placeholder="None"
-          hint="Sent to this server alone, sealed here, and never shown again. Leave it empty if the server needs none, or has its own sign-in."
+          whenEmpty="Leave it empty if the server needs none, or has its own sign-in."
         />
         <FormProblem />
         <SubmitButtons action="Add" busy={busy} onCancel={onClose} />
@@ -63,9 +49,3 @@ export function AddServer({ onAdded, onClose }: AddServerProps) {
     </Dialog>
   );
 }
-
-/** The server refuses a name that is taken without naming the field. */
-const explain = (error: unknown): Record<string, string> =>
-  codeOf(error) === "conflict" && /name/i.test(describeError(error))
-    ? { name: `${describeError(error)}.` }
-    : {};

@@ -8,6 +8,7 @@ import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
+import { ChangeServer } from "./ChangeServer.tsx";
 import { toolTitle } from "./calls.ts";
 import { ServerSignIn } from "./ServerSignIn.tsx";
 import { visibleText } from "./visible-text.ts";
@@ -23,6 +24,7 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [isAsking, setAsking] = useState(false);
+  const [isChanging, setChanging] = useState(false);
   const { id, name, url, status, operator } = server;
   const refresh = () =>
     run(async () => onChange(await client.refreshToolServer({ server_id: id })));
@@ -53,6 +55,11 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
             Refresh
           </Button>
           {!operator && (
+            <Button size="small" icon="edit" busy={busy} onClick={() => setChanging(true)}>
+              Change
+            </Button>
+          )}
+          {!operator && (
             <Button size="small" look="danger" busy={busy} onClick={() => setAsking(true)}>
               Remove
             </Button>
@@ -65,6 +72,16 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
       )}
       {error !== null && <Notice>{describeError(error)}</Notice>}
       {server.tools.length > 0 && <ToolList server={server} />}
+      {isChanging && (
+        <ChangeServer
+          server={server}
+          onChanged={(changed) => {
+            onChange(changed);
+            setChanging(false);
+          }}
+          onClose={() => setChanging(false)}
+        />
+      )}
       {isAsking && (
         <Confirm
           title={`Remove ${name}?`}

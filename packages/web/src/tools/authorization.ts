@@ -8,6 +8,9 @@ import { toast } from "../ui/Toasts.tsx";
 /** The page to which authorization servers send the browser back. */
 const CALLBACK_PATH = "/oauth/tool-servers/callback";
 
+/** The page with the tool servers, where people begin. */
+const BEGUN_AT = "/settings";
+
 const NOBODY =
   "The tool server was not authorized: nobody is signed in here. Sign in, and begin its authorization again.";
 const SOMEBODY_ELSE =
@@ -21,7 +24,7 @@ export async function finishToolServer(client: Client): Promise<void> {
   if (location.pathname !== CALLBACK_PATH) return;
   const answer = new URLSearchParams(location.search);
   // The address with the code must not stay in the history.
-  navigate("/agents", { replace: true });
+  navigate(BEGUN_AT, { replace: true });
   if (client.token === null) return signInNotice.set(NOBODY);
   isFinishing.set(true);
   try {

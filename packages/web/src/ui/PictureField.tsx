@@ -1,11 +1,14 @@
 import { useClient } from "@parley/client/react";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { isRefusedPicture } from "../files/describe.ts";
 import { useFileLimits } from "../files/limits.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { squareOf } from "../lib/square.ts";
 import { Button } from "./Button.tsx";
 import { Picture } from "./Picture.tsx";
+
+const REFUSED = "This picture cannot be used: save it as JPEG or PNG.";
 
 interface PictureFieldProps {
   /** Whose picture it is, such as «Your picture». */
@@ -38,6 +41,8 @@ export function PictureField({ label, hasPicture, url, onChange, children }: Pic
     setDone("");
     const isSaved = await run(async () => {
       const picture = await squareOf(file);
+      // One that this browser can show is a WebP or PNG by now, whatever the file was.
+      if (isRefusedPicture(picture)) throw new Error(REFUSED);
       setPreview(picture);
       await onChange((await client.uploadPicture(picture)).id);
     });
