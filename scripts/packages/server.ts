@@ -64,8 +64,8 @@ const builtWebClient = (files: readonly WebFile[]): BunPlugin => ({
 const builtWorkers: BunPlugin = {
   name: "built-workers",
   setup: (build) => {
-    const filter =
-      /[\\/](?:sqlite[\\/](?:background|snapshot)|files[\\/]media|context-files[\\/]pdf-pages)\.ts$/;
+    // Any file of the server may start one.
+    const filter = /[\\/]packages[\\/]server[\\/]src[\\/].+\.ts$/;
     build.onLoad({ filter }, async ({ path }) => {
       const source = await Bun.file(path).text();
       const contents = source.replaceAll(/(new URL\("\.\/[\w-]+)\.ts"/g, '$1.js"');
