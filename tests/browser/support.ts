@@ -36,7 +36,7 @@ const DISABLED_FEATURES = [
   "NetworkTimeServiceQuerying",
   "AimEnabled",
   "PreconnectToSearch",
-  // Every window loads these pages of the address bar, which take more CPU time than the client.
+  // Every window loads these pages of the address bar, which takes more than a second of CPU time.
   "WebUIOmniboxPopup",
   "WebUIOmniboxAimPopup",
   "WebUIOmniboxFullPopup",
