@@ -2,7 +2,16 @@ import { expect } from "bun:test";
 import { answers } from "@parley/testkit/provider-responders.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
-import { composer, goBack, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
+import {
+  composer,
+  goBack,
+  hasFocus,
+  message,
+  nextFrame,
+  PHONE,
+  sharedHarness,
+  test,
+} from "./support.ts";
 import { toolServer, wantsEmail } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -40,8 +49,15 @@ test("what waits is counted at once, listed with its question, and decided by ke
   expect(await hasFocus(card("cleo"))).toBe(true);
   await page.keyboard.press("k");
   expect(await hasFocus(card("ann"))).toBe(true);
+  await page.clock.setFixedTime(Date.now() + 1000);
   await page.keyboard.press("a");
   await badge(page, "1 decision").waitFor();
+  // A second press at once would decide about a call that nobody has read.
+  await page.keyboard.press("a");
+  await page.keyboard.press("r");
+  await nextFrame(page);
+  expect((await room.alice.call("getPendingToolCalls")).items).toHaveLength(1);
+  await page.clock.setFixedTime(Date.now() + 2000);
   await page.keyboard.press("a");
   await page.getByText("Nothing waits for you").waitFor();
   expect(await page.getByRole("link", { name: /^Waiting for you/ }).count()).toBe(0);
@@ -98,6 +114,25 @@ test("an entry leads to its message, and goes when it is decided elsewhere", asy
   const call_id = asked.tool_calls[0]?.id ?? "";
   await room.alice.call("decideToolCall", { call_id, decision: "reject" });
   await page.getByText("Nothing waits for you").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a call that is decided elsewhere leaves the focus to the list, and says so", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  const asked = await room.ask("tell both");
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  const { page } = visit;
+  await cards(page).filter({ hasText: "ben" }).waitFor();
+  expect(await hasFocus(cards(page).filter({ hasText: "ann" }))).toBe(true);
+  const call_id = asked.tool_calls[0]?.id ?? "";
+  await room.alice.call("decideToolCall", { call_id, decision: "reject" });
+  await page.getByText("Send email was decided elsewhere.").waitFor();
+  await page.keyboard.press("a");
+  expect(await hasFocus(page.getByRole("list", { name: "Waiting for you" }))).toBe(true);
+  await page.keyboard.press("j");
+  expect(await hasFocus(cards(page).filter({ hasText: "ben" }))).toBe(true);
+  expect((await room.alice.call("getPendingToolCalls")).items).toHaveLength(1);
   expect(visit.problems()).toEqual([]);
 });
 

@@ -270,6 +270,7 @@ describe("plainText", () => {
     ["- one\n- two\n\n> three", "one two three"],
     ["```js\nlet x = 1;\n```", "let x = 1;"],
     ["Title\n===\n\n* * *\n\ntext", "Title text"],
+    ["office__delete_all(), __bold__ and __init", "office__delete_all(), bold and init"],
     ["2 * 3, limit_price, \\*kept\\*, &lt;b&gt;", "2 * 3, limit_price, *kept*, <b>"],
     [`<card title="Order">10 AAPL ${BUTTON}</card>`, "Order · 10 AAPL · A"],
     ['<form id="f"><input name="n" label="Limit price"></form>', "Limit price"],

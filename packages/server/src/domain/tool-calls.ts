@@ -103,9 +103,10 @@ async function checkPermitted(
   const { server_id } = call;
   if (server_id === null) return;
   const permission = await toolPermission(tx, { ...call, server_id }, operatorTools);
-  if (!permission) throw conflict("the agent may no longer use this tool");
+  if (!permission)
+    throw conflict("the agent may no longer use this tool: the call can only be rejected");
   if (permission.fingerprint !== call.fingerprint) {
-    throw conflict("the tool has changed since the agent asked for this call");
+    throw conflict("the tool has changed since then: the call can only be rejected");
   }
 }
 

@@ -13,6 +13,9 @@ import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
+import { toast } from "../ui/Toasts.tsx";
+import { callTitle } from "./calls.ts";
+import { isDecidedHere } from "./decision.ts";
 import { usePending } from "./pending.ts";
 import { WaitingCall } from "./WaitingCall.tsx";
 
@@ -50,10 +53,11 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
       <Keys />
       <ul
         ref={list}
+        tabIndex={-1}
         {...keepFocus}
         aria-label="Waiting for you"
         onKeyDown={(event) => moveInList(event, list.current)}
-        className="flex flex-col gap-4"
+        className="flex flex-col gap-4 outline-none"
       >
         {items.map((item) => (
           <WaitingCall key={item.call.id} item={item} />
@@ -67,25 +71,35 @@ const cardsOf = (list: HTMLElement | null) => [
   ...(list?.querySelectorAll<HTMLElement>("li > [role=group]") ?? []),
 ];
 
-/** The card with the focus disappears when its call is decided: the next one gets the focus. */
+/**
+ * The card with the focus disappears when its call is decided. If it was decided here, the next one gets
+ * the focus; otherwise the list does, so that a key does not decide about a call that nobody chose.
+ */
 function useFocusInList(
   items: readonly PendingToolCall[],
   list: RefObject<HTMLElement | null>,
 ): Pick<HTMLAttributes<HTMLElement>, "onFocus" | "onBlur"> {
-  const place = useRef(-1);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the cards follow from the items
+  const focused = useRef<{ place: number; item: PendingToolCall } | null>(null);
   useLayoutEffect(() => {
-    if (place.current === -1 || document.activeElement !== document.body) return;
+    if (!focused.current || document.activeElement !== document.body) return;
+    const { place, item } = focused.current;
+    if (items.some(({ call }) => call.id === item.call.id)) return;
     const cards = cardsOf(list.current);
-    cards[Math.min(place.current, cards.length - 1)]?.focus();
+    if (isDecidedHere(item.call.id)) cards[Math.min(place, cards.length - 1)]?.focus();
+    else {
+      list.current?.focus();
+      toast(`${callTitle(item.call)} was decided elsewhere.`);
+    }
   }, [items, list]);
   return {
     onFocus: ({ target }) => {
-      place.current = cardsOf(list.current).findIndex((card) => card.contains(target));
+      const place = cardsOf(list.current).findIndex((card) => card.contains(target));
+      const item = items[place];
+      focused.current = item ? { place, item } : null;
     },
     // A button that is disabled during its call loses the focus to nothing.
     onBlur: ({ relatedTarget }) => {
-      if (relatedTarget) place.current = -1;
+      if (relatedTarget) focused.current = null;
     },
   };
 }

@@ -15,6 +15,17 @@ interface Decision {
 }
 
 /**
+ * A card that is decided goes, and the next one takes its place. For this time after a decision none is
+ * taken, so that a double click does not decide about a call that nobody has read.
+ */
+const PAUSE_MS = 700;
+let nextDecisionAt = 0;
+
+const decidedHere = new Set<string>();
+/** Whether a decision about the call was sent from this window. */
+export const isDecidedHere = (callId: string) => decidedHere.has(callId);
+
+/**
  * Decides about a tool call. If it is decided already, finds out how. `onDecided` is called even if the
  * component is gone by then: the event with the decision may arrive before the reply.
  */
@@ -32,18 +43,25 @@ export function useDecision(
     setLate(late);
     onDecided?.(call, late);
   };
-  const decide = (decision: "approve" | "reject", note: string) =>
-    run(async () => {
-      const input = { call_id: callId, decision, ...(note !== "" && { note }) };
-      try {
-        settle(await client.decideToolCall(input), false);
-      } catch (refusal) {
-        if (codeOf(refusal) !== "conflict") throw refusal;
-        const { items } = await client.getToolCalls({ message_id: messageId });
-        const now = items.find(({ id }) => id === callId);
-        if (!now || now.status === "pending") throw refusal;
-        settle(now, true);
-      }
-    });
+  const decide = async (decision: "approve" | "reject", note: string) => {
+    if (Date.now() < nextDecisionAt) return false;
+    nextDecisionAt = Number.POSITIVE_INFINITY;
+    decidedHere.add(callId);
+    const isDone = await run(() => send(decision, note));
+    nextDecisionAt = isDone ? Date.now() + PAUSE_MS : 0;
+    return isDone;
+  };
+  async function send(decision: "approve" | "reject", note: string): Promise<void> {
+    const input = { call_id: callId, decision, ...(note !== "" && { note }) };
+    try {
+      settle(await client.decideToolCall(input), false);
+    } catch (refusal) {
+      if (codeOf(refusal) !== "conflict") throw refusal;
+      const { items } = await client.getToolCalls({ message_id: messageId });
+      const now = items.find(({ id }) => id === callId);
+      if (!now || now.status === "pending") throw refusal;
+      settle(now, true);
+    }
+  }
   return { busy, error, decided, isLate, decide };
 }
