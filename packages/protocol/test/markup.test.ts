@@ -436,6 +436,7 @@ describe("escaped text", () => {
     expect(inertText("[x](y) &lt; C:\\dir \\* end\\")).toBe(
       "[x\\](y) &amp;lt; C:\\dir \\\\\\* end\\\\",
     );
+    expect(inertText("I <3 you <~a@b.cd>")).toBe("I <3 you \\<~a@b.cd>");
     expect(inertText("a\r\nb\0\ud800")).toBe("a b \ufffd");
   });
 

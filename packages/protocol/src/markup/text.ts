@@ -28,10 +28,10 @@ const singleLine = (value: string) => value.toWellFormed().replace(CONTROL, " ")
 /**
  * Syntax of CommonMark and of this markup inside a line: a backslash before punctuation or at the end,
  * code, strikethrough, emphasis (except a star between spaces and an underscore inside a word), the
- * middle of a link, a tag, a character reference.
+ * middle of a link, a tag or an address in angle brackets, a character reference.
  */
 const INLINE_MARK =
-  /\\(?=[!-/:-@[-`{-~]|$)|[`~]|(?<!\s)\*|\*(?!\s)|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\](?=\()|<(?=[a-z/!?])|&(?=#?\w+;)/giu;
+  /\\(?=[!-/:-@[-`{-~]|$)|[`~]|(?<!\s)\*|\*(?!\s)|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\](?=\()|<(?=[a-z/!?]|[^\s<>@]+@)|&(?=#?\w+;)/giu;
 
 /** What at the start of a line makes it a heading, quote, list, table or link definition. */
 const LINE_START_MARK = /^(\d{0,9})([#>+\-=|:[]|(?<=\d)[.)])/;
