@@ -18,6 +18,7 @@ import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const sharedProvider = await startSharedProvider();
 const server = await startServer({
@@ -31,6 +32,11 @@ afterAll(async () => {
 });
 
 type Policy = "ask" | "direct" | "always";
+
+interface Taken {
+  agent_username: string;
+  server_id: string;
+}
 
 /** Alice's agent with the tool `echo` of a server of hers, in a group with bob. */
 async function setUp(
@@ -425,6 +431,92 @@ describe("policies", () => {
     const { items } = await alice.call("getToolCalls", { message_id: final.id });
     expect(items[1]?.error).toBe("There is no such tool.");
   });
+});
+
+describe("a call that needs approval beside one that runs", () => {
+  /** `echo` runs until `finish` is called, and `transfer` asks. */
+  async function mixedRound(talk: Awaited<ReturnType<typeof setUp>>) {
+    const { alice, tools, key, reader, ask, agent_username, grants, server_id } = talk;
+    const both = [...grants, { server_id, tool: "transfer", policy: "ask" as const }];
+    await alice.call("setAgentTools", { agent_username, grants: both });
+    const running = Promise.withResolvers<undefined>();
+    tools.answer = ({ message }) => (message.params?.name === "echo" ? running.promise : undefined);
+    const uses = ["echo", "transfer"].map((name) => ({
+      name: `bank__${name}`,
+      input: { text: name },
+    }));
+    sharedProvider.respond(key, toolCalls(uses, "One moment."), answers("Both are done."));
+    const trigger = await ask("go on");
+    await tools.has("tools/call");
+    const asked = await reader.event(
+      "events.toolCallUpdated",
+      ({ call }) => call.tool === "transfer" && call.status === "pending",
+    );
+    return { trigger, call_id: asked.params.call.id, finish: () => running.resolve(undefined) };
+  }
+
+  test("can be decided when the message is complete, not earlier", async () => {
+    await using talk = await setUp("always");
+    const { alice, tools, reader } = talk;
+    const { trigger, call_id, finish } = await mixedRound(talk);
+    const approve = () => alice.call("decideToolCall", { call_id, decision: "approve" });
+    expect(await pendingOf(alice)).toEqual([]);
+    expect((await failure(approve())).code).toBe("conflict");
+    finish();
+    const first = await answerTo(reader, trigger);
+    expect(first.tool_calls.map(({ status }) => status)).toEqual(["done", "pending"]);
+    expect(first.content).toContain(`call:${call_id}:approve`);
+    expect(await pendingOf(alice)).toHaveLength(1);
+    await approve();
+    expect((await continuation(reader, first)).content).toBe("Both are done.");
+    const names = tools.got("tools/call").map(({ message }) => message.params?.name);
+    expect(names).toEqual(["echo", "transfer"]);
+  });
+
+  test("ends with its message if the turn is stopped", async () => {
+    await using talk = await setUp("always");
+    const { alice, chat, reader } = talk;
+    const { trigger, call_id } = await mixedRound(talk);
+    await alice.call("stopChatAgents", { chat_id: chat.id });
+    const final = await answerTo(reader, trigger);
+    expect(final.tool_calls.map(({ status }) => status)).toEqual(["failed", "failed"]);
+    expect(await pendingOf(alice)).toEqual([]);
+    const approval = alice.call("decideToolCall", { call_id, decision: "approve" });
+    expect((await failure(approval)).code).toBe("conflict");
+  });
+});
+
+test.each([
+  [
+    "is taken from the agent",
+    (alice: Person, { agent_username }: Taken) =>
+      alice.call("setAgentTools", { agent_username, grants: [] }),
+  ],
+  [
+    "loses its server",
+    (alice: Person, { server_id }: Taken) => alice.call("removeToolServer", { server_id }),
+  ],
+] as const)("a tool that %s while calls wait for a connection is not called", async (_, take) => {
+  await using talk = await setUp("always");
+  const { alice, tools, key, reader, ask } = talk;
+  const running = Promise.withResolvers<undefined>();
+  tools.answer = ({ message }) => (message.method === "tools/call" ? running.promise : undefined);
+  const uses = ["1", "2", "3", "4", "5", "6"].map((text) => ({
+    name: "bank__echo",
+    input: { text },
+  }));
+  sharedProvider.respond(key, toolCalls(uses, "One moment."), answers("Some are done."));
+  const trigger = await ask("go on");
+  await until(() => tools.got("tools/call").length === 4, "as many calls run as connections");
+  await take(alice, talk);
+  running.resolve(undefined);
+  const final = await answerTo(reader, trigger);
+  expect(final.content).toBe("One moment.\n\nSome are done.");
+  expect(final.tool_calls.map(({ status }) => status).toSorted()).toEqual([
+    ...Array(4).fill("done"),
+    ...Array(2).fill("failed"),
+  ]);
+  expect(tools.got("tools/call")).toHaveLength(4);
 });
 
 describe("the brake", () => {

@@ -174,7 +174,15 @@ test("nobody calls the tools of another person's server", async () => {
   const { signal } = new AbortController();
   const fingerprint = added.tools[0]?.fingerprint ?? "";
   const called = { server_id: added.id, tool: "echo", fingerprint };
-  const result = await tools.call(tools.ada.id + 100, called, {}, { signal });
+  const result = await tools.call(
+    tools.ada.id + 100,
+    called,
+    {},
+    {
+      signal,
+      isPermitted: async () => true,
+    },
+  );
   expect(result).toMatchObject({ is_error: true });
   expect(server.got("tools/call")).toEqual([]);
 });

@@ -25,7 +25,7 @@ export interface ReceivedMessage {
 }
 
 /** Answers a message instead of the server. Undefined: the server answers as usual. */
-type Answer = (received: ReceivedMessage) => Response | Promise<Response> | undefined;
+type Answer = (received: ReceivedMessage) => Response | undefined | Promise<Response | undefined>;
 
 export const tool = (name: string, description = `The tool ${name}.`): McpTool => ({
   name,

@@ -9,7 +9,7 @@ import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
-import type { TurnRecord } from "../store/turns.ts";
+import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
 import { type OfferedTools, toolPermission } from "./tools.ts";
 
 /** How long a call waits for a decision. */
@@ -62,6 +62,7 @@ export async function decide(
   const hasExpired = call.status === "expired" || isOverdue(call, now);
   if (hasExpired) throw conflict("the call has expired");
   if (call.status !== "pending") throw conflict("the call is decided");
+  await checkComplete(tx, call);
   await checkMember(tx, call);
   if (decision === "approve") await checkPermitted(tx, call, operatorTools);
   const decided = { decided_by: account.username, decided_at: now, note };
@@ -85,6 +86,12 @@ async function checkDecider(
   const conversation = await tx.conversation(call.conversation_uuid, id);
   if (!conversation?.joined) throw notFound("tool call");
   throw forbidden("only the agent's owner may decide about its tool calls");
+}
+
+/** Other calls of an answer may still run. What is decided is carried out after the message. */
+async function checkComplete(tx: WriteTx, { message_uuid }: ToolCallRecord): Promise<void> {
+  const message = await tx.message(message_uuid);
+  if (!message?.finalized) throw conflict("the agent's message is not complete yet");
 }
 
 async function checkMember(tx: WriteTx, call: ToolCallRecord): Promise<void> {
@@ -143,16 +150,20 @@ const NOT_MADE = "It was not made.";
 
 /**
  * Ends the calls of a turn that has ended while they ran: whether they were carried out is not known.
- * Calls that were approved and not made yet end too.
+ * Calls that were approved and not made yet end too, and those that wait for a decision if the message
+ * is not complete: it has no card for them.
  */
 export async function endOpenCalls(
   tx: WriteTx,
   turn: Pick<TurnRecord, "message_id" | "continues_uuid">,
-  error: string,
+  ending: FinishedTurn["status"],
 ): Promise<void> {
+  const error = ending === "stopped" ? "stopped" : "interrupted";
   const continued = turn.continues_uuid === null ? null : await tx.message(turn.continues_uuid);
   const ids = [turn.message_id, continued?.id].filter((id) => id !== null && id !== undefined);
-  const open = (await tx.toolCallsOf(ids)).filter(({ status }) => status === "running");
+  const isOpen = ({ status }: ToolCallRecord) =>
+    status === "running" || (status === "pending" && ending !== "complete");
+  const open = (await tx.toolCallsOf(ids)).filter(isOpen);
   for (const call of open) {
     const why = call.started_at === null && error === "interrupted" ? NOT_MADE : error;
     await changeToolCall(tx, call, { status: "failed", error: why, finished_at: Date.now() });

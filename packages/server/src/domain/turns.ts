@@ -175,7 +175,7 @@ export async function endTurn(
   const at = Date.now();
   if (ending.rounds) await tx.noteRounds(turn.id, ending.rounds);
   if (turn.rounds.length > 0 || turn.continues_uuid !== null) {
-    await endOpenCalls(tx, turn, status === "stopped" ? "stopped" : "interrupted");
+    await endOpenCalls(tx, turn, status);
   }
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);

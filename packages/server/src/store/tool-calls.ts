@@ -9,7 +9,7 @@ export interface ToolCallReads {
   toolCall(uuid: string): Awaitable<ToolCallRecord | null>;
   /** The calls of messages, in the order in which the model asked for them. */
   toolCallsOf(messageIds: readonly number[]): Awaitable<ToolCallRecord[]>;
-  /** The calls that wait for a decision of the owner of their agents, and may still get one, oldest first. */
+  /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
   pendingToolCalls(ownerId: number, now: number): Awaitable<ToolCallRecord[]>;
   /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
   expiredToolCalls(now: number, limit: number): Awaitable<ToolCallRecord[]>;

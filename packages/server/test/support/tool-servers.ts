@@ -80,7 +80,11 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       const server = (await servers.known(ada.id)).find((each) => each.id === id);
       const known = server?.tools.find(({ name }) => name === tool);
       const called = { server_id: id, tool, fingerprint: known?.fingerprint ?? "" };
-      return servers.call(ada.id, called, input, { signal: never, ...callOptions });
+      return servers.call(ada.id, called, input, {
+        signal: never,
+        isPermitted: async () => true,
+        ...callOptions,
+      });
     },
     /** Grants the agent tools as they are now. */
     async grant(

@@ -5,6 +5,8 @@ const CUT_NOTE = "\n[The result was cut here: it is longer than 64 KiB.]";
 const MAX_BLOCKS = 1000;
 const MAX_LABEL_CHARACTERS = 512;
 
+export const REFUSED = "The agent may not make this call any more.";
+
 /** The outcome of a call, for the model. */
 export interface ToolResult {
   /** At most 64 KiB of UTF-8. */

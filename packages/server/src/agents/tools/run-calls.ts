@@ -13,6 +13,7 @@ import type { ContextFiles } from "../context-files/index.ts";
 import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
+import { REFUSED } from "./result-text.ts";
 import type { Elicit, ToolResult, ToolServers } from "./servers.ts";
 
 export interface CallServices {
@@ -121,8 +122,6 @@ function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: b
   } as const;
 }
 
-export const REFUSED = "The agent may not make this call any more.";
-
 /** Why a call cannot be made at all; null if it can. */
 function wrongUse({ input }: ToolUseEvent, tool: PermittedTool | undefined): string | null {
   if (!tool) return "There is no such tool.";
@@ -201,7 +200,21 @@ function performed(
   const elicit = services.elicit(call, signal);
   const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
   const given = { ...call.arguments };
-  return services.toolServers.call(owner_id, called, given, { signal, elicit });
+  const isPermitted = () => mayStillUse(services, call, server_id);
+  return services.toolServers.call(owner_id, called, given, { signal, elicit, isPermitted });
+}
+
+/** Whether the agent still has the tool that the call is for. */
+async function mayStillUse(
+  { store, toolServers }: CallServices,
+  call: ToolCallRecord,
+  server_id: string,
+): Promise<boolean> {
+  const wanted = { ...call, server_id };
+  const permission = await store.read((tx) =>
+    toolPermission(tx, wanted, toolServers.operatorTools()),
+  );
+  return permission?.fingerprint === call.fingerprint;
 }
 
 /** Has the owner decide about a call that was not made because its tool is another one by now. */

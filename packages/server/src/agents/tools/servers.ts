@@ -13,7 +13,7 @@ import { type KnownServer, contacts as newContacts } from "./contacts.ts";
 import { loadClient } from "./load-client.ts";
 import { operatorServers } from "./operator-servers.ts";
 import { ownServer } from "./own-server.ts";
-import { failedCall, type ToolResult } from "./result-text.ts";
+import { failedCall, REFUSED, type ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 
 export type { CallOptions } from "./connection.ts";
@@ -39,6 +39,11 @@ export interface GrantedTool {
 /** The tool that a call is for, by name and as it was when the call was asked for. */
 export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
 
+export interface PermittedCallOptions extends CallOptions {
+  /** Whether the agent may make the call. Asked right before it is made, which may be a while later. */
+  isPermitted(): Promise<boolean>;
+}
+
 /** The tool servers of people, and calls of their tools. */
 export interface ToolServers {
   /**
@@ -57,7 +62,7 @@ export interface ToolServers {
     owner_id: number,
     tool: CalledTool,
     input: Record<string, unknown>,
-    options: CallOptions,
+    options: PermittedCallOptions,
   ): Promise<ToolResult>;
   /** The servers that a person can use: their own, oldest first, and those of the operator. */
   known(owner_id: number): Promise<KnownServer[]>;
@@ -176,7 +181,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     server: KnownServer,
     tool: ToolRecord,
     input: Record<string, unknown>,
-    callOptions: CallOptions,
+    callOptions: PermittedCallOptions,
   ): Promise<[Outcome, ToolResult]> {
     const waiting = AbortSignal.any([callOptions.signal, AbortSignal.timeout(timeouts.callMs)]);
     const { lease, tools } = await contacts.acquire(server, waiting);
@@ -184,6 +189,8 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const now = tools.find(({ name }) => name === tool.name);
       if (!now) return ["refused", failedCall(GONE)];
       if (now.fingerprint !== tool.fingerprint) return ["refused", changed()];
+      // The call may have waited for the connection for long.
+      if (!(await callOptions.isPermitted())) return ["refused", failedCall(REFUSED)];
       const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
@@ -202,7 +209,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     ownerId: number,
     { server_id, tool: name, fingerprint }: CalledTool,
     input: Record<string, unknown>,
-    callOptions: CallOptions,
+    callOptions: PermittedCallOptions,
   ): Promise<[Outcome, ToolResult | null]> {
     const server = await find(ownerId, server_id);
     const tool = server?.tools.find((each) => each.name === name);

@@ -3,7 +3,8 @@ import { needsApproval } from "../../rules/tool-calls.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { AdmittedTurn } from "../prepare-turn.ts";
 import type { OfferedTool } from "./offered.ts";
-import { type CallingTurn, type CallServices, makeCalls, REFUSED } from "./run-calls.ts";
+import { REFUSED } from "./result-text.ts";
+import { type CallingTurn, type CallServices, makeCalls } from "./run-calls.ts";
 
 /** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
 export async function hasRequestedCalls(

@@ -36,6 +36,7 @@ export const toolCallReads: Methods<keyof ToolCallReads> = {
   pendingToolCalls: async (unit, ownerId, now) => {
     const rows = await unit.all<ToolCallRow>(
       `${TOOL_CALL} WHERE t.owner_id = $1 AND t.status = 'pending' AND t.expires_at > $2
+         AND m.finalized_at IS NOT NULL
        ORDER BY t.created_at, t.uuid`,
       ownerId,
       now,

@@ -20,6 +20,7 @@ export function toolCallReads(db: Connection): ToolCallReads {
   );
   const pending = db.query<ToolCallRow>(
     `${TOOL_CALL} WHERE t.owner_id = ? AND t.status = 'pending' AND t.expires_at > ?
+       AND m.finalized_at IS NOT NULL
      ORDER BY t.created_at, t.uuid`,
   );
   const expired = db.query<ToolCallRow>(
