@@ -280,6 +280,19 @@ test("questions that a tool asks at once are answered one by one", async () => {
     const fields = { seat: "aisle", bags: `${place}` };
     const submitted = { chat_id: chat.id, message_id: form.id, action, fields };
     await alice.call("sendComponentAction", submitted);
+    // The second one ends the call.
+    if (place > 0) continue;
+    const again = alice.call("sendComponentAction", submitted);
+    expect(await failure(again)).toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("answered already"),
+    });
+    const other = await reader.event("events.messageNew", (each) =>
+      each.content.includes("Second?"),
+    );
+    const action2 = `form_submit:${formId(other.params)}`;
+    const elsewhere = { chat_id: chat.id, message_id: form.id, action: action2, fields };
+    expect((await failure(alice.call("sendComponentAction", elsewhere))).code).toBe("conflict");
   }
   const final = await answerTo(reader, trigger);
   const { items } = await alice.call("getToolCalls", { message_id: final.id });

@@ -1,3 +1,5 @@
+import { componentOf } from "@parley/protocol/markup";
+import { formAction } from "../rules/elicitation-form.ts";
 import { elicitedValues } from "../rules/elicitation-values.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
@@ -19,12 +21,14 @@ export async function answerElicitation(
 ): Promise<void> {
   const asked = await tx.elicitation(id);
   const call = asked && (await tx.toolCall(asked.call_uuid));
-  const isHere =
-    call?.conversation_id === message.conversation_id && call.agent_id === message.sender_id;
+  const [shown] = await tx.messageViews([message.uuid], account.id);
+  const hasForm = componentOf(shown?.content ?? "", formAction(id)) !== null;
+  const isHere = call?.agent_id === message.sender_id && hasForm;
   if (!asked || !isHere) throw conflict("no tool waits for an answer to this form");
   if (asked.owner_id !== account.id) {
     throw forbidden("only the agent's owner may answer what its tools ask");
   }
+  if (asked.answer) throw conflict("this form is answered already");
   await tx.answerElicitation(id, { ...answer, content: contentOf(asked, answer) });
   tx.emit({ kind: "elicitation_answered", id });
 }

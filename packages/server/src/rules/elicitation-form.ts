@@ -21,6 +21,10 @@ interface Asked {
 
 const MAX_MESSAGE_CHARACTERS = 2000;
 const PREFIX = "elicit-";
+
+/** The action with which the form of a question is submitted. */
+export const formAction = (id: string) => `form_submit:${PREFIX}${id}`;
+
 const ANSWER = /^(?:form_submit|dismiss):elicit-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted. */
