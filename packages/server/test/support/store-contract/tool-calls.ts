@@ -87,7 +87,7 @@ export function toolCalls(check: Check) {
   });
 
   check("pending calls are found by owner and by the end of their time", async (fixture) => {
-    const { insert, alice, bob } = await talk(fixture);
+    const { insert, alice, bob, finish, turnId } = await talk(fixture);
     await insert(0);
     const pending = { status: "pending", started_at: null } as const;
     const { uuid: late } = await insert(1, { ...pending, expires_at: START + 20, created_at: 2 });
@@ -96,6 +96,9 @@ export function toolCalls(check: Check) {
     const idsOf = (calls: readonly ToolCallRecord[]) => calls.map(({ uuid }) => uuid);
     const waiting = async (id: number, now: number) =>
       idsOf(await store.read((tx) => tx.pendingToolCalls(id, now)));
+    // The message is not complete: it has no card for them yet.
+    expect(await waiting(alice.id, START)).toEqual([]);
+    await finish(turnId);
     expect(await waiting(alice.id, START)).toEqual([soon, late]);
     expect(await waiting(alice.id, START + 10)).toEqual([late]);
     expect(await waiting(bob.id, START)).toEqual([]);
