@@ -127,7 +127,7 @@ test("a call that is decided elsewhere leaves the focus to the list, and says so
   expect(await hasFocus(cards(page).filter({ hasText: "ann" }))).toBe(true);
   const call_id = asked.tool_calls[0]?.id ?? "";
   await room.alice.call("decideToolCall", { call_id, decision: "reject" });
-  await page.getByText("Send email was decided elsewhere.").waitFor();
+  await page.getByText("Send email no longer waits for you.").waitFor();
   await page.keyboard.press("a");
   expect(await hasFocus(page.getByRole("list", { name: "Waiting for you" }))).toBe(true);
   await page.keyboard.press("j");

@@ -88,7 +88,7 @@ function useFocusInList(
     if (isDecidedHere(item.call.id)) cards[Math.min(place, cards.length - 1)]?.focus();
     else {
       list.current?.focus();
-      toast(`${callTitle(item.call)} was decided elsewhere.`);
+      toast(`${callTitle(item.call)} no longer waits for you.`);
     }
   }, [items, list]);
   return {
