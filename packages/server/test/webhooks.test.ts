@@ -11,6 +11,7 @@ import { metrics } from "../src/observe/metrics.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
+import { queueChanges } from "../src/outbound/webhook-queue.ts";
 import { retryDelayMs, webhooks } from "../src/outbound/webhooks.ts";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { alone } from "../src/realtime/cluster.ts";
@@ -34,7 +35,7 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
   });
   const vault = newVault([Buffer.alloc(32, 7)]);
   const secret = vault.seal(newSecret(), secretBinding("hook"));
-  const of = { events: [], chat: null, creator: null };
+  const of = { events: [], chat: null, creator: null, since: 0 };
   const webhook = { ...of, id: "hook", url, secret, created_at: Date.now() };
   await store.write((tx) => tx.insertWebhook(webhook));
   const figures = metrics();
@@ -104,6 +105,27 @@ test("a name that leads to a private address later is not contacted there", asyn
   expect(asked).toBeGreaterThanOrEqual(2);
   expect(receiver.received).toEqual([]);
   expect(hook.figures.text()).toMatch(/attempts_total\{outcome="failed"\} [1-9]/);
+});
+
+test("changes that are handled twice do not reach webhooks that were created meanwhile", async () => {
+  await using hook = await startWebhook(async () => new Response("ok"), "https://example.com/hook");
+  const { store } = hook;
+  await hook.emit();
+  const since = await store.changes.head();
+  const settings = { url: "https://example.com/later", secret: "", events: [], chat: null };
+  const later = { ...settings, id: "later", creator: null, since, created_at: Date.now() };
+  await store.write((tx) => tx.insertWebhook(later));
+  await hook.emit();
+  const entries = (await store.changes.read(0, 10)) ?? [];
+  for (let time = 0; time < 2; time++) {
+    await queueChanges(entries, { store, operators: [], security: securityLog(log, store) });
+  }
+  const received = async (webhookId: string) =>
+    (await store.read((tx) => tx.deliveries({ webhookId, limit: 10 }))).map(({ change }) =>
+      change.kind === "event" ? change.at?.seq : null,
+    );
+  expect(await received("hook")).toEqual([2, 1]);
+  expect(await received("later")).toEqual([2]);
 });
 
 test("a delivery is given up after three days, and the next one follows", async () => {

@@ -26,16 +26,13 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
   const id = Bun.randomUUIDv7();
   const secret = newSecret();
   const sealed = vault.seal(secret, secretBinding(id));
-  const head = await store.changes.head();
+  const since = await store.changes.head();
   await security.write(async (tx, record) => {
     await checkReading(tx, chat, caller);
     const { length } = await tx.webhooks();
     if (length >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`);
-    if (length === 0) {
-      // An earlier webhook may have left a position behind. The lease is free for every node.
-      await tx.deleteSubscription(WEBHOOK_SUBSCRIPTION);
-      await tx.claimSubscription(WEBHOOK_SUBSCRIPTION, "", 0, head);
-    }
+    // An earlier webhook may have left a position behind.
+    if (length === 0) await tx.advanceSubscription(WEBHOOK_SUBSCRIPTION, since);
     const creator = usernameOf(caller);
     await tx.insertWebhook({
       id,
@@ -44,6 +41,7 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
       events,
       chat,
       creator,
+      since,
       created_at: Date.now(),
     });
     await record("webhook_created", { ...actorOf(context), webhook: id });
@@ -57,9 +55,10 @@ const getWebhooks = bind(operations.getWebhooks, async ({ store }) => ({
 }));
 
 const setWebhook = bind(operations.setWebhook, async (context, input) => {
-  const { security, webhooks, caller } = context;
+  const { store, security, webhooks, caller } = context;
   const { webhook_id: id, url, events, disabled } = input;
   if (url !== undefined) await checkUrl(url, context);
+  const since = await store.changes.head();
   const changed = await security.write(async (tx, record) => {
     const webhook = await webhookBy(tx, id);
     if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
@@ -69,6 +68,7 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
       ...(url !== undefined && { url }),
       ...(events !== undefined && { events }),
       ...(disabled !== undefined && { disabled: disabled ? "manual" : null }),
+      ...(disabled === false && webhook.disabled !== null && { since }),
     };
     await tx.setWebhook(id, fields);
     if (disabled === false) await tx.resumeLanes(id);

@@ -57,7 +57,8 @@ function deliveriesOf(
   const at = Date.now();
   return webhooks
     .filter(
-      ({ events, chat }) =>
+      ({ events, chat, since }) =>
+        position.cursor > since &&
         receives(events, change.name) &&
         (chat === null || chat === conversation || change.concerns?.includes(chat)),
     )

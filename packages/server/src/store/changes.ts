@@ -45,5 +45,7 @@ export interface SubscriptionWrites {
    * taken over or the subscription was deleted.
    */
   saveSubscription(name: string, node: string, cursor: Cursor, leaseMs: number): Awaitable<boolean>;
+  /** Begins a subscription at a position, or moves one that is behind it forward. The lease stays. */
+  advanceSubscription(name: string, to: Cursor): Awaitable<void>;
   deleteSubscription(name: string): Awaitable<void>;
 }

@@ -1,5 +1,6 @@
 import type { LoggedChange } from "../changes/change.ts";
 import type { Awaitable } from "./awaitable.ts";
+import type { Cursor } from "./changes.ts";
 
 /**
  * Webhooks, and the deliveries that are queued or ended. The deliveries of one webhook and one
@@ -70,6 +71,8 @@ export interface WebhookRecord {
   /** The username of the operator who created it; null for a service key. */
   readonly creator: string | null;
   readonly disabled: DisabledReason | null;
+  /** The position in the change log when it was created or enabled: it receives what follows. */
+  readonly since: Cursor;
   readonly created_at: number;
 }
 
@@ -80,7 +83,7 @@ export interface WebhookRecord {
 export type DisabledReason = "manual" | "gone" | "creator";
 
 export type NewWebhook = Omit<WebhookRecord, "disabled">;
-export type WebhookFields = Partial<Pick<WebhookRecord, "url" | "events" | "disabled">>;
+export type WebhookFields = Partial<Pick<WebhookRecord, "url" | "events" | "disabled" | "since">>;
 
 export type DeliveryStatus = "pending" | "delivered" | "failed" | "skipped";
 

@@ -29,6 +29,7 @@ const touched: Touched = {
   renewHistory: none,
   claimSubscription: none,
   saveSubscription: none,
+  advanceSubscription: none,
   deleteSubscription: none,
   insertAccount: none,
   setDisplayName: none,

@@ -1,5 +1,5 @@
 import type { Change } from "../../changes/change.ts";
-import type { ChangeLog, Cursor, LogEntry } from "../changes.ts";
+import type { ChangeLog, Cursor, LogEntry, SubscriptionWrites } from "../changes.ts";
 import {
   type EntryRow,
   encodeChanges,
@@ -219,9 +219,7 @@ export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boole
   return upTo === oldest.at(-1)?.id;
 }
 
-export const subscriptionWrites: Methods<
-  "claimSubscription" | "saveSubscription" | "deleteSubscription"
-> = {
+export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
   claimSubscription: async (unit, name, node, leaseMs, from) => {
     const [row] = await unit.change<{ cursor: number }>(
       `INSERT INTO subscriptions AS s (name, cursor, node, leased_until)
@@ -246,6 +244,14 @@ export const subscriptionWrites: Methods<
       node,
     );
     return saved.count > 0;
+  },
+  advanceSubscription: async (unit, name, to) => {
+    await unit.change(
+      `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
+       ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
+      name,
+      to,
+    );
   },
   deleteSubscription: async (unit, name) => {
     await unit.change("DELETE FROM subscriptions WHERE name = $1", name);

@@ -59,16 +59,17 @@ export const webhookReads: Methods<keyof WebhookReads> = {
 type Settings = "insertWebhook" | "setWebhook" | "resealWebhook" | "deleteWebhook";
 
 const webhookSettings: Methods<Settings> = {
-  insertWebhook: async (unit, { id, url, secret, events, chat, creator, created_at }) => {
+  insertWebhook: async (unit, { id, url, secret, events, chat, creator, since, created_at }) => {
     await unit.change(
-      `INSERT INTO webhooks (id, url, secret, events, chat, creator, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       id,
       url,
       secret,
       JSON.stringify(events),
       chat,
       creator,
+      since,
       created_at,
     );
   },

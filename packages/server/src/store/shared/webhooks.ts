@@ -8,7 +8,7 @@ import type {
   WebhookRecord,
 } from "../webhooks.ts";
 
-export const WEBHOOK = "id, url, secret, events, chat, creator, disabled, created_at";
+export const WEBHOOK = "id, url, secret, events, chat, creator, disabled, since, created_at";
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
 
@@ -30,9 +30,9 @@ export const toDelivery = ({ change, history, ...row }: DeliveryRow): DeliveryRe
 });
 
 /** The columns and values of the given fields. */
-export const fieldColumns = ({ url, events, disabled }: WebhookFields) =>
-  Object.entries({ url, events: events && JSON.stringify(events), disabled }).filter(
-    (entry): entry is [string, string | null] => entry[1] !== undefined,
+export const fieldColumns = ({ events, ...fields }: WebhookFields) =>
+  Object.entries({ ...fields, events: events && JSON.stringify(events) }).filter(
+    (entry): entry is [string, string | number | null] => entry[1] !== undefined,
   );
 
 /** The lanes of new deliveries, in one order for all units, so that these do not block each other. */

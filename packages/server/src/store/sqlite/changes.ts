@@ -88,12 +88,17 @@ export function subscriptionWrites(db: Connection): SubscriptionWrites {
   const save = db.change(
     "UPDATE subscriptions SET cursor = ?, leased_until = ? WHERE name = ? AND node = ?",
   );
+  const advance = db.change(
+    `INSERT INTO subscriptions (name, cursor, node, leased_until) VALUES (?, ?, '', 0)
+     ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor)`,
+  );
   const remove = db.change("DELETE FROM subscriptions WHERE name = ?");
   return {
     claimSubscription: (name, node, leaseMs, from) =>
       claim.get(name, from, node, Date.now(), leaseMs)?.cursor ?? null,
     saveSubscription: (name, node, cursor, leaseMs) =>
       save.run(cursor, Date.now() + leaseMs, name, node).changes > 0,
+    advanceSubscription: (name, to) => void advance.run(name, to),
     deleteSubscription: (name) => void remove.run(name),
   };
 }

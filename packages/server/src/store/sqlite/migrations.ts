@@ -674,4 +674,8 @@ export const migrations: readonly string[] = [
   -- The JSON Schema of what a tool asks for.
   ALTER TABLE elicitations ADD COLUMN schema TEXT;
   `,
+  `
+  -- The position in the change log when a webhook was created or enabled: it receives what follows.
+  ALTER TABLE webhooks ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -58,16 +58,16 @@ type Queue = "queueDeliveries" | "requeueDelivery" | "resumeLanes" | "pruneDeliv
 
 function webhookSettings(db: Connection): Pick<WebhookWrites, Settings> {
   const insert = db.change(
-    `INSERT INTO webhooks (id, url, secret, events, chat, creator, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const reseal = db.change("UPDATE webhooks SET secret = ?3 WHERE id = ?1 AND secret = ?2");
   const remove = db.change("DELETE FROM webhooks WHERE id = ?");
   const removeDeliveries = db.change("DELETE FROM deliveries WHERE webhook_id = ?");
   const removeLanes = db.change("DELETE FROM webhook_lanes WHERE webhook_id = ?");
   return {
-    insertWebhook: ({ id, url, secret, events, chat, creator, created_at }) =>
-      void insert.run(id, url, secret, JSON.stringify(events), chat, creator, created_at),
+    insertWebhook: ({ id, url, secret, events, chat, creator, since, created_at }) =>
+      void insert.run(id, url, secret, JSON.stringify(events), chat, creator, since, created_at),
     setWebhook: (id, fields) => {
       for (const [column, value] of fieldColumns(fields)) {
         db.change(`UPDATE webhooks SET ${column} = ? WHERE id = ?`).run(value, id);

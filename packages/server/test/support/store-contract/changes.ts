@@ -291,6 +291,21 @@ export function changes(check: Check) {
     expect(await claim("one", 60_000)).toBeNull();
   });
 
+  check(
+    "a subscription that is behind is moved forward, and keeps its lease",
+    async ({ store }) => {
+      const claim = (node: string) =>
+        store.write((tx) => tx.claimSubscription("push", node, 60_000, 1));
+      const advance = (to: number) => store.write((tx) => tx.advanceSubscription("push", to));
+      await advance(3);
+      expect(await claim("one")).toBe(3);
+      await advance(5);
+      await advance(4);
+      expect(await claim("two")).toBeNull();
+      expect(await claim("one")).toBe(5);
+    },
+  );
+
   check("subscriptions are independent, and a deleted one begins anew", async ({ store }) => {
     const claim = (name: string, from: number) =>
       store.write((tx) => tx.claimSubscription(name, "one", 60_000, from));

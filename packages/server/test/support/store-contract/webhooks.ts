@@ -15,6 +15,7 @@ async function newWebhook(store: Store, id = "w1", creator: string | null = null
       events: ["events.messageNew"],
       chat: null,
       creator,
+      since: 7,
       created_at: START,
     }),
   );
@@ -59,13 +60,21 @@ async function claimOne(store: Store): Promise<{ lane: Lane; head: DeliveryRecor
 export function webhooks(check: Check): void {
   check("a webhook is changed field by field", async ({ store }) => {
     await newWebhook(store);
-    const set = (fields: { url?: string; events?: string[]; disabled?: "gone" | null }) =>
-      store.write((tx) => tx.setWebhook("w1", fields));
+    const set = (fields: {
+      url?: string;
+      events?: string[];
+      disabled?: "gone" | null;
+      since?: number;
+    }) => store.write((tx) => tx.setWebhook("w1", fields));
     const stored = () => store.read((tx) => tx.webhook("w1"));
     await set({ disabled: "gone" });
-    expect(await stored()).toMatchObject({ url: "https://example.com/hook", disabled: "gone" });
-    await set({ disabled: null, events: [] });
-    expect(await stored()).toMatchObject({ disabled: null, events: [], chat: null });
+    expect(await stored()).toMatchObject({
+      url: "https://example.com/hook",
+      disabled: "gone",
+      since: 7,
+    });
+    await set({ disabled: null, events: [], since: 9 });
+    expect(await stored()).toMatchObject({ disabled: null, events: [], chat: null, since: 9 });
     await store.write((tx) => tx.resealWebhook("w1", "other", "lost"));
     await store.write((tx) => tx.resealWebhook("w1", "sealed", "resealed"));
     expect(await stored()).toMatchObject({ secret: "resealed" });
