@@ -4,7 +4,7 @@ import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
-import { PHONE, sharedHarness, test } from "./support.ts";
+import { hasFocus, PHONE, sharedHarness, test } from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -112,7 +112,7 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
   await card.getByText("Every call waits for your approval.").waitFor();
   await expectNoViolations(page);
   await card.getByLabel("Find events of office").selectOption("In my own chats");
-  await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
   expect(await granted()).toEqual({
     send_email: ["ask", false],
     find_events: ["direct", false],
@@ -122,10 +122,48 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
   await agentCard.getByText("1 tool changed since you allowed it: asks again.").waitFor();
   await agentCard.getByRole("button", { name: "Choose tools" }).click();
   await card.getByLabel("Find events of office").selectOption("Not allowed");
-  await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
   await card.getByRole("button", { name: "Allow again" }).click();
   await card.getByText("Changed since").waitFor({ state: "detached" });
+  expect(await hasFocus(card.getByLabel("Send email of office"))).toBe(true);
   expect(await granted()).toEqual({ send_email: ["always", false] });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a tool that is chosen by keys keeps the focus, and the last choice counts", async () => {
+  await using room = await openRoom();
+  const { alice } = room;
+  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  const { page } = visit;
+  const claude = page.getByRole("region", { name: "Claude" });
+  await claude.getByRole("button", { name: "Choose tools" }).click();
+  const select = page.getByLabel("Send email of office");
+  await select.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  expect(await select.inputValue()).toBe("always");
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
+  expect(await hasFocus(select)).toBe(true);
+  const { items } = await alice.call("getMyAgents");
+  const agent = items.find(({ username }) => username === agentOf(alice));
+  expect(agent?.tools).toContainEqual(expect.objectContaining({ policy: "always" }));
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the focus stays on a button that was pressed, and moves to the heading of what was removed", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });
+  const { page } = visit;
+  const refresh = item(page, "office").getByRole("button", { name: "Refresh" });
+  const count = room.office.got("tools/list").length;
+  await refresh.press("Enter");
+  await room.office.has("tools/list", count + 1);
+  await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+  expect(await hasFocus(refresh)).toBe(true);
+  await item(page, "office").getByRole("button", { name: "Remove" }).press("Enter");
+  await page.getByRole("button", { name: "Remove server" }).press("Enter");
+  await item(page, "office").waitFor({ state: "detached" });
+  expect(await hasFocus(page.getByRole("heading", { name: "Tool servers" }))).toBe(true);
   expect(visit.problems()).toEqual([]);
 });
 
@@ -200,6 +238,7 @@ test("the program of an external agent gets a token that is shown once, and conn
   await card.getByRole("button", { name: "Revoke Laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke token" }).click();
   await card.getByText("Laptop").waitFor({ state: "detached" });
+  expect(await hasFocus(card.getByRole("heading", { name: "Program" }))).toBe(true);
   expect((await claim()).status).toBe(401);
   expect(visit.problems()).toEqual([]);
 });

@@ -97,7 +97,7 @@ function useFocusInList(
       const item = items[place];
       focused.current = item ? { place, item } : null;
     },
-    // A button that is disabled during its call loses the focus to nothing.
+    // A card that is removed loses the focus to nothing.
     onBlur: ({ relatedTarget }) => {
       if (relatedTarget) focused.current = null;
     },
