@@ -85,7 +85,7 @@ test("a name that is taken and an address that is none are refused beside their 
   expect(await dialog.getByLabel("Address").getAttribute("aria-invalid")).toBe("true");
 });
 
-test("tools are allowed one by one, and a changed tool is not allowed again by another change", async () => {
+test("tools are allowed one by one, and a changed tool stays marked until it is allowed again", async () => {
   await using room = await openRoom("always");
   const { alice, office } = room;
   const [server] = (await alice.call("getToolServers")).items;
@@ -112,14 +112,19 @@ test("tools are allowed one by one, and a changed tool is not allowed again by a
   await card.getByText("Every call waits for your approval.").waitFor();
   await expectNoViolations(page);
   await card.getByLabel("Find events of office").selectOption("In my own chats");
-  await card.getByText("Changed since").waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
   expect(await granted()).toEqual({
     send_email: ["ask", false],
     find_events: ["direct", false],
   });
+  await card.getByText("Changed since you allowed it: asks again.").waitFor();
+  await page.reload();
+  await agentCard.getByText("1 tool changed since you allowed it: asks again.").waitFor();
+  await agentCard.getByRole("button", { name: "Choose tools" }).click();
   await card.getByLabel("Find events of office").selectOption("Not allowed");
-  await card.getByLabel("Send email of office").selectOption("Always");
   await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
+  await card.getByRole("button", { name: "Allow again" }).click();
+  await card.getByText("Changed since").waitFor({ state: "detached" });
   expect(await granted()).toEqual({ send_email: ["always", false] });
   expect(visit.problems()).toEqual([]);
 });
