@@ -4,7 +4,7 @@ import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
-import { hasFocus, PHONE, sharedHarness, test } from "./support.ts";
+import { goBack, hasFocus, PHONE, sharedHarness, test } from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -217,13 +217,29 @@ test("the program of an external agent gets a token that is shown once, and conn
   const card = page.getByRole("region", { name: "Herald" });
   await card.getByText("Not connected. Start your program").waitFor();
   await card.getByRole("button", { name: "New token" }).click();
-  const dialog = page.getByRole("dialog");
+  const dialog = page.getByRole("dialog", { name: /new token/i });
   await dialog.getByLabel("Name").fill("Laptop");
   await dialog.getByRole("button", { name: "Create" }).click();
   const token = (await dialog.getByText(/^pla_/).textContent()) ?? "";
   await dialog.getByText("createAgent", { exact: false }).first().waitFor();
+  const copy = dialog.getByRole("button", { name: /^Cop(y|ied)$/ }).first();
+  expect(await hasFocus(copy)).toBe(true);
   await expectNoViolations(page);
-  await dialog.getByRole("button", { name: "Done" }).click();
+  const question = page.getByRole("dialog", { name: "Close without the token?" });
+  for (const leave of [
+    () => page.keyboard.press("Escape"),
+    () => page.mouse.click(5, 5),
+    () => goBack(page),
+  ]) {
+    await leave();
+    await question.getByRole("button", { name: "Show the token" }).click();
+    await question.waitFor({ state: "detached" });
+    await dialog.getByText(token).waitFor();
+  }
+  await copy.click();
+  await dialog.getByText("Copied").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
   await card.getByText("Laptop").waitFor();
   expect(await page.getByText(token).count()).toBe(0);
 
