@@ -29,7 +29,14 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   await dialog.getByRole("button", { name: "Add" }).click();
   await item(page, "Wiki").getByText("Needs a sign-in or another token").waitFor();
 
-  tools.token = "wrong";
+  tools.token = "other";
+  await item(page, "Wiki").getByRole("button", { name: "Change the token" }).click();
+  await page.getByRole("dialog", { name: "Change Wiki" }).getByLabel("Token").fill("another");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await item(page, "Wiki").getByText("Otherwise it needs a token that it accepts.").waitFor();
+  await expectNoViolations(page);
+  tools.token = "another";
   await item(page, "Wiki").getByRole("button", { name: "Refresh" }).click();
   await item(page, "Wiki").getByText("Ready").waitFor();
   await item(page, "Wiki").getByText("1 tool").click();

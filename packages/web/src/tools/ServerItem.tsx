@@ -68,7 +68,11 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
       </div>
       <Status server={server} />
       {status === "unauthorized" && !operator && (
-        <ServerSignIn server={server} onChange={onChange} />
+        <ServerSignIn server={server} onChange={onChange}>
+          <Button size="small" icon="edit" busy={busy} onClick={() => setChanging(true)}>
+            Change the token
+          </Button>
+        </ServerSignIn>
       )}
       {error !== null && <Notice>{describeError(error)}</Notice>}
       {server.tools.length > 0 && <ToolList server={server} />}
