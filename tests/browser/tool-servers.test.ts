@@ -137,6 +137,35 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
   expect(visit.problems()).toEqual([]);
 });
 
+test("a long description of a tool can be read in full", async () => {
+  await using room = await openRoom();
+  const { alice, office } = room;
+  const end = "It ends here.";
+  office.tools = [tool("long", `${"It does this and that. ".repeat(40)}${end}`), tool("short")];
+  const [server] = (await alice.call("getToolServers")).items;
+  await alice.call("refreshToolServer", { server_id: server?.id ?? "" });
+  const height = (page: Page) =>
+    page.getByText(end).evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight);
+  for (const path of ["/settings", "/agents"]) {
+    await using visit = await harness().visit(alice, { url: room.url, path });
+    const { page } = visit;
+    const opener =
+      path === "/settings"
+        ? page.locator("summary", { hasText: "2 tools" })
+        : page.getByRole("button", { name: "Choose tools" }).first();
+    await opener.click();
+    const more = page.getByRole("button", { name: "Show more about long" });
+    await more.waitFor();
+    expect(await height(page)).toBeGreaterThan(0);
+    expect(await page.getByRole("button", { name: /Show more/ }).count()).toBe(1);
+    await more.click();
+    await page.getByRole("button", { name: "Show less about long" }).waitFor();
+    expect(await height(page)).toBe(0);
+    await expectNoViolations(page);
+    expect(visit.problems()).toEqual([]);
+  }
+});
+
 test("a tool that is chosen by keys keeps the focus, and the last choice counts", async () => {
   await using room = await openRoom();
   const { alice } = room;

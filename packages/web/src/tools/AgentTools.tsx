@@ -10,6 +10,7 @@ import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toolTitle } from "./calls.ts";
 import { markedAgent, rememberChanged } from "./changed-tools.ts";
+import { Description } from "./Description.tsx";
 import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
 import { useToolServers } from "./servers.ts";
 import { visibleText } from "./visible-text.ts";
@@ -171,11 +172,7 @@ function ToolRow({
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52">
           <p className="text-base font-medium break-words">{toolTitle(tool)}</p>
-          {tool.description && (
-            <p className="line-clamp-2 text-sm break-words text-ink-3" title={tool.description}>
-              {visibleText(tool.description)}
-            </p>
-          )}
+          {tool.description && <Description of={toolTitle(tool)} text={tool.description} />}
         </div>
         <select
           aria-label={`${toolTitle(tool)} of ${visibleText(server.name)}`}
