@@ -403,6 +403,32 @@ describe("policies", () => {
     expect(made).toEqual([{ text: "hi" }]);
   });
 
+  test.each(["always", "direct"] as const)(
+    "a tool whose policy changes from %s to ask while a call waits for a connection asks",
+    async (policy) => {
+      await using talk = await setUp(policy, { isDirect: true });
+      const { alice, tools, key, reader, ask, agent_username, grants } = talk;
+      const loses: Responder = async (exchange) => {
+        tools.forgetSessions();
+        await echo("hi")(exchange);
+      };
+      sharedProvider.respond(key, loses, answers("Done."));
+      tools.answer = async ({ message }) => {
+        if (message.method !== "initialize") return;
+        const asking = grants.map((grant) => ({ ...grant, policy: "ask" as const }));
+        await alice.call("setAgentTools", { agent_username, grants: asking });
+      };
+      const first = await answerTo(reader, await ask("go on"));
+      const [call] = first.tool_calls;
+      expect(call?.status).toBe("pending");
+      expect(first.content).toContain(`<button action="call:${call?.id}:approve">`);
+      await alice.call("decideToolCall", { call_id: call?.id ?? "", decision: "approve" });
+      expect((await continuation(reader, first)).content).toBe("Done.");
+      const { items } = await alice.call("getToolCalls", { message_id: first.id });
+      expect(items[0]).toMatchObject({ status: "done", result: '{"text":"hi"}' });
+    },
+  );
+
   test("a tool that is taken from the agent while the model answers is not called", async () => {
     await using talk = await setUp("always");
     const { alice, tools, key, reader, ask, agent_username } = talk;
