@@ -71,6 +71,8 @@ export interface ToolServers {
   known(owner_id: number): Promise<KnownServer[]>;
   /** The tools of the operator's servers, as far as they are known. */
   operatorTools(): OfferedTools;
+  /** Waits until the operator's servers among these were contacted once, for five seconds at most. */
+  contacted(server_ids: readonly string[]): Promise<void>;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
   refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
   /**
@@ -244,6 +246,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     },
     known,
     operatorTools: operators.tools,
+    async contacted(ids) {
+      const deadline = AbortSignal.timeout(timeouts.refreshMs);
+      await untilAborted(operators.contacted(ids), deadline).catch(() => {});
+    },
     refresh,
     async authorize(ownerId, serverId, base) {
       const record = await store.read((tx) => tx.toolServer(serverId));
