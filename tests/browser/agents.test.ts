@@ -99,8 +99,11 @@ test("a sandbox key is tested before and after it is stored, and the result name
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••yped").waitFor();
-  await card.getByRole("button", { name: "Test the key" }).click();
+  expect(await hasFocus(card.getByRole("heading", { name: "API key" }))).toBe(true);
+  const test = card.getByRole("button", { name: "Test the key" });
+  await test.press("Enter");
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
+  expect(await hasFocus(test)).toBe(true);
   expect(visit.problems()).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
-import { PHONE, sharedHarness, test } from "./support.ts";
+import { goBack, hasFocus, PHONE, sharedHarness, test } from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -29,7 +29,14 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   await dialog.getByRole("button", { name: "Add" }).click();
   await item(page, "Wiki").getByText("Needs a sign-in or another token").waitFor();
 
-  tools.token = "wrong";
+  tools.token = "other";
+  await item(page, "Wiki").getByRole("button", { name: "Change the token" }).click();
+  await page.getByRole("dialog", { name: "Change Wiki" }).getByLabel("Token").fill("another");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await item(page, "Wiki").getByText("Otherwise it needs a token that it accepts.").waitFor();
+  await expectNoViolations(page);
+  tools.token = "another";
   await item(page, "Wiki").getByRole("button", { name: "Refresh" }).click();
   await item(page, "Wiki").getByText("Ready").waitFor();
   await item(page, "Wiki").getByText("1 tool").click();
@@ -85,7 +92,7 @@ test("a name that is taken and an address that is none are refused beside their 
   expect(await dialog.getByLabel("Address").getAttribute("aria-invalid")).toBe("true");
 });
 
-test("tools are allowed one by one, and a changed tool is not allowed again by another change", async () => {
+test("tools are allowed one by one, and a changed tool stays marked until it is allowed again", async () => {
   await using room = await openRoom("always");
   const { alice, office } = room;
   const [server] = (await alice.call("getToolServers")).items;
@@ -112,15 +119,87 @@ test("tools are allowed one by one, and a changed tool is not allowed again by a
   await card.getByText("Every call waits for your approval.").waitFor();
   await expectNoViolations(page);
   await card.getByLabel("Find events of office").selectOption("In my own chats");
-  await card.getByText("Changed since").waitFor({ state: "detached" });
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
   expect(await granted()).toEqual({
     send_email: ["ask", false],
     find_events: ["direct", false],
   });
+  await card.getByText("Changed since you allowed it: asks again.").waitFor();
+  await page.reload();
+  await agentCard.getByText("1 tool changed since you allowed it: asks again.").waitFor();
+  await agentCard.getByRole("button", { name: "Choose tools" }).click();
   await card.getByLabel("Find events of office").selectOption("Not allowed");
-  await card.getByLabel("Send email of office").selectOption("Always");
-  await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
+  await card.getByRole("button", { name: "Allow again" }).click();
+  await card.getByText("Changed since").waitFor({ state: "detached" });
+  expect(await hasFocus(card.getByLabel("Send email of office"))).toBe(true);
   expect(await granted()).toEqual({ send_email: ["always", false] });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a long description of a tool can be read in full", async () => {
+  await using room = await openRoom();
+  const { alice, office } = room;
+  const end = "It ends here.";
+  office.tools = [tool("long", `${"It does this and that. ".repeat(40)}${end}`), tool("short")];
+  const [server] = (await alice.call("getToolServers")).items;
+  await alice.call("refreshToolServer", { server_id: server?.id ?? "" });
+  const height = (page: Page) =>
+    page.getByText(end).evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight);
+  for (const path of ["/settings", "/agents"]) {
+    await using visit = await harness().visit(alice, { url: room.url, path });
+    const { page } = visit;
+    const opener =
+      path === "/settings"
+        ? page.locator("summary", { hasText: "2 tools" })
+        : page.getByRole("button", { name: "Choose tools" }).first();
+    await opener.click();
+    const more = page.getByRole("button", { name: "Show more about long" });
+    await more.waitFor();
+    expect(await height(page)).toBeGreaterThan(0);
+    expect(await page.getByRole("button", { name: /Show more/ }).count()).toBe(1);
+    await more.click();
+    await page.getByRole("button", { name: "Show less about long" }).waitFor();
+    expect(await height(page)).toBe(0);
+    await expectNoViolations(page);
+    expect(visit.problems()).toEqual([]);
+  }
+});
+
+test("a tool that is chosen by keys keeps the focus, and the last choice counts", async () => {
+  await using room = await openRoom();
+  const { alice } = room;
+  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  const { page } = visit;
+  const claude = page.getByRole("region", { name: "Claude" });
+  await claude.getByRole("button", { name: "Choose tools" }).click();
+  const select = page.getByLabel("Send email of office");
+  await select.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  expect(await select.inputValue()).toBe("always");
+  await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
+  expect(await hasFocus(select)).toBe(true);
+  const { items } = await alice.call("getMyAgents");
+  const agent = items.find(({ username }) => username === agentOf(alice));
+  expect(agent?.tools).toContainEqual(expect.objectContaining({ policy: "always" }));
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the focus stays on a button that was pressed, and moves to the heading of what was removed", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });
+  const { page } = visit;
+  const refresh = item(page, "office").getByRole("button", { name: "Refresh" });
+  const count = room.office.got("tools/list").length;
+  await refresh.press("Enter");
+  await room.office.has("tools/list", count + 1);
+  await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+  expect(await hasFocus(refresh)).toBe(true);
+  await item(page, "office").getByRole("button", { name: "Remove" }).press("Enter");
+  await page.getByRole("button", { name: "Remove server" }).press("Enter");
+  await item(page, "office").waitFor({ state: "detached" });
+  expect(await hasFocus(page.getByRole("heading", { name: "Tool servers" }))).toBe(true);
   expect(visit.problems()).toEqual([]);
 });
 
@@ -174,13 +253,29 @@ test("the program of an external agent gets a token that is shown once, and conn
   const card = page.getByRole("region", { name: "Herald" });
   await card.getByText("Not connected. Start your program").waitFor();
   await card.getByRole("button", { name: "New token" }).click();
-  const dialog = page.getByRole("dialog");
+  const dialog = page.getByRole("dialog", { name: /new token/i });
   await dialog.getByLabel("Name").fill("Laptop");
   await dialog.getByRole("button", { name: "Create" }).click();
   const token = (await dialog.getByText(/^pla_/).textContent()) ?? "";
   await dialog.getByText("createAgent", { exact: false }).first().waitFor();
+  const copy = dialog.getByRole("button", { name: /^Cop(y|ied)$/ }).first();
+  expect(await hasFocus(copy)).toBe(true);
   await expectNoViolations(page);
-  await dialog.getByRole("button", { name: "Done" }).click();
+  const question = page.getByRole("dialog", { name: "Close without the token?" });
+  for (const leave of [
+    () => page.keyboard.press("Escape"),
+    () => page.mouse.click(5, 5),
+    () => goBack(page),
+  ]) {
+    await leave();
+    await question.getByRole("button", { name: "Show the token" }).click();
+    await question.waitFor({ state: "detached" });
+    await dialog.getByText(token).waitFor();
+  }
+  await copy.click();
+  await dialog.getByText("Copied").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
   await card.getByText("Laptop").waitFor();
   expect(await page.getByText(token).count()).toBe(0);
 
@@ -195,6 +290,7 @@ test("the program of an external agent gets a token that is shown once, and conn
   await card.getByRole("button", { name: "Revoke Laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke token" }).click();
   await card.getByText("Laptop").waitFor({ state: "detached" });
+  expect(await hasFocus(card.getByRole("heading", { name: "Program" }))).toBe(true);
   expect((await claim()).status).toBe(401);
   expect(visit.problems()).toEqual([]);
 });

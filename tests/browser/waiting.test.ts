@@ -136,6 +136,33 @@ test("a call that is decided elsewhere leaves the focus to the list, and says so
   expect(visit.problems()).toEqual([]);
 });
 
+test("the keys also work after a click beside the cards, and never while something is typed", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  await room.ask("tell both");
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  const { page } = visit;
+  const card = (to: string) => cards(page).filter({ hasText: to });
+  const leave = async () => {
+    await page.getByRole("heading", { name: "Waiting for you" }).click();
+    expect(await page.locator("main :focus").count()).toBe(0);
+  };
+  await card("ben").waitFor();
+  await leave();
+  await page.keyboard.press("j");
+  expect(await hasFocus(card("ben"))).toBe(true);
+  await card("ben").getByRole("button", { name: "Add a note" }).click();
+  await page.keyboard.type("Rather not");
+  expect(await card("ben").getByRole("textbox").inputValue()).toBe("Rather not");
+  await leave();
+  await page.keyboard.press("r");
+  await page.getByText("Send email: rejected.").waitFor();
+  await card("ben").waitFor({ state: "detached" });
+  const { items } = await room.alice.call("getPendingToolCalls");
+  expect(items.map(({ call }) => call.arguments)).toEqual([{ to: "ann" }]);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("calls of other people's agents are not listed", async () => {
   await using room = await openRoom();
   await using visit = await harness().visit(room.bob, { url: room.url, path: "/waiting" });

@@ -194,6 +194,34 @@ describe("a call that needs approval", () => {
     });
   });
 
+  test("is made once, and the model is told, if the owner has hidden its message", async () => {
+    await using talk = await setUp("ask");
+    const { alice, tools, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, echo("one"), echo("two"), answers("Both are done."));
+    const first = await answerTo(reader, await ask("go on"));
+    const hide = (...message_ids: string[]) =>
+      alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids });
+    const approve = async ({ tool_calls: [call] }: Message) => {
+      const decision = { call_id: call?.id ?? "", decision: "approve" as const };
+      await alice.call("decideToolCall", decision);
+      expect((await failure(alice.call("decideToolCall", decision))).code).toBe("conflict");
+    };
+    await hide(first.id);
+    expect(await pendingOf(alice)).toHaveLength(1);
+    await approve(first);
+    const second = await continuation(reader, first);
+    await hide(second.id);
+    await approve(second);
+    expect((await continuation(reader, second)).content).toBe("Both are done.");
+    expect(tools.got("tools/call").map(({ message }) => message.params?.arguments)).toEqual([
+      { text: "one" },
+      { text: "two" },
+    ]);
+    const [, next, last] = sharedProvider.calls(key).map(({ body }) => JSON.stringify(body));
+    const told = (body = "") => body.split('"tool_result"').length - 1;
+    expect([told(next), told(last)]).toEqual([1, 2]);
+  });
+
   test("is neither made nor continued once its message is deleted", async () => {
     await using talk = await setUp("ask");
     const { alice, tools, key, chat, reader, ask } = talk;
@@ -402,6 +430,32 @@ describe("policies", () => {
     expect((await continuation(reader, first)).content).toBe("Done.");
     expect(made).toEqual([{ text: "hi" }]);
   });
+
+  test.each(["always", "direct"] as const)(
+    "a tool whose policy changes from %s to ask while a call waits for a connection asks",
+    async (policy) => {
+      await using talk = await setUp(policy, { isDirect: true });
+      const { alice, tools, key, reader, ask, agent_username, grants } = talk;
+      const loses: Responder = async (exchange) => {
+        tools.forgetSessions();
+        await echo("hi")(exchange);
+      };
+      sharedProvider.respond(key, loses, answers("Done."));
+      tools.answer = async ({ message }) => {
+        if (message.method !== "initialize") return;
+        const asking = grants.map((grant) => ({ ...grant, policy: "ask" as const }));
+        await alice.call("setAgentTools", { agent_username, grants: asking });
+      };
+      const first = await answerTo(reader, await ask("go on"));
+      const [call] = first.tool_calls;
+      expect(call?.status).toBe("pending");
+      expect(first.content).toContain(`<button action="call:${call?.id}:approve">`);
+      await alice.call("decideToolCall", { call_id: call?.id ?? "", decision: "approve" });
+      expect((await continuation(reader, first)).content).toBe("Done.");
+      const { items } = await alice.call("getToolCalls", { message_id: first.id });
+      expect(items[0]).toMatchObject({ status: "done", result: '{"text":"hi"}' });
+    },
+  );
 
   test("a tool that is taken from the agent while the model answers is not called", async () => {
     await using talk = await setUp("always");

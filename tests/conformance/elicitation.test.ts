@@ -51,7 +51,7 @@ function asksAtOnce(tools: ToolServer, questions: readonly object[], unanswered 
   let answered = () => {};
   tools.answer = ({ message }: ReceivedMessage) => {
     if (String(message.id).startsWith("ask") && message.method === undefined) {
-      told.push(message.result);
+      told.push(message.result ?? message.error);
       if (told.length === questions.length - unanswered) answered();
       return new Response(null, { status: 202 });
     }
@@ -177,6 +177,7 @@ const choices = {
     mail: { type: "string", format: "email" },
     count: { type: "integer", minimum: 1, maximum: 9 },
     day: { type: "string", format: "date" },
+    at: { type: "string", format: "date-time" },
   },
   required: ["titled", "extras"],
 };
@@ -217,7 +218,7 @@ test("choices are shown with their titles, and answers are read by what the tool
   const { code, parameters } = await failure(submit(wrong));
   expect(code).toBe("bad_request");
   expect(Object.keys(parameters?.fields ?? {}).sort()).toEqual(
-    ["count", "day", "extras", "mail", "meals", "titled"].map((name) => `fields.${name}`),
+    ["count", "day", "extras#1", "mail", "meals#1", "titled"].map((name) => `fields.${name}`),
   );
   await submit({
     titled: "First & best",
@@ -235,6 +236,82 @@ test("choices are shown with their titles, and answers are read by what the tool
     action: "accept",
     content: { titled: "c1", named: "y", meals: ["soup"], extras: ["w", "p"], count: 3 },
   });
+});
+
+test("answers that the form does not allow are refused by the names of its fields", async () => {
+  const question = { message: "How?", requestedSchema: choices };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [question], 1));
+  const { alice, chat, reader } = asked;
+  const { params: form } = await reader.event("events.messageNew", (each) => !!formId(each));
+  const right = { titled: "Second", "extras#1": "Yes" };
+  const wrong: [string, Record<string, unknown>][] = [
+    ["extras#2", { "extras#2": "perhaps" }],
+    ["extras", { extras: ["x"] }],
+    ["day", { day: "2026-02-31" }],
+    ["at", { at: "2026-02-31T10:00:00Z" }],
+    ["count", { count: "0x5" }],
+    ["count", { count: "0b1" }],
+    ["__proto__", JSON.parse('{ "__proto__": "x" }')],
+  ];
+  for (const [name, given] of wrong) {
+    const submitted = alice.call("sendComponentAction", {
+      chat_id: chat.id,
+      message_id: form.id,
+      action: `form_submit:${formId(form)}`,
+      fields: Object.fromEntries([...Object.entries(right), ...Object.entries(given)]),
+    });
+    const { code, parameters } = await failure(submitted);
+    expect(code).toBe("bad_request");
+    expect(Object.keys(parameters?.fields ?? {})).toEqual([`fields.${name}`]);
+  }
+});
+
+const texts = (names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+
+test.each([
+  [
+    "too many fields",
+    texts(Array.from({ length: 51 }, (_, place) => `field${place}`)),
+    "more than 50",
+  ],
+  ["a field with a long name", texts(["n".repeat(65)]), "whose name"],
+  ["a field with a reserved name", texts(["__proto__"]), "whose name"],
+  ["a field with a line break in its name", texts(["a\nb"]), "whose name"],
+  [
+    "two fields with one name",
+    { tags: { type: "array", items: { type: "string", enum: ["x"] } }, ...texts(["tags#1"]) },
+    "the same name",
+  ],
+])("a form with %s is not asked, and the server is told why", async (_, properties, why) => {
+  const question = { message: "?", requestedSchema: { type: "object", properties } };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [question]));
+  const { alice, chat, reader, trigger } = asked;
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(items[0]?.result).toContain(why);
+  expect(await formsIn(alice, chat)).toEqual([]);
+});
+
+test("a form with fifty fields can be answered", async () => {
+  const names = Array.from({ length: 50 }, (_, place) => `${place}`.padEnd(64, "n"));
+  const requestedSchema = { type: "object", properties: texts(names), required: names };
+  await using asked = await callTool((tools) =>
+    asksAtOnce(tools, [{ message: "?", requestedSchema }]),
+  );
+  const { alice, chat, reader, trigger } = asked;
+  const { params: form } = await reader.event("events.messageNew", (each) => !!formId(each));
+  const fields = Object.fromEntries(names.map((name) => [name, "x"]));
+  const action = `form_submit:${formId(form)}`;
+  await alice.call("sendComponentAction", {
+    chat_id: chat.id,
+    message_id: form.id,
+    action,
+    fields,
+  });
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(JSON.parse(items[0]?.result ?? "")).toEqual({ action: "accept", content: fields });
 });
 
 test("the owner can decline", async () => {
@@ -319,7 +396,7 @@ test("a form that is longer than a message may be is not asked", async () => {
   const { alice, chat, reader, trigger } = asked;
   const final = await answerTo(reader, trigger);
   const { items } = await alice.call("getToolCalls", { message_id: final.id });
-  expect(items[0]?.result).toBe('{"action":"cancel"}');
+  expect(items[0]?.result).toContain("longer than a message");
   expect(await formsIn(alice, chat)).toEqual([]);
 });
 

@@ -118,6 +118,12 @@ describe.each(transports)("a turn over %s", (transport) => {
       parameters: { offset: 7 },
     });
     expect(await failure(write("", 3))).toMatchObject({ parameters: { offset: 7 } });
+    for (const offset of [131_072, Number.MAX_SAFE_INTEGER]) {
+      expect(await failure(write("!", offset))).toMatchObject({
+        code: "conflict",
+        parameters: { offset: 7 },
+      });
+    }
     expect(await write("", 7)).toEqual({ offset: 7 });
     expect(await write("!", 7)).toEqual({ offset: 8 });
     const usage = { input_tokens: 12, output_tokens: 3 };

@@ -142,7 +142,7 @@ test("a tool that changed since it was offered is not called", async () => {
   expect(await tools.callTool(added, "echo")).toEqual({
     text: "The tool was not called: it has changed since it was offered.",
     is_error: true,
-    is_changed: true,
+    needs_approval: true,
   });
   server.tools = [];
   tools.forget(added.id);
@@ -180,7 +180,7 @@ test("nobody calls the tools of another person's server", async () => {
     {},
     {
       signal,
-      isPermitted: async () => true,
+      permission: async () => "permitted",
     },
   );
   expect(result).toMatchObject({ is_error: true });

@@ -7,6 +7,7 @@ export interface McpMessage {
   readonly method?: string;
   readonly params?: Record<string, unknown>;
   readonly result?: unknown;
+  readonly error?: unknown;
 }
 
 export interface McpTool {

@@ -2,13 +2,16 @@ import { z } from "zod";
 import { operation } from "../operation.ts";
 import { entries, text, uuid } from "../text.ts";
 
-const MAX_FIELDS = 50;
+export const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;
 /** Checked before JSON.stringify, which takes seconds for a value of tens of thousands of levels. */
 const MAX_FIELDS_DEPTH = 32;
 const utf8 = new TextEncoder();
 
-const fields = entries(text(1, 64), z.unknown())
+/** The name of a field of a form. */
+export const FieldName = text(1, 64);
+
+const fields = entries(FieldName, z.unknown())
   .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
     message: `must have at most ${MAX_FIELDS} entries`,
   })

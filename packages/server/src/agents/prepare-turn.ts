@@ -6,6 +6,7 @@ import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
 import { keySourceOf } from "../rules/keys.ts";
 import { toolTokens } from "../rules/token-estimate.ts";
 import { continuedMessages } from "../rules/tool-context.ts";
+import { NOBODY } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
@@ -218,7 +219,7 @@ async function buildContext(
   { turn, agent, provider, conversation, loaded, tools }: ContextSource,
 ): Promise<ModelContext> {
   const upTo = await lastContextSeq(tx, turn, conversation);
-  const messages = await tx.contextMessages({
+  const visible = await tx.contextMessages({
     conversationId: conversation.id,
     viewerId: agent.owner.id,
     upTo,
@@ -229,6 +230,7 @@ async function buildContext(
     },
     limit: MAX_CONTEXT_MESSAGES,
   });
+  const messages = await withContinued(tx, visible, turn);
   return modelContext({
     agent: agent.account,
     owner: agent.owner,
@@ -244,6 +246,27 @@ async function buildContext(
     context_tokens: provider.context_tokens,
     max_output_tokens: provider.max_output_tokens,
   });
+}
+
+/**
+ * The messages, newest first, with those that the turn continues and the owner has hidden. A model that is
+ * not told the results of its calls would ask for them again.
+ */
+async function withContinued(
+  tx: ReadTx,
+  messages: readonly Message[],
+  { continues_uuid }: TurnRecord,
+): Promise<Message[]> {
+  const all = new Map(messages.map((message) => [message.id, message]));
+  const seen = new Set<string>();
+  for (let id = continues_uuid; id !== null && !seen.has(id); ) {
+    seen.add(id);
+    const [message] = all.has(id) ? [all.get(id)] : await tx.messageViews([id], NOBODY);
+    if (message) all.set(id, message);
+    id = message?.turn?.continues ?? null;
+  }
+  if (all.size === messages.length) return [...messages];
+  return [...all.values()].toSorted((one, other) => other.seq - one.seq);
 }
 
 /** The calls of the messages that the turn continues, by message. */

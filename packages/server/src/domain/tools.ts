@@ -7,7 +7,7 @@ import { policyFor, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx } from "../store/store.ts";
-import type { ToolRecord } from "../store/tools.ts";
+import type { ToolGrantRecord, ToolRecord } from "../store/tools.ts";
 
 /** What secrets are sealed for. Not a valid provider id, so that they are never taken for a provider key. */
 export const toolSecretsBinding = (server: { id: string; owner_id: number }): SealBinding => ({
@@ -50,8 +50,8 @@ export const openToolSecrets = (
 ): ToolSecrets =>
   server.secrets === null ? {} : JSON.parse(vault.open(server.secrets, toolSecretsBinding(server)));
 
-/** The tools of servers, by the id of the server. */
-export type OfferedTools = ReadonlyMap<string, readonly ToolRecord[]>;
+/** The tools of servers, by the id of the server. Null: the server has not answered since the start. */
+export type OfferedTools = ReadonlyMap<string, readonly ToolRecord[] | null>;
 
 export const offeredTool = (offered: OfferedTools, grant: { server_id: string; tool: string }) =>
   offered.get(grant.server_id)?.find(({ name }) => name === grant.tool);
@@ -81,7 +81,10 @@ export interface ToolPermission {
   readonly fingerprint: string;
 }
 
-/** What the agent may do with the tool now; null if it may not use it, or the tool is gone. */
+/**
+ * What the agent may do with the tool now; null if it may not use it, or the tool is gone. A tool of a
+ * server that has not answered since the start counts as it was granted.
+ */
 export async function toolPermission(
   tx: ReadTx,
   { agent_id, owner_id, server_id, tool }: AgentTool,
@@ -90,11 +93,35 @@ export async function toolPermission(
   const grants = await tx.toolGrants(agent_id);
   const grant = grants.find((each) => each.server_id === server_id && each.tool === tool);
   if (!grant) return null;
+  const { policy, fingerprint } = grant;
+  if (operatorTools.get(server_id) === null) return { policy, fingerprint };
   const server = operatorTools.has(server_id) ? null : await tx.toolServer(server_id);
   const own = server?.owner_id === owner_id ? server.tools : [];
   const tools = operatorTools.get(server_id) ?? own;
   const now = tools.find(({ name }) => name === tool);
   return now ? { policy: policyFor(grant, now), fingerprint: now.fingerprint } : null;
+}
+
+/**
+ * The fingerprint of a tool that is to be granted, or why it cannot be. While its server has not answered
+ * since the start, an earlier grant stays as it was.
+ */
+export function grantedFingerprint(
+  grant: Pick<ToolGrantRecord, "server_id" | "tool">,
+  offered: OfferedTools,
+  current: readonly ToolGrantRecord[],
+): string | { problem: string } {
+  const { server_id, tool } = grant;
+  const isUnknown = offered.get(server_id) === null;
+  const found = isUnknown
+    ? current.find((each) => each.server_id === server_id && each.tool === tool)
+    : offeredTool(offered, grant);
+  if (found) return found.fingerprint;
+  return {
+    problem: isUnknown
+      ? "is a tool of a server that has not answered yet"
+      : "is not a tool of a server that you can use",
+  };
 }
 
 /**

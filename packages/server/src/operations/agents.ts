@@ -20,7 +20,7 @@ import {
   shownAgents,
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
-import { grantsShownTo, offeredTool, offeredTools } from "../domain/tools.ts";
+import { grantedFingerprint, grantsShownTo, offeredTools } from "../domain/tools.ts";
 import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -143,18 +143,20 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
   }),
 );
 
-const setAgentTools = bind(operations.setAgentTools, (context, input) =>
-  context.security.write(async (tx, record) => {
+const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
+  await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
+  return context.security.write(async (tx, record) => {
     const { caller, config, origin, toolServers } = context;
     const agent = await ownAgent(tx, config, caller, input);
     if (isExternal(agent.account)) {
       throw badField("agent_username", "is an external agent: its program has tools of its own");
     }
     const offered = await offeredTools(tx, caller.account.id, toolServers.operatorTools());
+    const current = await tx.toolGrants(agent.account.id);
     const grants = input.grants.map((grant, place) => {
-      const tool = offeredTool(offered, grant);
-      if (!tool) throw badField(`grants.${place}`, "is not a tool of a server that you can use");
-      return { ...grant, fingerprint: tool.fingerprint };
+      const fingerprint = grantedFingerprint(grant, offered, current);
+      if (typeof fingerprint === "string") return { ...grant, fingerprint };
+      throw badField(`grants.${place}`, fingerprint.problem);
     });
     const names = new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`));
     if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
@@ -163,8 +165,8 @@ const setAgentTools = bind(operations.setAgentTools, (context, input) =>
     const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
     await record("agent_tools_set", details);
     return profileOf(tx, context, agent);
-  }),
-);
+  });
+});
 
 const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
   const since = input.since ? Date.parse(input.since) : null;

@@ -24,12 +24,7 @@ const writeTurn = bind(operations.writeTurn, async (context, { turn_id, delta, o
   externalTurns.seen(caller.account);
   const turn = await store.read((tx) => claimedTurn(tx, turn_id, caller));
   const end = offset + Buffer.byteLength(delta);
-  if (end > MAX_ANSWER_BYTES) {
-    throw new Failure(
-      "payload_too_large",
-      `payload too large: an answer has at most ${MAX_ANSWER_BYTES} bytes`,
-    );
-  }
+  if (end > MAX_ANSWER_BYTES) throw await beyondEnd(store, turn, offset, caller);
   const chunk = { turn_id, text: delta, offset: end, first: offset === 0, at: Date.now() };
   const isStored = await store.note(async (tx) => {
     // First, so that two calls at once wait here and not for each other's chunks.
@@ -43,6 +38,19 @@ const writeTurn = bind(operations.writeTurn, async (context, { turn_id, delta, o
   if (!isStored) throw await wrongOffset(store, turn_id, caller);
   return { offset: end };
 });
+
+/** Why text is not stored that would end beyond the longest answer: it does not fit, or begins elsewhere. */
+async function beyondEnd(
+  store: Store,
+  { id, message_id }: TurnRecord,
+  offset: number,
+  caller: AgentCaller,
+): Promise<Failure> {
+  const written = await store.read((tx) => tx.streamedBytes(message_id ?? 0));
+  if (written !== offset) return wrongOffset(store, id, caller);
+  const why = `payload too large: an answer has at most ${MAX_ANSWER_BYTES} bytes`;
+  return new Failure("payload_too_large", why);
+}
 
 /** Why text was not stored: the turn has ended meanwhile, or the text does not continue the answer. */
 async function wrongOffset(store: Store, id: number, caller: AgentCaller): Promise<Failure> {

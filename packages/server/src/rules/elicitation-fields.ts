@@ -1,5 +1,7 @@
 /** What a tool asks for with a JSON Schema, as the fields of a form can ask for it. */
 
+import { FieldName, MAX_FIELDS } from "@parley/protocol/operations/components";
+
 type Schema = Readonly<Record<string, unknown>>;
 
 /** One of the values that a field may have. */
@@ -21,8 +23,6 @@ export interface Question {
   readonly isMultiple: boolean;
 }
 
-const MAX_QUESTIONS = 20;
-const MAX_CHOICES = 50;
 const MAX_LABEL_CHARACTERS = 200;
 
 export const YES_OR_NO: readonly Choice[] = [
@@ -32,25 +32,42 @@ export const YES_OR_NO: readonly Choice[] = [
 
 export function questionsOf({ properties, required }: Schema): Question[] {
   const names = Array.isArray(required) ? required : [];
-  return Object.entries(isObject(properties) ? properties : {})
-    .slice(0, MAX_QUESTIONS)
-    .map(([name, property]) => {
-      const schema = isObject(property) ? property : {};
-      const several = schema.type === "array" ? choicesOf(schema.items) : null;
-      const [label = name] = [schema.title, schema.description].filter(isText);
-      return {
-        name,
-        label: labelOf(label),
-        isRequired: names.includes(name),
-        schema,
-        choices: several ?? choicesOf(schema),
-        isMultiple: several !== null,
-      };
-    });
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => {
+    const schema = isObject(property) ? property : {};
+    const several = schema.type === "array" ? choicesOf(schema.items) : null;
+    const [label = name] = [schema.title, schema.description].filter(isText);
+    return {
+      name,
+      label: labelOf(label),
+      isRequired: names.includes(name),
+      schema,
+      choices: several ?? choicesOf(schema),
+      isMultiple: several !== null,
+    };
+  });
 }
 
 /** The name of the field for one of several choices. */
 export const choiceName = ({ name }: Question, place: number) => `${name}#${place + 1}`;
+
+/** Why no form can ask for what the schema describes; null if one can. */
+export function formProblem(schema: Schema): string | null {
+  const names = questionsOf(schema).flatMap(fieldNames);
+  if (names.length > MAX_FIELDS) return `The form has more than ${MAX_FIELDS} fields.`;
+  if (new Set(names).size < names.length) return "Two fields of the form have the same name.";
+  return names.every(isFieldName)
+    ? null
+    : "The form has a field whose name is empty, too long or has characters that no field may have.";
+}
+
+const fieldNames = (question: Question): string[] =>
+  question.isMultiple
+    ? (question.choices ?? []).map((_, place) => choiceName(question, place))
+    : [question.name];
+
+/** Markup has no line breaks and control characters in names, and requests no `__proto__`. */
+const isFieldName = (name: string) =>
+  FieldName.safeParse(name).success && name !== "__proto__" && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name);
 
 /** The values of a schema that lists them. Null if it lists none that a form can show. */
 function choicesOf(schema: unknown): Choice[] | null {
@@ -58,7 +75,6 @@ function choicesOf(schema: unknown): Choice[] | null {
   if (schema.type === "boolean") return [...YES_OR_NO];
   const choices = listedValues(schema)
     .filter(([value]) => isText(value) || typeof value === "number")
-    .slice(0, MAX_CHOICES)
     .map(([value, title]) => ({ value, label: labelOf(isText(title) ? title : `${value}`) }));
   return choices.length > 0 ? distinct(choices) : null;
 }
@@ -72,12 +88,14 @@ function listedValues({ oneOf, anyOf, enum: values, enumNames }: Schema): [unkno
 }
 
 /** Choices with the same label are told apart by their places. */
-const distinct = (choices: readonly Choice[]): Choice[] =>
-  choices.map((choice, place) => {
-    const isTaken = choices.some((each, other) => other !== place && each.label === choice.label);
-    const label = isTaken ? `${choice.label} (${place + 1})` : choice.label;
-    return { ...choice, label };
+function distinct(choices: readonly Choice[]): Choice[] {
+  const counts = new Map<string, number>();
+  for (const { label } of choices) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return choices.map((choice, place) => {
+    const isTaken = (counts.get(choice.label) ?? 0) > 1;
+    return { ...choice, label: isTaken ? `${choice.label} (${place + 1})` : choice.label };
   });
+}
 
 /** As clients show it and send it back: one line, without spaces at its ends. */
 const labelOf = (text: string) =>

@@ -8,7 +8,7 @@ import {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The values of a form, or what is wrong with them, by the names of the properties. */
+/** The values of a form by the names of the properties, or what is wrong with them by those of the fields. */
 export type ElicitedValues =
   | { readonly content: Record<string, unknown> }
   | { readonly wrong: Record<string, string> };
@@ -21,13 +21,17 @@ export function elicitedValues(schema: Values, fields: Values): ElicitedValues {
   const content: Record<string, unknown> = {};
   const wrong: Record<string, string> = {};
   for (const question of questionsOf(schema)) {
+    const field = fieldOf(question, fields);
+    const unclear = unclearChoices(question, fields);
+    for (const name of unclear) wrong[name] = NOT_A_CHOICE;
+    if (unclear.length > 0) continue;
     const given = givenTo(question, fields);
     if (given === undefined) {
-      if (question.isRequired) wrong[question.name] = "is required";
+      if (question.isRequired) wrong[field] = "is required";
       continue;
     }
     const read = question.isMultiple ? severalOf(question, given) : singleOf(question, given);
-    if ("problem" in read) wrong[question.name] = read.problem;
+    if ("problem" in read) wrong[field] = read.problem;
     else content[question.name] = read.value;
   }
   return Object.keys(wrong).length > 0 ? { wrong } : { content };
@@ -35,13 +39,31 @@ export function elicitedValues(schema: Values, fields: Values): ElicitedValues {
 
 type Read = { readonly value: unknown } | { readonly problem: string };
 
+const NOT_A_CHOICE = "must be one of the choices";
+
+/** The field that a question is asked with: the first one if each choice has one and no list is given. */
+const fieldOf = (question: Question, fields: Values): string =>
+  question.isMultiple && !Array.isArray(fields[question.name])
+    ? choiceName(question, 0)
+    : question.name;
+
+/** The fields of choices that are neither taken nor left. */
+function unclearChoices(question: Question, fields: Values): string[] {
+  if (!question.isMultiple || Array.isArray(fields[question.name])) return [];
+  return (question.choices ?? [])
+    .map((_, place) => choiceName(question, place))
+    .filter((name) => !isBlank(fields[name]) && !chosen(YES_OR_NO, fields[name]));
+}
+
+const isBlank = (given: unknown) => given === undefined || given === null || given === "";
+
 /** What was answered; undefined if nothing was. */
 function givenTo(question: Question, fields: Values): unknown {
   const { name, isMultiple, choices } = question;
   const given = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  if (!isMultiple || Array.isArray(given)) return given === "" ? undefined : (given ?? undefined);
+  if (!isMultiple || Array.isArray(given)) return isBlank(given) ? undefined : given;
   const answers = (choices ?? []).map((_, place) => fields[choiceName(question, place)]);
-  if (answers.every((each) => each === undefined || each === "")) return undefined;
+  if (answers.every(isBlank)) return undefined;
   return (choices ?? [])
     .filter((_, place) => chosen(YES_OR_NO, answers[place])?.value === true)
     .map(({ value }) => value);
@@ -69,14 +91,17 @@ const chosen = (choices: readonly Choice[], given: unknown): Choice | undefined 
 function singleOf({ choices, schema }: Question, given: unknown): Read {
   if (choices) {
     const choice = chosen(choices, given);
-    return choice ? { value: choice.value } : { problem: "must be one of the choices" };
+    return choice ? { value: choice.value } : { problem: NOT_A_CHOICE };
   }
   const isNumber = schema.type === "number" || schema.type === "integer";
   return isNumber ? numberOf(schema, given) : textOf(schema, given);
 }
 
+/** Not the other notations that `Number` reads, such as `0x10`. */
+const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
 function numberOf({ type, minimum, maximum }: Values, given: unknown): Read {
-  const value = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
+  const value = typeof given === "string" && DECIMAL.test(given.trim()) ? Number(given) : given;
   if (typeof value !== "number" || !Number.isFinite(value)) return { problem: "must be a number" };
   if (type === "integer" && !Number.isSafeInteger(value)) {
     return { problem: "must be a whole number" };
@@ -108,6 +133,16 @@ function textOf({ minLength, maxLength, format }: Values, given: unknown): Read 
 const formats = new Map<string, (text: string) => boolean>([
   ["email", (text) => /^[^\s@]+@[^\s@]+$/.test(text)],
   ["uri", (text) => URL.canParse(text)],
-  ["date", (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))],
-  ["date-time", (text) => /^\d{4}-\d{2}-\d{2}T/.test(text) && !Number.isNaN(Date.parse(text))],
+  ["date", isDate],
+  ["date-time", (text) => isDate(text.slice(0, 10)) && text[10] === "T" && isTime(text)],
 ]);
+
+/** Whether the calendar has the day: `Date.parse` may read the 31st of February as a day of March. */
+function isDate(text: string): boolean {
+  const isWritten = /^\d{4}-\d{2}-\d{2}$/.test(text) && isTime(text);
+  return isWritten && new Date(text).toISOString().startsWith(text);
+}
+
+function isTime(text: string): boolean {
+  return !Number.isNaN(Date.parse(text));
+}

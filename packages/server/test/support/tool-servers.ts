@@ -82,7 +82,7 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       const called = { server_id: id, tool, fingerprint: known?.fingerprint ?? "" };
       return servers.call(ada.id, called, input, {
         signal: never,
-        isPermitted: async () => true,
+        permission: async () => "permitted",
         ...callOptions,
       });
     },

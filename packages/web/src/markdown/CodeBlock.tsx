@@ -27,16 +27,17 @@ function useHighlight(wanted: boolean): Highlight | null {
 interface CodeBlockProps {
   code: string;
   language: string | undefined;
+  onCopied?: () => void;
 }
 
-export function CodeBlock({ code, language }: CodeBlockProps) {
+export function CodeBlock({ code, language, onCopied }: CodeBlockProps) {
   const name = language?.split(/\s/)[0]?.toLowerCase() ?? "";
   const apply = useHighlight(name !== "");
   return (
     <figure dir="ltr" className="overflow-hidden rounded-md border border-line bg-canvas">
       <figcaption className="flex h-8 items-center justify-between pr-1 pl-3 text-xs text-ink-3">
         {name || "text"}
-        <CopyButton text={code} />
+        <CopyButton text={code} onCopied={onCopied} />
       </figcaption>
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard too
@@ -77,8 +78,18 @@ function codeNode(node: CodeNode | string, index: number): ReactNode {
   );
 }
 
-export function CopyButton({ text }: { text: string }) {
+interface CopyButtonProps {
+  text: string;
+  onCopied?: (() => void) | undefined;
+}
+
+export function CopyButton({ text, onCopied }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await copyText(text);
+    setCopied(true);
+    onCopied?.();
+  };
   useEffect(() => {
     if (!copied) return;
     const timer = setTimeout(() => setCopied(false), 2000);
@@ -87,7 +98,7 @@ export function CopyButton({ text }: { text: string }) {
   return (
     <button
       type="button"
-      onClick={() => copyText(text).then(() => setCopied(true), showError)}
+      onClick={() => copy().catch(showError)}
       className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink focus-visible:outline-offset-[-2px]"
     >
       <Icon name={copied ? "check" : "copy"} size={13} />

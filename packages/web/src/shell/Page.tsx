@@ -1,4 +1,5 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
+import { useFocusKept } from "../lib/keep-focus.ts";
 import { navigate } from "../lib/router.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
@@ -16,8 +17,10 @@ export function Page({
   action?: ReactNode;
   children: ReactNode;
 }) {
+  const main = useRef<HTMLElement>(null);
+  useFocusKept(main);
   return (
-    <main className="relative h-full overflow-y-auto bg-canvas">
+    <main ref={main} className="relative h-full overflow-y-auto bg-canvas">
       <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-4 md:px-8 md:py-10">
         <header className="flex flex-wrap items-start gap-x-1 gap-y-3">
           <div className="-ml-2 md:hidden">

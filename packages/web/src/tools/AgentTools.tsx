@@ -1,7 +1,7 @@
+import type { Client } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, ToolServer } from "@parley/protocol";
 import { useRef, useState } from "react";
-import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -9,6 +9,8 @@ import { Link } from "../ui/Link.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toolTitle } from "./calls.ts";
+import { markedAgent, rememberChanged } from "./changed-tools.ts";
+import { Description } from "./Description.tsx";
 import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
 import { useToolServers } from "./servers.ts";
 import { visibleText } from "./visible-text.ts";
@@ -73,14 +75,11 @@ type StoreGrant = ReturnType<typeof useStoredGrants>;
 function useStoredGrants(agent: AgentProfile) {
   const client = useClient();
   const latest = useRef<Promise<AgentProfile> | null>(null);
-  return async (servers: readonly ToolServer[], change: Parameters<typeof changedGrants>[2]) => {
+  return async (servers: readonly ToolServer[], change: GrantChange) => {
     const before = latest.current ?? Promise.resolve(agent);
     const stored = before
       .catch(() => agent)
-      .then((known) => {
-        const grants = changedGrants(known, servers, change);
-        return client.setAgentTools({ agent_username: agent.username, grants });
-      });
+      .then((known) => setGrant(client, markedAgent(known), servers, change));
     latest.current = stored;
     try {
       await stored;
@@ -89,6 +88,24 @@ function useStoredGrants(agent: AgentProfile) {
       if (latest.current === stored) latest.current = null;
     }
   };
+}
+
+type GrantChange = Parameters<typeof changedGrants>[2];
+
+async function setGrant(
+  client: Client,
+  { username, tools }: AgentProfile,
+  servers: readonly ToolServer[],
+  change: GrantChange,
+): Promise<AgentProfile> {
+  rememberChanged(username, tools);
+  const grants = changedGrants({ tools }, servers, change);
+  const stored = await client.setAgentTools({ agent_username: username, grants });
+  rememberChanged(
+    username,
+    tools.filter(({ server_id, tool }) => server_id !== change.server_id || tool !== change.tool),
+  );
+  return stored;
 }
 
 function Policies() {
@@ -145,25 +162,23 @@ function ToolRow({
   store,
   tool,
 }: Omit<ServerToolsProps, "filter"> & { tool: Tool }) {
-  const { busy, error, run } = useAction();
   const grant = grantOf(agent, server.id, tool.name);
-  const save = (policy: Policy | null) =>
-    run(() => store(servers, { server_id: server.id, tool: tool.name, policy }));
+  const { chosen, error, save } = useChoice((policy) =>
+    store(servers, { server_id: server.id, tool: tool.name, policy }),
+  );
+  const select = useRef<HTMLSelectElement>(null);
   return (
     <li className="flex flex-col gap-1.5 py-2.5">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52">
           <p className="text-base font-medium break-words">{toolTitle(tool)}</p>
-          {tool.description && (
-            <p className="line-clamp-2 text-sm break-words text-ink-3" title={tool.description}>
-              {visibleText(tool.description)}
-            </p>
-          )}
+          {tool.description && <Description of={toolTitle(tool)} text={tool.description} />}
         </div>
         <select
           aria-label={`${toolTitle(tool)} of ${visibleText(server.name)}`}
-          value={grant?.policy ?? "off"}
-          disabled={busy}
+          ref={select}
+          value={(chosen === undefined ? grant?.policy : chosen) ?? "off"}
+          aria-busy={chosen !== undefined}
           onChange={({ target }) =>
             void save(policies.find(({ value }) => value === target.value)?.value ?? null)
           }
@@ -181,7 +196,15 @@ function ToolRow({
         <p className="flex flex-wrap items-center gap-x-2 gap-y-1 text-sm text-warn">
           <Icon name="alert" size={15} />
           Changed since you allowed it: asks again.
-          <Button size="small" busy={busy} onClick={() => void save(grant.policy)}>
+          <Button
+            size="small"
+            busy={chosen !== undefined}
+            onClick={() => {
+              // The button goes.
+              select.current?.focus();
+              void save(grant.policy);
+            }}
+          >
             Allow again
           </Button>
         </p>
@@ -189,4 +212,26 @@ function ToolRow({
       {error !== null && <Notice>{describeError(error)}</Notice>}
     </li>
   );
+}
+
+/**
+ * The policy that was chosen last, until it is stored; undefined otherwise. A field that is operated by
+ * keys changes several times in a row, so it stays enabled.
+ */
+function useChoice(store: (policy: Policy | null) => Promise<void>) {
+  const [chosen, setChosen] = useState<Policy | null | undefined>();
+  const [error, setError] = useState<unknown>(null);
+  const changes = useRef(0);
+  const save = async (policy: Policy | null) => {
+    const change = ++changes.current;
+    setChosen(policy);
+    const failure = await store(policy).then(
+      () => null,
+      (refusal: unknown) => refusal,
+    );
+    if (change !== changes.current) return;
+    setChosen(undefined);
+    setError(failure);
+  };
+  return { chosen, error, save };
 }

@@ -23,8 +23,7 @@ export function Call({ call, message, detail, problem, who, onExpand }: CallProp
   const isWaiting = shown.status === "pending";
   const item = useRef<HTMLLIElement>(null);
   const hadFocus = useRef(false);
-  // The pressed button disappears, so the line that replaces it gets the focus. Browsers take the
-  // focus from a button that is disabled during its call, without an event.
+  // The pressed button disappears, so the line that replaces it gets the focus.
   useLayoutEffect(() => {
     if (isWaiting || !hadFocus.current || document.activeElement !== document.body) return;
     item.current?.querySelector("button")?.focus({ preventScroll: true });

@@ -1,12 +1,11 @@
 import { useClient } from "@parley/client/react";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
-import { CodeBlock } from "../markdown/CodeBlock.tsx";
-import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
-import { DialogButtons, SubmitButtons } from "../ui/DialogButtons.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
+import { ShownToken } from "./ShownToken.tsx";
 
 interface NewTokenProps {
   username: string;
@@ -25,53 +24,26 @@ export function NewToken({ username, onCreated, onClose }: NewTokenProps) {
       setToken((await client.createAgentToken(input)).token);
       onCreated();
     });
-  return (
-    <Dialog title={token === null ? "New token" : "Your new token"} wide onClose={onClose}>
-      {token === null ? (
-        <Form
-          error={error}
-          className="flex flex-col gap-4 px-5 pt-1 pb-5"
-          onSubmit={({ text }) => void create(text("name"))}
-        >
-          <TextField
-            label="Name"
-            name="name"
-            maxLength={64}
-            autoComplete="off"
-            placeholder="My laptop"
-            hint="Optional. It tells this token from others."
-          />
-          <FormProblem />
-          <SubmitButtons action="Create" busy={busy} onCancel={onClose} />
-        </Form>
-      ) : (
-        <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-1 pb-5">
-          <p className="text-base text-ink-2">
-            Copy it now: it is not shown again. Whoever has it can answer as @{username}.
-          </p>
-          <CodeBlock code={token} language="token" />
-          <p className="text-base text-ink-2">
-            A program that answers, with the SDK and the token in <code>AGENT_TOKEN</code>:
-          </p>
-          <CodeBlock code={program} language="js" />
-          <DialogButtons>
-            <Button look="primary" data-autofocus onClick={onClose}>
-              Done
-            </Button>
-          </DialogButtons>
-        </div>
-      )}
+  return token === null ? (
+    <Dialog title="New token" wide onClose={onClose}>
+      <Form
+        error={error}
+        className="flex flex-col gap-4 px-5 pt-1 pb-5"
+        onSubmit={({ text }) => void create(text("name"))}
+      >
+        <TextField
+          label="Name"
+          name="name"
+          maxLength={64}
+          autoComplete="off"
+          placeholder="My laptop"
+          hint="Optional. It tells this token from others."
+        />
+        <FormProblem />
+        <SubmitButtons action="Create" busy={busy} onCancel={onClose} />
+      </Form>
     </Dialog>
+  ) : (
+    <ShownToken username={username} token={token} onClose={onClose} />
   );
 }
-
-const program = `import { createAgent } from "@parley/client";
-
-createAgent({
-  url: "${location.origin}",
-  token: process.env.AGENT_TOKEN,
-  onTurn: async (turn) => {
-    await turn.status("thinking");
-    turn.write(\`You wrote: \${turn.message.content}\`);
-  },
-});`;

@@ -10,6 +10,7 @@ import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { ChangeServer } from "./ChangeServer.tsx";
 import { toolTitle } from "./calls.ts";
+import { Description } from "./Description.tsx";
 import { ServerSignIn } from "./ServerSignIn.tsx";
 import { visibleText } from "./visible-text.ts";
 
@@ -68,7 +69,11 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
       </div>
       <Status server={server} />
       {status === "unauthorized" && !operator && (
-        <ServerSignIn server={server} onChange={onChange} />
+        <ServerSignIn server={server} onChange={onChange}>
+          <Button size="small" icon="edit" busy={busy} onClick={() => setChanging(true)}>
+            Change the token
+          </Button>
+        </ServerSignIn>
       )}
       {error !== null && <Notice>{describeError(error)}</Notice>}
       {server.tools.length > 0 && <ToolList server={server} />}
@@ -131,9 +136,7 @@ function ToolList({ server: { tools } }: { server: ToolServer }) {
         {tools.map((tool) => (
           <li key={tool.name} className="text-sm">
             <p className="font-medium break-words">{toolTitle(tool)}</p>
-            {tool.description && (
-              <p className="line-clamp-3 break-words text-ink-3">{visibleText(tool.description)}</p>
-            )}
+            {tool.description && <Description of={toolTitle(tool)} text={tool.description} />}
           </li>
         ))}
       </ul>

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { ToolServer } from "@parley/protocol";
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
@@ -12,10 +12,12 @@ const CHECK_MS = 2000;
 interface ServerSignInProps {
   server: ToolServer;
   onChange: (server: ToolServer) => void;
+  /** What else can be done. */
+  children: ReactNode;
 }
 
 /** Signs in to a tool server by OAuth, in a new window, and notices when that is done. */
-export function ServerSignIn({ server: { id, name }, onChange }: ServerSignInProps) {
+export function ServerSignIn({ server: { id, name }, onChange, children }: ServerSignInProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [isWaiting, setWaiting] = useState(false);
@@ -51,7 +53,11 @@ export function ServerSignIn({ server: { id, name }, onChange }: ServerSignInPro
       <Button size="small" look="primary" icon="key" busy={busy} onClick={start}>
         Sign in to {name}
       </Button>
-      <p role="status" className="text-sm text-ink-3">
+      {children}
+      <p className="basis-full text-sm text-ink-3">
+        Sign in if the server has its own sign-in. Otherwise it needs a token that it accepts.
+      </p>
+      <p role="status" className="text-sm text-ink-3 empty:hidden">
         {isWaiting && "Go on in the other window. This page notices when you are done."}
       </p>
       {error !== null && <Notice>{describeError(error)}</Notice>}

@@ -47,7 +47,15 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
     if (isTyping || matchMedia("(pointer: coarse)").matches) return;
     cardsOf(list.current)[0]?.focus();
   }, []);
-  const keepFocus = useFocusInList(items, list);
+  const { focused, ...keepFocus } = useFocusInList(items, list);
+  useEffect(() => {
+    const handleKey = (event: globalThis.KeyboardEvent) => {
+      const place = items.findIndex(({ call }) => call.id === focused.current?.item.call.id);
+      if (isBeside(event.target, list.current)) handlePageKey(event, cardsOf(list.current), place);
+    };
+    addEventListener("keydown", handleKey);
+    return () => removeEventListener("keydown", handleKey);
+  }, [items, focused]);
   return (
     <>
       <Keys />
@@ -71,6 +79,16 @@ const cardsOf = (list: HTMLElement | null) => [
   ...(list?.querySelectorAll<HTMLElement>("li > [role=group]") ?? []),
 ];
 
+/** Whether it is the page around the list, which gets the focus when the person clicks beside the cards. */
+const isBeside = (target: EventTarget | null, list: HTMLElement | null) =>
+  target instanceof Element && target !== list && target.contains(list);
+
+/** The card that has the focus, or had it before the person clicked beside all of them. */
+interface Focused {
+  place: number;
+  item: PendingToolCall;
+}
+
 /**
  * The card with the focus disappears when its call is decided. If it was decided here, the next one gets
  * the focus; otherwise the list does, so that a key does not decide about a call that nobody chose.
@@ -78,8 +96,10 @@ const cardsOf = (list: HTMLElement | null) => [
 function useFocusInList(
   items: readonly PendingToolCall[],
   list: RefObject<HTMLElement | null>,
-): Pick<HTMLAttributes<HTMLElement>, "onFocus" | "onBlur"> {
-  const focused = useRef<{ place: number; item: PendingToolCall } | null>(null);
+): Pick<HTMLAttributes<HTMLElement>, "onFocus" | "onBlur"> & {
+  focused: RefObject<Focused | null>;
+} {
+  const focused = useRef<Focused | null>(null);
   useLayoutEffect(() => {
     if (!focused.current || document.activeElement !== document.body) return;
     const { place, item } = focused.current;
@@ -92,14 +112,15 @@ function useFocusInList(
     }
   }, [items, list]);
   return {
+    focused,
     onFocus: ({ target }) => {
       const place = cardsOf(list.current).findIndex((card) => card.contains(target));
       const item = items[place];
       focused.current = item ? { place, item } : null;
     },
-    // A button that is disabled during its call loses the focus to nothing.
+    // A card that is removed loses the focus to nothing.
     onBlur: ({ relatedTarget }) => {
-      if (relatedTarget) focused.current = null;
+      if (relatedTarget && !isBeside(relatedTarget, list.current)) focused.current = null;
     },
   };
 }
@@ -118,6 +139,23 @@ function moveInList(event: KeyboardEvent, list: HTMLElement | null): void {
   event.preventDefault();
   next?.focus({ preventScroll: true });
   next?.scrollIntoView({ block: "nearest" });
+}
+
+/**
+ * The keys also work while no control has the focus: for the card that had it last. If there is none, the
+ * first one gets the focus, so that a key does not decide about a call that nobody chose.
+ */
+function handlePageKey(
+  event: globalThis.KeyboardEvent,
+  cards: readonly HTMLElement[],
+  place: number,
+): void {
+  const { key, ctrlKey, metaKey, altKey, repeat } = event;
+  if (ctrlKey || metaKey || altKey || repeat) return;
+  if (!"jkaro".includes(key.toLowerCase()) || document.querySelector("dialog[open]")) return;
+  const card = cards[place] ?? cards[0];
+  card?.focus();
+  if (cards[place]) card?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 }
 
 const keys: [string, string][] = [

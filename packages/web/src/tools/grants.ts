@@ -27,7 +27,7 @@ export const grantOf = ({ tools }: AgentProfile, serverId: string, tool: string)
  * those that no server offers any more are left out.
  */
 export function changedGrants(
-  { tools }: AgentProfile,
+  { tools }: Pick<AgentProfile, "tools">,
   servers: readonly ToolServer[],
   { server_id, tool, policy }: Omit<Grant, "policy"> & { policy: Policy | null },
 ): Grant[] {

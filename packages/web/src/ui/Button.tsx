@@ -29,6 +29,7 @@ export function Button(props: ButtonProps) {
     icon,
     busy,
     className = "",
+    onClick,
     children,
     ...rest
   } = props;
@@ -36,9 +37,11 @@ export function Button(props: ButtonProps) {
     <button
       type="button"
       {...rest}
-      disabled={rest.disabled || busy}
+      // A busy button is not disabled, because the browser would take the focus from it.
+      aria-disabled={busy || undefined}
       aria-busy={busy || undefined}
-      className={`inline-flex shrink-0 items-center justify-center rounded-md font-medium whitespace-nowrap transition-colors disabled:opacity-55 ${looks[look]} ${sizes[size]} ${className}`}
+      onClick={busy ? (event) => event.preventDefault() : onClick}
+      className={`inline-flex shrink-0 items-center justify-center rounded-md font-medium whitespace-nowrap transition-colors disabled:opacity-55 aria-disabled:opacity-55 ${looks[look]} ${sizes[size]} ${className}`}
     >
       {icon && <Icon name={icon} size={size === "small" ? 15 : 17} />}
       {children}

@@ -45,8 +45,13 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
     let connection: Connection | undefined;
     try {
       connection = await server.connect(timeouts, signal);
+      let isStale = false;
+      connection.onListChanged = () => {
+        isStale = true;
+      };
       const tools = await listTools(server, connection, signal);
       connection.onListChanged = relister(server, connection);
+      if (isStale) connection.onListChanged();
       return { connection, tools };
     } catch (error) {
       await connection?.close();
@@ -65,15 +70,22 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
     return tools;
   }
 
-  /** Lists the tools again, once at a time, however often a server announces changes. */
+  /**
+   * Lists the tools again, once at a time, however often a server announces changes. What it announces
+   * while they are listed may not be in that list: it is asked once more afterwards.
+   */
   function relister(server: KnownServer, connection: Connection): () => void {
     let isListing = false;
+    let isStale = false;
     return async () => {
+      isStale = true;
       if (isListing) return;
       isListing = true;
-      await listTools(server, connection, AbortSignal.timeout(timeouts.contactMs)).catch(
-        logged(server),
-      );
+      while (isStale) {
+        isStale = false;
+        const signal = AbortSignal.timeout(timeouts.contactMs);
+        await listTools(server, connection, signal).catch(logged(server));
+      }
       isListing = false;
     };
   }

@@ -1,10 +1,12 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import { messageChanged } from "../../changes/change.ts";
 import type { Delivered } from "../../realtime/bus.ts";
+import { formProblem } from "../../rules/elicitation-fields.ts";
 import { elicitationForm } from "../../rules/elicitation-form.ts";
 import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
+import { FormRefused } from "./errors.ts";
 import type { Elicit } from "./servers.ts";
 
 /** How long the owner has to answer. */
@@ -13,7 +15,7 @@ const ANSWER_MS = 10 * 60_000;
 const MAX_QUESTIONS_PER_CALL = 8;
 
 export interface Elicitations {
-  /** Asks the owner of the agent that makes the call. */
+  /** Asks the owner of the agent that makes the call. Rejects with `FormRefused` what no form can ask. */
   ask(call: ToolCallRecord, signal: AbortSignal): Elicit;
   /** Hands an answer, given on any node, to the call that waits for it. */
   receive(change: Delivered): void;
@@ -46,6 +48,8 @@ export function elicitations(store: Store): Elicitations {
       let questions = 0;
       return async ({ message, schema }) => {
         if (++questions > MAX_QUESTIONS_PER_CALL) return { action: "cancel" };
+        const problem = formProblem(schema);
+        if (problem !== null) throw new FormRefused(problem);
         const id = Bun.randomUUIDv7();
         if (!(await store.write((tx) => post(tx, call, { id, message, schema })))) {
           return { action: "cancel" };
@@ -69,8 +73,8 @@ interface Asked {
 }
 
 /**
- * Posts the form as a message of the agent. False if the agent has left the conversation, the call has
- * ended, or the form is longer than a message may be.
+ * Posts the form as a message of the agent. False if the agent has left the conversation or the call has
+ * ended. Throws `FormRefused` if the form is longer than a message may be.
  */
 async function post(
   tx: WriteTx,
@@ -84,7 +88,9 @@ async function post(
   if ((await tx.toolCall(call.uuid))?.status !== "running") return false;
   const owner = settings.owner.username;
   const content = elicitationForm({ id, server, owner, message, schema });
-  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) return false;
+  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
+    throw new FormRefused("The form is longer than a message may be.");
+  }
   const posted = await tx.insertMessage({
     conversation,
     sender: agent,

@@ -30,7 +30,7 @@ export function operatorServers(
   const first = new Map(servers.map((server) => [server.id, refresh(server.knownTo(0))]));
   return {
     known: (ownerId) => servers.map((server) => server.knownTo(ownerId)),
-    tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? []])),
+    tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? null])),
     async contacted(ids) {
       await Promise.all(ids.map((id) => first.get(id)));
     },
@@ -68,7 +68,8 @@ class OperatorServer {
       owner_id: isProgram ? null : ownerId,
       connect: (timeouts, signal) => this.connect(timeouts, signal),
       save: async (next) => {
-        this.state = { ...next, tools: next.tools ?? this.state.tools ?? [] };
+        const tools = next.tools ?? this.state.tools;
+        this.state = { ...next, ...(tools && { tools }) };
       },
     };
   }

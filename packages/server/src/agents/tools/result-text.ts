@@ -12,8 +12,8 @@ export interface ToolResult {
   /** At most 64 KiB of UTF-8. */
   readonly text: string;
   readonly is_error: boolean;
-  /** Present if the tool is not the one that the call was asked for. It was not called. */
-  readonly is_changed?: true;
+  /** Present if the tool was not called, because it or its grant has changed: the owner decides. */
+  readonly needs_approval?: true;
 }
 
 /**

@@ -14,7 +14,7 @@ import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
 import { REFUSED } from "./result-text.ts";
-import type { Elicit, ToolResult, ToolServers } from "./servers.ts";
+import type { CallPermission, Elicit, ToolResult, ToolServers } from "./servers.ts";
 
 export interface CallServices {
   readonly node: string;
@@ -152,7 +152,7 @@ export async function makeCalls(
 
 /** What the model is told about calls. */
 export interface CallResults {
-  /** As they are now: one whose tool has changed waits for approval. */
+  /** As they are now: one whose tool or grant has changed waits for approval. */
   readonly calls: readonly ToolCallRecord[];
   readonly parts: readonly ToolResultPart[];
   /** Estimated, of pictures and documents among them. */
@@ -180,8 +180,8 @@ async function makeCall(
 ): Promise<CallResult> {
   const result = await performed(services, place, call);
   place.signal.throwIfAborted();
-  const { is_changed } = result;
-  const isAsked = is_changed && call.message_id === place.turn.message_id;
+  const { needs_approval } = result;
+  const isAsked = needs_approval && call.message_id === place.turn.message_id;
   const ended = await services.store.write((tx) =>
     isAsked ? askAgain(tx, services.toolServers, call) : endCall(tx, call, result),
   );
@@ -192,7 +192,7 @@ function performed(
   services: CallServices,
   { turn, provider, signal }: CallingTurn,
   call: ToolCallRecord,
-): Promise<BuiltInResult & Pick<ToolResult, "is_changed">> {
+): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
     return runBuiltIn(services, { turn, owner_id, provider, signal }, tool, call.arguments);
@@ -200,24 +200,26 @@ function performed(
   const elicit = services.elicit(call, signal);
   const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
   const given = { ...call.arguments };
-  const isPermitted = () => mayStillUse(services, call, server_id);
-  return services.toolServers.call(owner_id, called, given, { signal, elicit, isPermitted });
+  const permission = () => callPermission(services, call, server_id);
+  return services.toolServers.call(owner_id, called, given, { signal, elicit, permission });
 }
 
-/** Whether the agent still has the tool that the call is for. */
-async function mayStillUse(
+/** What the agent may do now with the tool that the call is for. An approval is for this very call. */
+function callPermission(
   { store, toolServers }: CallServices,
   call: ToolCallRecord,
   server_id: string,
-): Promise<boolean> {
-  const wanted = { ...call, server_id };
-  const permission = await store.read((tx) =>
-    toolPermission(tx, wanted, toolServers.operatorTools()),
-  );
-  return permission?.fingerprint === call.fingerprint;
+): Promise<CallPermission> {
+  return store.read(async (tx) => {
+    const granted = await toolPermission(tx, { ...call, server_id }, toolServers.operatorTools());
+    if (!granted || granted.fingerprint !== call.fingerprint) return "refused";
+    if (call.decided_at !== null) return "permitted";
+    const conversation = await tx.conversation(call.conversation_uuid, call.agent_id);
+    return needsApproval(granted.policy, conversation?.kind === "direct") ? "asks" : "permitted";
+  });
 }
 
-/** Has the owner decide about a call that was not made because its tool is another one by now. */
+/** Has the owner decide about a call that was not made because its tool or its grant has changed. */
 async function askAgain(
   tx: WriteTx,
   toolServers: ToolServers,

@@ -40,9 +40,12 @@ export interface GrantedTool {
 export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
 
 export interface PermittedCallOptions extends CallOptions {
-  /** Whether the agent may make the call. Asked right before it is made, which may be a while later. */
-  isPermitted(): Promise<boolean>;
+  /** What the agent may do. Asked right before the call is made, which may be a while later. */
+  permission(): Promise<CallPermission>;
 }
+
+/** Whether a call may be made, needs approval first, or must not be made. */
+export type CallPermission = "permitted" | "asks" | "refused";
 
 /** The tool servers of people, and calls of their tools. */
 export interface ToolServers {
@@ -68,6 +71,8 @@ export interface ToolServers {
   known(owner_id: number): Promise<KnownServer[]>;
   /** The tools of the operator's servers, as far as they are known. */
   operatorTools(): OfferedTools;
+  /** Waits until the operator's servers among these were contacted once, for five seconds at most. */
+  contacted(server_ids: readonly string[]): Promise<void>;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
   refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
   /**
@@ -106,10 +111,11 @@ const TIMEOUTS: Timeouts = {
 const STALE_MS = 5 * 60_000;
 
 const GONE = "The tool does not exist any more.";
-const changed = (): ToolResult => ({
-  ...failedCall("The tool was not called: it has changed since it was offered."),
-  is_changed: true,
+const notCalled = (why: string): ToolResult => ({
+  ...failedCall(`The tool was not called: ${why}`),
+  needs_approval: true,
 });
+const changed = () => notCalled("it has changed since it was offered.");
 
 export function toolServers(options: ToolServersOptions): ToolServers {
   const { store, log, metrics, timeouts = TIMEOUTS } = options;
@@ -190,7 +196,9 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       if (!now) return ["refused", failedCall(GONE)];
       if (now.fingerprint !== tool.fingerprint) return ["refused", changed()];
       // The call may have waited for the connection for long.
-      if (!(await callOptions.isPermitted())) return ["refused", failedCall(REFUSED)];
+      const permission = await callOptions.permission();
+      if (permission === "refused") return ["refused", failedCall(REFUSED)];
+      if (permission === "asks") return ["refused", notCalled("it needs approval now.")];
       const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
@@ -238,6 +246,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     },
     known,
     operatorTools: operators.tools,
+    async contacted(ids) {
+      const deadline = AbortSignal.timeout(timeouts.refreshMs);
+      await untilAborted(operators.contacted(ids), deadline).catch(() => {});
+    },
     refresh,
     async authorize(ownerId, serverId, base) {
       const record = await store.read((tx) => tx.toolServer(serverId));
