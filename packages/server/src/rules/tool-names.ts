@@ -10,6 +10,7 @@ interface NamedTool {
 /** Providers accept `A-Z a-z 0-9 _ -`, and at most 64 characters. */
 const MAX_NAME_LENGTH = 64;
 const SEPARATOR = "__";
+const HASH_LENGTH = 8;
 
 /**
  * The name of a function for a tool: the name of its server and its own. What providers do not accept
@@ -20,6 +21,6 @@ export function functionName({ server_id, server, tool }: NamedTool): string {
   const safe = full.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   const isAmbiguous = server_id !== null && `${server}${tool}`.includes(SEPARATOR);
   if (safe === full && safe.length <= MAX_NAME_LENGTH && !isAmbiguous) return safe;
-  const hash = Bun.hash(`${server}\n${tool}`).toString(36).slice(0, 8);
-  return `${safe.slice(0, MAX_NAME_LENGTH - hash.length - 1)}_${hash}`;
+  const hash = Bun.hash(`${server_id}\n${server}\n${tool}`).toString(36);
+  return `${safe.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hash.slice(0, HASH_LENGTH)}`;
 }
