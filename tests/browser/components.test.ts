@@ -78,18 +78,18 @@ test("a form is submitted with its values, and a second time only after confirma
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
-  const form = page.getByRole("form");
+  const form = page.getByRole("group", { name: "Form of Claude" });
   const fill = async () => {
     await form.getByLabel("Your name").fill("Ada");
     await form.getByLabel("Rating from 1 to 10").fill("9");
     await form.getByLabel("Topic").selectOption("Question");
-    await form.getByRole("button", { name: "Submit" }).click();
+    await form.getByRole("button", { name: "Submit", exact: true }).click();
   };
   await form.getByRole("button", { name: "Submit" }).waitFor();
   await fill();
   const outcome = page.getByRole("button", { name: /Submitted · You · / });
   await outcome.waitFor();
-  expect(await form.count()).toBe(0);
+  expect(await form.getByRole("button", { name: "Submit", exact: true }).count()).toBe(0);
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("Question").waitFor();
   await result.getByText("rating: 9").waitFor();
@@ -108,7 +108,7 @@ test("an optional select in which nothing is chosen submits nothing", async () =
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
-  const form = page.getByRole("form");
+  const form = page.getByRole("group", { name: "Form of Claude" });
   await form.getByLabel("Your name").fill("Ada");
   await form.getByLabel("Rating from 1 to 10").fill("9");
   await form.getByRole("button", { name: "Submit" }).click();
@@ -123,7 +123,7 @@ test("the values of a form survive scrolling and a reload until it is submitted"
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
-  const form = page.getByRole("form");
+  const form = page.getByRole("group", { name: "Form of Claude" });
   await form.getByRole("button", { name: "Submit" }).waitFor();
   await form.getByLabel("Your name").fill("Ada");
   await form.getByLabel("Topic").selectOption("Problem");
@@ -169,7 +169,7 @@ test("a form shows errors beside their fields", async () => {
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
-  const form = page.getByRole("form");
+  const form = page.getByRole("group", { name: "Form of Claude" });
   await form.getByRole("button", { name: "Submit" }).click();
   const name = form.getByLabel("Your name");
   const errorOf = (field: typeof name) =>

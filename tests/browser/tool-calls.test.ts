@@ -230,3 +230,33 @@ test("what a tool asks is a form that only the owner can answer or decline", asy
   await message(visit.page, "Not booked.").waitFor();
   expect([...visit.problems(), ...theirs.problems()]).toEqual([]);
 });
+
+test("a question of a tool cannot be answered after its call has ended", async () => {
+  await using room = await openRoom("always");
+  const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };
+  asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
+  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  const { page } = visit;
+  await composer(page).waitFor();
+  const question = message(page, "Which seat?");
+  for (const place of [0, 1]) {
+    room.respond(toolCalls([{ name: "office__find_events", input: {} }]));
+    await room.say("book it");
+    const asked = question.nth(place);
+    const field = asked.getByLabel("seat");
+    await field.fill("window");
+    const colour = (name: string) =>
+      asked
+        .getByRole("button", { name })
+        .evaluate((button) => getComputedStyle(button).backgroundColor);
+    expect(await colour("Decline")).not.toBe(await colour("Submit"));
+    await room.alice.call("stopChatAgents", { chat_id: room.path.slice("/c/".length) });
+    await asked.getByText("This is not asked any more.").waitFor();
+    expect(await field.isDisabled()).toBe(true);
+    expect(await asked.getByRole("button", { name: "Decline" }).isDisabled()).toBe(true);
+  }
+  // Two forms of one agent.
+  expect(await page.getByRole("group", { name: "Form of Claude" }).count()).toBe(2);
+  await expectNoViolations(page);
+  expect(visit.problems()).toEqual([]);
+});

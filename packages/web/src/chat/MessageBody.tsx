@@ -34,6 +34,7 @@ export function MessageBody({ message }: { message: LocalMessage }) {
             isMe: (account: Account) => account.username === me.username,
             isOwner: isMyAgent(sender, me),
             owner: `@${ownerOf(sender.username)}`,
+            agent: speaker(sender),
           }
         : null,
     [isInteractive, conversation_id, id, isReadOnly, uses, me, sender, speaker],

@@ -2,6 +2,7 @@ import type { Block } from "@parley/protocol/markup";
 import { parseMarkup } from "@parley/protocol/markup";
 import { memo, use } from "react";
 import { decidedCall } from "../tools/calls.ts";
+import { answersTool } from "../tools/questions.ts";
 import { AskedCalls, useUses } from "./action-target.ts";
 import { ActionButton, FormView } from "./components.tsx";
 import { Markdown } from "./Markdown.tsx";
@@ -69,7 +70,7 @@ function ButtonRow({ buttons, listsUses }: { buttons: ButtonBlock[]; listsUses: 
             key={`${action}-${label}`}
             action={action}
             label={label}
-            first={index === 0}
+            first={index === 0 && !answersTool(action)}
           />
         ))}
       </div>

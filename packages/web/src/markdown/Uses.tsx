@@ -51,6 +51,8 @@ export function UseList({ uses, labels }: OutcomeLineProps) {
 }
 
 interface CollapsibleProps {
+  /** A component that may have the name of another one is a group: names of regions must be unique. */
+  role?: "group";
   /** Its name for screen readers. */
   label: string;
   title: string;
@@ -60,7 +62,7 @@ interface CollapsibleProps {
 }
 
 /** A component that collapses to its outcome once it was used, and can be opened again. */
-export function Collapsible({ label, title, uses, labels, children }: CollapsibleProps) {
+export function Collapsible({ role, label, title, uses, labels, children }: CollapsibleProps) {
   const [open, setOpen] = useState(false);
   const id = useId();
   const header = useRef<HTMLButtonElement>(null);
@@ -75,6 +77,7 @@ export function Collapsible({ label, title, uses, labels, children }: Collapsibl
   const shown = !used || open;
   return (
     <section
+      role={role}
       aria-label={label}
       onFocus={() => {
         hasFocus.current = true;

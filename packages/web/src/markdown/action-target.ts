@@ -1,5 +1,7 @@
+import { useAside, useMessages } from "@parley/client/react";
 import type { Account, ComponentUse } from "@parley/protocol";
 import { createContext, use } from "react";
+import { answersTool, isQuestionOver } from "../tools/questions.ts";
 
 /** The message that the components belong to. */
 export interface Target {
@@ -15,6 +17,8 @@ export interface Target {
   /** Whether the agent that wrote the message is one's own, and the name of its owner. */
   isOwner: boolean;
   owner: string;
+  /** The name of the agent. */
+  agent: string;
 }
 
 /** Ids of the tool calls of the message. A card that asks for one of them is shown in another way. */
@@ -23,23 +27,30 @@ export const AskedCalls = createContext<readonly string[]>([]);
 /** Null where components are disabled: in people's messages, and while a message streams. */
 export const ActionTarget = createContext<Target | null>(null);
 
-/** Forms in which a tool asks the owner of its agent something, and their «Decline» button. */
-const ELICITATION = /^(?:form_submit|dismiss):elicit-/;
-
 /**
  * Whether a component can be used, and if not why, where the person cannot see it. Tool calls are
  * decided by their own cards alone: any other button for one was not written by the server.
  */
 export function useAvailability(token: string): { enabled: boolean; reason: string | null } {
   const target = use(ActionTarget);
+  const isAnswer = answersTool(token);
+  const isOver = useIsQuestionOver(isAnswer ? target : null);
   if (!target || target.isReadOnly || token.startsWith("call:")) {
     return { enabled: false, reason: null };
   }
-  if (!ELICITATION.test(token)) return { enabled: true, reason: null };
+  if (!isAnswer) return { enabled: true, reason: null };
   if (!target.isOwner) return { enabled: false, reason: `Only ${target.owner} can answer this.` };
   const id = token.replace(/^\w+:/, "");
   const isAnswered = target.uses.some((use) => use.token.endsWith(`:${id}`));
+  if (isOver && !isAnswered) return { enabled: false, reason: "This is not asked any more." };
   return { enabled: !isAnswered, reason: null };
+}
+
+function useIsQuestionOver(target: Target | null): boolean {
+  const { items } = useMessages(target?.chatId ?? "");
+  const aside = useAside(target?.chatId ?? "");
+  if (!target) return false;
+  return [items, aside?.items ?? []].some((each) => isQuestionOver(target.messageId, each));
 }
 
 const NONE: readonly ComponentUse[] = [];

@@ -78,7 +78,13 @@ export function FormView({ form }: { form: FormBlock }) {
   const uses = useUses([token]);
   const isSubmitted = uses.some(({ by }) => target?.isMe(by));
   return (
-    <Collapsible label="Form" title="" uses={isSubmitted ? uses : []} labels={NO_LABELS}>
+    <Collapsible
+      role="group"
+      label={target ? `Form of ${target.agent}` : "Form"}
+      title=""
+      uses={isSubmitted ? uses : []}
+      labels={NO_LABELS}
+    >
       <FormFields form={form} token={token} />
       {!isSubmitted && <UseList uses={uses} labels={NO_LABELS} />}
     </Collapsible>
@@ -111,7 +117,6 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
         else void send(values);
       }}
       onChange={(event) => draft.keep(event.currentTarget)}
-      aria-label="Form"
     >
       <fieldset
         disabled={!enabled || busy}
