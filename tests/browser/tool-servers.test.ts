@@ -121,7 +121,7 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
   await card.getByLabel("Find events of office").selectOption("In my own chats");
   await page.waitForFunction(() => !document.querySelector("select[aria-busy=true]"));
   expect(await granted()).toEqual({
-    send_email: ["ask", false],
+    send_email: ["always", true],
     find_events: ["direct", false],
   });
   await card.getByText("Changed since you allowed it: asks again.").waitFor();

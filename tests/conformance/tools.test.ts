@@ -163,8 +163,14 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(await shown()).toEqual(unchanged);
     tools.tools = [tool("read", "Deletes everything."), tool("write")];
     await caller.call("refreshToolServer", { server_id: id });
-    expect(await shown()).toMatchObject([{ changed: true }, { changed: false }]);
+    const marked = unchanged.map((each) => ({ ...each, changed: each.tool === "read" }));
+    expect(await shown()).toEqual(marked);
+    await caller.call("setAgentTools", { agent_username, grants: (await shown()) ?? [] });
+    expect(await shown()).toEqual(marked);
     expect((await grant()).tools).toEqual(unchanged);
+    await caller.call("setAgentTools", { agent_username, grants: [] });
+    const kept = caller.call("setAgentTools", { agent_username, grants: marked });
+    expect(await failure(kept)).toMatchObject({ code: "bad_request" });
     await caller.call("removeToolServer", { server_id: id });
     expect(await shown()).toEqual([]);
   });

@@ -35,8 +35,8 @@ describe("the tools of an agent", () => {
   test("allowing one does not allow a changed one again, and leaves out what is gone", () => {
     const change = { server_id: "s", tool: "new", policy: "direct" } as const;
     expect(changedGrants(agent, servers, change)).toEqual([
-      { server_id: "s", tool: "kept", policy: "always" },
-      { server_id: "s", tool: "altered", policy: "ask" },
+      { server_id: "s", tool: "kept", policy: "always", changed: false },
+      { server_id: "s", tool: "altered", policy: "always", changed: true },
       { server_id: "s", tool: "new", policy: "direct" },
     ]);
   });

@@ -203,6 +203,10 @@ export const setAgentTools = operation({
           server_id: uuid,
           tool: text(1, 128),
           policy: ToolGrant.shape.policy,
+          changed: z.boolean().optional().meta({
+            description:
+              "True keeps an earlier grant of a tool that has changed since: its calls wait for approval until it is granted without this.",
+          }),
         }),
       )
       .max(64),

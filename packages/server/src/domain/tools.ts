@@ -103,20 +103,20 @@ export async function toolPermission(
 }
 
 /**
- * The fingerprint of a tool that is to be granted, or why it cannot be. While its server has not answered
- * since the start, an earlier grant stays as it was.
+ * The fingerprint of a tool that is to be granted, or why it cannot be. An earlier grant stays as it was
+ * with `changed`, and while its server has not answered since the start.
  */
 export function grantedFingerprint(
-  grant: Pick<ToolGrantRecord, "server_id" | "tool">,
+  grant: Pick<ToolGrantRecord, "server_id" | "tool"> & { changed?: boolean | undefined },
   offered: OfferedTools,
   current: readonly ToolGrantRecord[],
 ): string | { problem: string } {
-  const { server_id, tool } = grant;
+  const { server_id, tool, changed } = grant;
+  const before = current.find((each) => each.server_id === server_id && each.tool === tool);
+  if (changed && !before) return { problem: "was not granted before, so it cannot be kept" };
   const isUnknown = offered.get(server_id) === null;
-  const found = isUnknown
-    ? current.find((each) => each.server_id === server_id && each.tool === tool)
-    : offeredTool(offered, grant);
-  if (found) return found.fingerprint;
+  const found = isUnknown ? before : offeredTool(offered, grant);
+  if (found) return (changed && before ? before : found).fingerprint;
   return {
     problem: isUnknown
       ? "is a tool of a server that has not answered yet"

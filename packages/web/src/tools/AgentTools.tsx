@@ -1,4 +1,3 @@
-import type { Client } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, ToolServer } from "@parley/protocol";
 import { useRef, useState } from "react";
@@ -9,7 +8,6 @@ import { Link } from "../ui/Link.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toolTitle } from "./calls.ts";
-import { markedAgent, rememberChanged } from "./changed-tools.ts";
 import { Description } from "./Description.tsx";
 import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
 import { useToolServers } from "./servers.ts";
@@ -75,11 +73,14 @@ type StoreGrant = ReturnType<typeof useStoredGrants>;
 function useStoredGrants(agent: AgentProfile) {
   const client = useClient();
   const latest = useRef<Promise<AgentProfile> | null>(null);
-  return async (servers: readonly ToolServer[], change: GrantChange) => {
+  return async (servers: readonly ToolServer[], change: Parameters<typeof changedGrants>[2]) => {
     const before = latest.current ?? Promise.resolve(agent);
     const stored = before
       .catch(() => agent)
-      .then((known) => setGrant(client, markedAgent(known), servers, change));
+      .then((known) => {
+        const grants = changedGrants(known, servers, change);
+        return client.setAgentTools({ agent_username: agent.username, grants });
+      });
     latest.current = stored;
     try {
       await stored;
@@ -88,24 +89,6 @@ function useStoredGrants(agent: AgentProfile) {
       if (latest.current === stored) latest.current = null;
     }
   };
-}
-
-type GrantChange = Parameters<typeof changedGrants>[2];
-
-async function setGrant(
-  client: Client,
-  { username, tools }: AgentProfile,
-  servers: readonly ToolServer[],
-  change: GrantChange,
-): Promise<AgentProfile> {
-  rememberChanged(username, tools);
-  const grants = changedGrants({ tools }, servers, change);
-  const stored = await client.setAgentTools({ agent_username: username, grants });
-  rememberChanged(
-    username,
-    tools.filter(({ server_id, tool }) => server_id !== change.server_id || tool !== change.tool),
-  );
-  return stored;
 }
 
 function Policies() {

@@ -6,11 +6,9 @@ import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { AgentTools } from "./AgentTools.tsx";
-import { useMarkedAgent } from "./changed-tools.ts";
 
 /** How many tools an agent may use, and a button to choose them. */
-export function ToolsSection({ agent: stored }: { agent: AgentProfile }) {
-  const agent = useMarkedAgent(stored);
+export function ToolsSection({ agent }: { agent: AgentProfile }) {
   const [isOpen, setOpen] = useState(false);
   const changed = agent.tools.filter((grant) => grant.changed).length;
   return (

@@ -1,7 +1,7 @@
 import type { AgentProfile, ToolGrant, ToolServer } from "@parley/protocol";
 
 export type Policy = ToolGrant["policy"];
-type Grant = Pick<ToolGrant, "server_id" | "tool" | "policy">;
+type Grant = Pick<ToolGrant, "server_id" | "tool" | "policy"> & { changed?: boolean };
 
 export const policies: readonly { value: Policy; label: string; meaning: string }[] = [
   { value: "ask", label: "Ask", meaning: "Every call waits for your approval." },
@@ -22,26 +22,21 @@ export const grantOf = ({ tools }: AgentProfile, serverId: string, tool: string)
   tools.find((grant) => grant.server_id === serverId && grant.tool === tool);
 
 /**
- * The grants of an agent with that of one tool changed; null takes it away. The server takes all grants
- * as given for the tools of today. So tools that changed since they were allowed are set to «Ask», and
- * those that no server offers any more are left out.
+ * The grants of an agent with that of one tool changed; null takes it away. Other tools that changed since
+ * they were allowed stay marked, and those that no server offers any more are left out.
  */
 export function changedGrants(
-  { tools }: Pick<AgentProfile, "tools">,
+  { tools }: AgentProfile,
   servers: readonly ToolServer[],
-  { server_id, tool, policy }: Omit<Grant, "policy"> & { policy: Policy | null },
+  { server_id, tool, policy }: Omit<Grant, "policy" | "changed"> & { policy: Policy | null },
 ): Grant[] {
   const isOffered = (grant: ToolGrant) =>
     servers.some(
       ({ id, tools: offered }) =>
         id === grant.server_id && offered.some(({ name }) => name === grant.tool),
     );
-  const others = tools
-    .filter((grant) => isOffered(grant) && (grant.server_id !== server_id || grant.tool !== tool))
-    .map((grant) => ({
-      server_id: grant.server_id,
-      tool: grant.tool,
-      policy: grant.changed ? ("ask" as const) : grant.policy,
-    }));
+  const others = tools.filter(
+    (grant) => isOffered(grant) && (grant.server_id !== server_id || grant.tool !== tool),
+  );
   return policy === null ? others : [...others, { server_id, tool, policy }];
 }
