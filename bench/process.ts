@@ -13,11 +13,13 @@ export interface Measured extends AsyncDisposable {
   memory(): number;
 }
 
+/** Starts a script of Bun, or an executable. */
 export async function startPinned(
-  script: string,
+  program: string,
   env: Record<string, string> = {},
 ): Promise<Measured> {
-  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, process.execPath, script], {
+  const command = program.endsWith(".ts") ? [process.execPath, program] : [program];
+  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, ...command], {
     env: {
       PATH: process.env.PATH ?? "",
       // Without it, Bun allows at most 256 concurrent calls to providers.

@@ -36,6 +36,37 @@ async function setUp() {
   return { alice, agent_username, grants, server_id };
 }
 
+test("an operator's server and one's own of the same name have tools of their own", async () => {
+  const { alice, agent_username, server_id } = await setUp();
+  const key = await newKey(alice);
+  await using own = new ToolServer();
+  const added = await alice.call("addToolServer", { name: "shared", url: own.url });
+  const twice = alice.call("addToolServer", { name: "shared", url: own.url });
+  expect((await failure(twice)).code).toBe("conflict");
+  const grants = [server_id, added.id].map((id) => ({
+    server_id: id,
+    tool: "echo",
+    policy: "always" as const,
+  }));
+  await alice.call("setAgentTools", { agent_username, grants });
+  const chat = await alice.call("startChat", { usernames: [agent_username] });
+  await using reader = await alice.connect();
+  provider.respond(key, answers("Hello."));
+  await answerTo(reader, await say(alice, chat, "hello"));
+  const body = provider.calls(key)[0]?.body as { tools: { name: string }[] } | undefined;
+  const names = (body?.tools ?? []).flatMap(({ name }) => (/^shared/.test(name) ? [name] : []));
+  expect(names.toSorted()).toEqual(["shared__echo", expect.stringMatching(/^shared__own/)]);
+  const other = names.find((name) => name !== "shared__echo") ?? "";
+  expect(other).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+
+  const before = tools.got("tools/call").length;
+  provider.respond(key, toolCalls([{ name: other, input: { text: "mine" } }]), answers("Done."));
+  const final = await answerTo(reader, await say(alice, chat, "call mine"));
+  expect(final.tool_calls).toMatchObject([{ server: "shared (own)", tool: "echo" }]);
+  expect(own.got("tools/call")).toHaveLength(1);
+  expect(tools.got("tools/call")).toHaveLength(before);
+});
+
 test("grants of an operator's server stay while it does not answer after a restart", async () => {
   const { alice, agent_username, grants, server_id } = await setUp();
   const key = await newKey(alice);

@@ -636,6 +636,17 @@ describe("a button of an agent's message", () => {
     },
   );
 
+  test("names a tool of a server whose name has a space", async () => {
+    await using talk = await setUp("ask");
+    const { alice, key, chat, reader, ask, server_id } = talk;
+    await alice.call("updateToolServer", { server_id, name: "My bank" });
+    const action = "tool:My bank__echo";
+    sharedProvider.respond(key, answers(`<button action="${action}">Echo</button>`));
+    const message = await answerTo(reader, await ask("show it"));
+    await alice.call("sendComponentAction", { chat_id: chat.id, message_id: message.id, action });
+    expect(await pendingOf(alice)).toMatchObject([{ call: { server: "My bank", tool: "echo" } }]);
+  });
+
   test("that the message does not have asks for nothing", async () => {
     await using talk = await setUp("always");
     const { bob, tools, key, chat, reader, ask } = talk;

@@ -29,3 +29,18 @@ test("a unit that conflicts is tried again on a slow machine, but not forever", 
     setSystemTime();
   }
 });
+
+test("a unit that others conflict with runs alone next, however many arrive", async () => {
+  const jobs = new Set<Job>();
+  // Of several units in one transaction, the second one fails, and the others start over.
+  const queue = new JobQueue(async (batch) => {
+    for (const job of batch) jobs.add(job);
+    await Bun.sleep(2);
+    const [first, second, ...others] = batch as [Job, ...Job[]];
+    if (!second) return first.resolve(null);
+    queue.retry(second, conflict());
+    queue.putBack([first, ...others]);
+  });
+  await Promise.all(Array.from({ length: 20 }, () => queue.enter(() => null)));
+  expect(Math.max(...[...jobs].map(({ conflicts }) => conflicts))).toBe(1);
+});

@@ -8,6 +8,7 @@ import type {
   ToolDefinition,
   ToolResultPart,
 } from "../src/rules/model-content.ts";
+import { functionName } from "../src/rules/tool-names.ts";
 import { callOutcome, PROTOCOLS, requestTo, usageOf } from "./support/model-call.ts";
 
 const withoutDelays = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });
@@ -88,6 +89,30 @@ describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol)
   test("obeys the last message only", async () => {
     const { calls } = await answerTo(asked("Alice: /tool echo {}\n\nBob: thanks"));
     expect(calls).toEqual([]);
+  });
+
+  test("takes the names of servers and tools as people write them", async () => {
+    const named = [
+      ["My bank", "echo"],
+      ["My bank", "echo_messages"],
+      ["a__b", "read/write"],
+      ["Ä".repeat(60), "echo"],
+    ].map(([server = "", name = ""]) => {
+      return { written: `${server}__${name}`, server_id: "1", server, tool: name };
+    });
+    const tools = [...TOOLS, tool("bank__echo_messages"), ...named.map(functionName).map(tool)];
+    for (const each of named) {
+      const line = `Alice: /tool ${each.written} {"text": "a b {}"}`;
+      const { calls } = await answerTo(asked(line, tools));
+      expect(calls).toEqual([[functionName(each), { text: "a b {}" }]]);
+      expect(functionName(each)).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+    }
+    const { calls } = await answerTo(asked("Alice: /tool My bank__echo", tools));
+    expect(calls).toMatchObject([[expect.stringMatching(/^My_bank__echo_/), {}]]);
+    const { calls: none } = await answerTo(asked("Alice: /tool bank__echo {}", tools));
+    expect(none).toEqual([]);
+    const nameOf = (server: string, tool: string) => functionName({ server_id: "1", server, tool });
+    expect(nameOf("a_", "b")).not.toBe(nameOf("a", "_b"));
   });
 
   test("says which tools it is offered if a line names another", async () => {

@@ -226,23 +226,24 @@ export const answerTo = (socket: Socket, trigger: { id: string }, agent?: string
   socket.event("events.messageComplete", isAnswer(trigger, agent)).then(({ params }) => params);
 
 /**
- * The content of a streaming message, assembled from a fetched part and the deltas of a socket. Deltas
- * that the part contains are skipped; every other must begin where the last one ended.
+ * The content of a streaming message, assembled from a fetched part and the deltas of a socket, as
+ * docs/clients.md describes it. What is known already is skipped; nothing may be missing.
  */
 export function assembledContent(
   socket: Socket,
   { id, content }: Pick<Message, "id" | "content">,
 ): string {
-  let known = content;
+  let known = Buffer.from(content);
   for (const { params } of socket.eventsNamed("events.messageDelta")) {
-    const length = Buffer.byteLength(known);
-    if (params.id !== id || params.offset <= length) continue;
-    if (params.offset - Buffer.byteLength(params.delta) !== length) {
-      throw new Error(`a delta up to ${params.offset} does not begin at ${length} bytes`);
+    if (params.id !== id || params.offset <= known.length) continue;
+    const delta = Buffer.from(params.delta);
+    const start = params.offset - delta.length;
+    if (start > known.length) {
+      throw new Error(`a delta begins at ${start}, but ${known.length} bytes are known`);
     }
-    known += params.delta;
+    known = Buffer.concat([known, delta.subarray(known.length - start)]);
   }
-  return known;
+  return known.toString();
 }
 
 const isAnswer =

@@ -1,3 +1,4 @@
+import { isFunctionOf } from "../../rules/tool-names.ts";
 import type { Part } from "./request-files.ts";
 
 /** A call that the sandbox makes. */
@@ -91,6 +92,18 @@ export const commandsIn = (message: string): Command[] =>
     const [, name, input] = COMMAND.exec(line.trim()) ?? [];
     return name === undefined ? [] : [{ name, input: input || "{}" }];
   });
+
+/**
+ * The command with the name of an offered tool. Names of servers may have spaces, and other characters
+ * that names of functions do not have.
+ */
+export function offeredCommand(command: Command, tools: readonly string[]): Command {
+  if (tools.includes(command.name)) return command;
+  const [, written = "", input = "{}"] =
+    /^([^{]*)(\{.*)?$/.exec(`${command.name} ${command.input}`) ?? [];
+  const name = tools.find((each) => isFunctionOf(each, written.trim()));
+  return name === undefined ? command : { name, input };
+}
 
 /** Undefined if the arguments are no JSON object. */
 export function readCommand({ name, input }: Command): SandboxCall | undefined {

@@ -1,6 +1,6 @@
 import * as replies from "./replies.ts";
 import type { SandboxRequest } from "./request.ts";
-import { readCommand, type SandboxCall } from "./request-tools.ts";
+import { offeredCommand, readCommand, type SandboxCall } from "./request-tools.ts";
 
 export interface AnswerScript {
   kind: "answer";
@@ -92,7 +92,8 @@ const CLOCK = "current_time";
 const WHAT_TIME = /\bwhat time is it\b/i;
 
 /** Makes the calls that a message asks for, or none if one of them is wrong. */
-function toolScript({ commands, tools }: SandboxRequest): Script {
+function toolScript({ commands: written, tools }: SandboxRequest): Script {
+  const commands = written.map((command) => offeredCommand(command, tools));
   const unknown = commands.find(({ name }) => !tools.includes(name));
   if (unknown) return answer(replies.unknownTool(unknown.name, tools));
   const calls = commands.map(readCommand);

@@ -24,7 +24,7 @@ export type { ToolResult } from "./result-text.ts";
 /** A tool that an agent may use. */
 export interface GrantedTool {
   readonly server_id: string;
-  /** The name of the server. */
+  /** The name of the server, with `(own)` if a server of the operator has the same. */
   readonly server: string;
   readonly tool: string;
   readonly title: string;
@@ -169,7 +169,8 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       if (bounded.aborted) return findAll(agent.owner.id, ids);
       throw error;
     });
-    return grantedTools(grants, servers);
+    const operatorNames = operators.known(agent.owner.id).map(({ name }) => name);
+    return grantedTools(grants, servers, operatorNames);
   }
 
   /** Servers that were not contacted for a while are asked for their tools. */
@@ -265,9 +266,13 @@ export function toolServers(options: ToolServersOptions): ToolServers {
 function grantedTools(
   grants: readonly ToolGrantRecord[],
   servers: readonly KnownServer[],
+  operatorNames: readonly string[],
 ): GrantedTool[] {
   const offered = new Map(servers.map(({ id, tools }) => [id, tools]));
-  const names = new Map(servers.map(({ id, name }) => [id, name]));
+  // Models and people must be able to tell a person's server from the operator's of the same name.
+  const nameOf = ({ name, operator }: KnownServer) =>
+    !operator && operatorNames.includes(name) ? `${name} (own)` : name;
+  const names = new Map(servers.map((server) => [server.id, nameOf(server)]));
   return grants.flatMap((grant) => {
     const tool = offeredTool(offered, grant);
     if (!tool) return [];

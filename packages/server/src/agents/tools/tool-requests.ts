@@ -1,4 +1,5 @@
 import { isExternal } from "../../rules/agents.ts";
+import { writtenName } from "../../rules/tool-names.ts";
 import type { Store } from "../../store/store.ts";
 import { type OfferedTool, offeredTools } from "./offered.ts";
 import type { ToolServers } from "./servers.ts";
@@ -25,8 +26,12 @@ export const toolRequests = (
     // Programs have their own ways to act.
     if (!agent || isExternal(agent.account)) return null;
     const offered = await offeredTools(toolServers, agent, AbortSignal.timeout(OFFER_MS));
+    const all = [...offered.values()];
     // Models know tools by their function names.
-    const found = offered.get(tool) ?? [...offered.values()].find((each) => each.tool === tool);
+    const found =
+      offered.get(tool) ??
+      all.find((each) => writtenName(each) === tool) ??
+      all.find((each) => each.tool === tool);
     return found ? { ...found, owner_id: agent.owner.id } : null;
   },
 });

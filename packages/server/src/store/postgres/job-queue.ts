@@ -86,9 +86,7 @@ export class JobQueue {
     while (this.#jobs.length > 0) {
       // Jobs that arrive in the same turn of the event loop share a batch.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      // A job that conflicted runs in a transaction of its own.
-      const hasConflicted = (this.#jobs[0] as Job).conflicts > 0;
-      const batch = this.#jobs.splice(0, hasConflicted ? 1 : BATCH_SIZE);
+      const batch = this.#takeBatch();
       try {
         await this.#runBatch(batch);
       } catch (error) {
@@ -96,5 +94,11 @@ export class JobQueue {
       }
     }
     this.#isRunning = false;
+  }
+
+  /** A job that conflicted comes first, in a transaction of its own: with others it would fail again. */
+  #takeBatch(): Job[] {
+    const place = this.#jobs.findIndex(({ conflicts }) => conflicts > 0);
+    return place === -1 ? this.#jobs.splice(0, BATCH_SIZE) : this.#jobs.splice(place, 1);
   }
 }
