@@ -46,6 +46,9 @@ test("what waits is counted at once, listed with its question, and decided by ke
   await page.keyboard.press("r");
   await badge(page, "2 decisions").waitFor();
   await page.getByText("Send email: rejected.").waitFor();
+  const content = await page.getByRole("main").boundingBox();
+  const toast = await page.getByText("Send email: rejected.").boundingBox();
+  expect((toast?.x ?? 0) + (toast?.width ?? 0)).toBeLessThanOrEqual(content?.x ?? 0);
   expect(await hasFocus(card("cleo"))).toBe(true);
   await page.keyboard.press("k");
   expect(await hasFocus(card("ann"))).toBe(true);
@@ -211,5 +214,9 @@ test("what waits is decided on a phone", async () => {
   await badge(page, "1 decision").tap();
   await cards(page).getByRole("button", { name: "Approve" }).tap();
   await page.getByText("Nothing waits for you").waitFor();
+  const toast = page.getByText("Send email: approved.");
+  await toast.waitFor();
+  await page.getByText("Nothing waits for you").tap();
+  await toast.waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
