@@ -38,6 +38,14 @@ test("an agent is created, edited and deleted, and other windows show it without
   await creator.getByRole("button", { name: "Create agent" }).click();
   await creator.waitFor({ state: "detached" });
   await page.getByRole("heading", { name: "Research helper" }).waitFor();
+  await page.getByText("Research helper is created.").waitFor();
+  await page.waitForFunction(() => {
+    const heading = [...document.querySelectorAll("h2")].find(
+      ({ textContent }) => textContent === "Research helper",
+    );
+    const { top = -1, bottom = 0 } = heading?.getBoundingClientRect() ?? {};
+    return top >= 0 && bottom <= innerHeight;
+  });
   await other.page.getByRole("heading", { name: "Research helper" }).waitFor();
   const username = agentOf(ada, "research-helper");
   const stored = async () =>

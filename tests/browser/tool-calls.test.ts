@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { asksDuringCalls, textResult } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
@@ -138,6 +139,44 @@ test("whoever decides too late sees what was decided", async () => {
   await page.evaluate(() => dispatchEvent(new Event("released")));
   await page.getByText("This was decided already").waitFor();
   expect(visit.problems()).toEqual([]);
+});
+
+test("a call whose tool was taken from the agent can only be rejected, and the card says why", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "team" }), answers("All right."));
+  await room.ask("tell the team");
+  await room.alice.call("setAgentTools", { agent_username: agentOf(room.alice), grants: [] });
+  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  const { page } = visit;
+  await card(page).getByText("The agent may no longer use this tool").waitFor();
+  expect(await card(page).getByRole("button", { name: "Approve" }).count()).toBe(0);
+  await card(page).focus();
+  await page.keyboard.press("a");
+  await expectNoViolations(page);
+  await page.keyboard.press("r");
+  await line(page, /^Send email · office · Rejected by you/).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a call whose tool has changed can only be rejected once the approval is refused", async () => {
+  await using room = await openRoom();
+  const { alice, office } = room;
+  room.respond(wantsEmail({ to: "team" }), answers("All right."));
+  await room.ask("tell the team");
+  office.tools = office.tools.map((each) => ({ ...each, description: "Something else." }));
+  const [server] = (await alice.call("getToolServers")).items;
+  await alice.call("refreshToolServer", { server_id: server?.id ?? "" });
+  await using visit = await harness().visit(alice, { url: room.url, path: room.path });
+  const { page } = visit;
+  await card(page).getByRole("button", { name: "Approve" }).click();
+  await card(page).getByText("The tool has changed since then").waitFor();
+  const reject = card(page).getByRole("button", { name: "Reject" });
+  expect(await card(page).getByRole("button", { name: "Approve" }).count()).toBe(0);
+  expect(await hasFocus(reject)).toBe(true);
+  await page.clock.setFixedTime(Date.now() + 1000);
+  await reject.click();
+  await line(page, /^Send email · office · Rejected by you/).waitFor();
+  expect(visit.problems().filter((problem) => !problem.includes("409"))).toEqual([]);
 });
 
 test("a button that decides about a call is not usable outside of the call's own card", async () => {

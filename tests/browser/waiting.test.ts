@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
-import { answers } from "@parley/testkit/provider-responders.ts";
+import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
+import { asksDuringCalls } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import {
@@ -46,6 +47,9 @@ test("what waits is counted at once, listed with its question, and decided by ke
   await page.keyboard.press("r");
   await badge(page, "2 decisions").waitFor();
   await page.getByText("Send email: rejected.").waitFor();
+  const content = await page.getByRole("main").boundingBox();
+  const toast = await page.getByText("Send email: rejected.").boundingBox();
+  expect((toast?.x ?? 0) + (toast?.width ?? 0)).toBeLessThanOrEqual(content?.x ?? 0);
   expect(await hasFocus(card("cleo"))).toBe(true);
   await page.keyboard.press("k");
   expect(await hasFocus(card("ann"))).toBe(true);
@@ -211,5 +215,33 @@ test("what waits is decided on a phone", async () => {
   await badge(page, "1 decision").tap();
   await cards(page).getByRole("button", { name: "Approve" }).tap();
   await page.getByText("Nothing waits for you").waitFor();
+  const toast = page.getByText("Send email: approved.");
+  await toast.waitFor();
+  await page.getByText("Nothing waits for you").tap();
+  await toast.waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("what a tool asks is counted and listed until it is answered, also after a reload", async () => {
+  await using room = await openRoom("always");
+  const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };
+  asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
+  await using visit = await harness().visit(room.alice, { url: room.url });
+  const { page } = visit;
+  await page.getByRole("link", { name: /^Launch/ }).waitFor();
+  room.respond(toolCalls([{ name: "office__find_events", input: {} }]), answers("Booked."));
+  await room.say("book it");
+  await badge(page, "1 decision").waitFor();
+  await page.reload();
+  await badge(page, "1 decision").click();
+  const question = page.getByRole("link", { name: "A tool of Claude asks you something" });
+  await question.waitFor();
+  await expectNoViolations(page);
+  await question.click();
+  const asked = message(page, "Which seat?");
+  await asked.getByLabel("seat").fill("window");
+  await asked.getByRole("button", { name: "Submit" }).click();
+  await message(page, "Booked.").waitFor();
+  await page.getByRole("link", { name: /^Waiting for you/ }).waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });

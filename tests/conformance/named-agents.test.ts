@@ -278,6 +278,31 @@ test("a new agent, its new name and its deletion reach the owner's other clients
   expect(gone.params).toMatchObject({ display_name: "Deleted account", deleted: true });
 });
 
+test("new settings of an agent are announced to the owner's clients, and to nobody else", async () => {
+  const { person } = await newcomer("HTTP");
+  const other = await signUp(url, "other");
+  const { username: agent_username } = await create(person);
+  await groupOf(person, other, { username: agent_username });
+  const { version } = await person.call("getUser", { username: agent_username });
+  await using stranger = await other.connect();
+  const changes = [
+    () => person.call("setAgentProfile", { agent_username, model: "other-model" }),
+    () => person.call("updateAgent", { agent_username, instructions: "Be brief." }),
+    () => person.call("setAgentLimits", { agent_username, daily_tokens: 5000 }),
+    () => person.call("setAgentTools", { agent_username, grants: [] }),
+    () => person.call("setAgentKey", { agent_username, api_key: "sandbox-1234567890" }),
+    () => person.call("removeAgentKey", { agent_username }),
+  ];
+  for (const change of changes) {
+    await using socket = await person.connect();
+    await change();
+    const { params } = await socket.event("events.accountUpdated");
+    expect(params.username).toStartWith(`${person.username}:`);
+  }
+  expect(await person.call("getUser", { username: agent_username })).toMatchObject({ version });
+  expect(await stranger.settledEvents("events.accountUpdated")).toEqual([]);
+});
+
 test("a deleted agent stops, leaves its groups and closes its direct conversations", async () => {
   const { person, api_key } = await newcomer("HTTP");
   const other = await signUp(url, "other");

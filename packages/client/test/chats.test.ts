@@ -164,6 +164,16 @@ describe("agents", () => {
     }
   });
 
+  test("have the settings that another client of their owner has chosen", async () => {
+    using one = await connected(cat, server.url);
+    using two = await connected(cat, server.url);
+    const gpt = () => two.model.get("agents").find(({ provider }) => provider === "gpt");
+    await one.setAgentProfile({ provider: "gpt", model: "another-model" });
+    await until(two, "agents", () => gpt()?.model === "another-model");
+    await one.setAgentLimits({ provider: "gpt", daily_tokens: 4321 });
+    await until(two, "agents", () => gpt()?.limits.daily_tokens === 4321);
+  });
+
   test("are loaded at the start and after every change", async () => {
     using client = await connected(cat, server.url);
     const claude = () => client.model.get("agents").find(({ provider }) => provider === "claude");

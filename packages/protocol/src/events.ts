@@ -109,7 +109,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. Each client receives it once, however many conversations they share.",
+    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, to the clients of its owner alone: `getMyAgents` has them. Each client receives it once, however many conversations they share.",
   ),
   "events.blocksUpdated": event(
     "durable",

@@ -85,13 +85,10 @@ export class Sync {
     if (this.#changesAgents(frame)) this.refreshAgents().catch(() => {});
   }
 
-  /** Whether another client has created or deleted one of the caller's agents. */
+  /** Whether another client may have created, changed or deleted one of the caller's agents. */
   #changesAgents(frame: EventFrame): boolean {
     if (frame.method !== "events.accountUpdated") return false;
-    const { me, agents } = this.#store.state;
-    const { username, deleted = false } = frame.params;
-    const isKnown = agents.some((agent) => agent.username === username);
-    return username.startsWith(`${me?.username}:`) && isKnown === deleted;
+    return frame.params.username.startsWith(`${this.#store.state.me?.username}:`);
   }
 
   /** Forgets which conversations were opened. */

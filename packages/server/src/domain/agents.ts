@@ -1,5 +1,7 @@
 import type { AgentProfile, InputOf } from "@parley/protocol";
+import { durable } from "../changes/change.ts";
 import type { Config } from "../config.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import {
   agentIdentity,
   agentOf,
@@ -148,6 +150,13 @@ export async function createAgent(
   // A new version of the account: clients that were away find it among the renamed ones.
   await changeDisplayName(tx, made, display_name, owner.username);
   return made;
+}
+
+/** Tells the clients of an agent's owner that its settings have changed. Nobody else sees them. */
+export function announceSettings(tx: WriteTx, { account, owner }: AgentRecord): void {
+  const params = publicAccount(account);
+  const frame = { method: "events.accountUpdated", params } as const;
+  tx.emit(durable(frame, { users: [owner.username] }, { account: params }));
 }
 
 function providerOfNew(config: Config, { kind, provider }: InputOf<"createAgent">): string {

@@ -10,6 +10,7 @@ import { changeDisplayName } from "../domain/accounts.ts";
 import {
   type AgentChoice,
   agentProfile,
+  announceSettings,
   changeProvider,
   checkModelAgent,
   createAgent as insertAgent,
@@ -91,6 +92,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...c
   const tail = keyTail(api_key);
   await security.write(async (tx, record) => {
     await tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() });
+    await announceKey(tx, caller, provider);
     await record("agent_key_set", keyDetails(context, provider));
   });
   return { provider, key_tail: tail };
@@ -101,6 +103,7 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) =
   const provider = await keyProviderOf(context, choice);
   await security.write(async (tx, record) => {
     await tx.removeAgentKey(caller.account.id, provider);
+    await announceKey(tx, caller, provider);
     await record("agent_key_removed", keyDetails(context, provider));
   });
 });
@@ -139,6 +142,7 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
     const changed = Object.entries(given).filter(([, value]) => value !== undefined);
     const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
     await tx.setAgentLimits(agent.account.id, limits);
+    announceSettings(tx, agent);
     return limits;
   }),
 );
@@ -161,6 +165,7 @@ const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
     const names = new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`));
     if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
     await tx.setToolGrants(agent.account.id, grants);
+    announceSettings(tx, agent);
     const { username: account } = caller.account;
     const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
     await record("agent_tools_set", details);
@@ -244,6 +249,13 @@ export const agents = [
 const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) =>
   store.read((tx) => keyProvider(tx, config, caller, choice));
 
+/** One agent stands for all that use the key: clients fetch their agents together. */
+async function announceKey(tx: WriteTx, { account }: Caller, provider: string): Promise<void> {
+  const agents = await tx.agents(account.id);
+  const agent = agents.find((each) => each.account.provider === provider);
+  if (agent) announceSettings(tx, agent);
+}
+
 /** The agent as it is now. */
 const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
   profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
@@ -270,9 +282,8 @@ async function changeProfile(
 ): Promise<void> {
   const { model = agent.model, instructions = agent.instructions, display_name } = input;
   await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
-  if (display_name !== undefined) {
-    await changeDisplayName(tx, agent.account, display_name, owner.username);
-  }
+  if (display_name === undefined) return announceSettings(tx, agent);
+  await changeDisplayName(tx, agent.account, display_name, owner.username);
 }
 
 /** The turn of an agent's message, if the caller may stop and retry it. */

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
 import type { AgentField, AgentTarget } from "../lib/router.ts";
@@ -23,9 +23,15 @@ interface AgentCardProps {
   usage: UsageRow[] | null;
   /** The field to open the card at; a new object for each request. */
   target: AgentTarget | null;
+  /** The person has just created it. */
+  isCreated: boolean;
 }
 
-export function AgentCard({ agent, usage, target }: AgentCardProps) {
+export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isCreated) card.current?.scrollIntoView({ block: "start" });
+  }, [isCreated]);
   const name = nameOf({ ...agent, kind: "agent" });
   const [editing, setEditing] = useState<{ field: AgentField | null } | null>(null);
   useEffect(() => {
@@ -36,8 +42,9 @@ export function AgentCard({ agent, usage, target }: AgentCardProps) {
   const withKey = isDefault || !hasKey(agent) || target?.field === "key";
   return (
     <section
+      ref={card}
       aria-label={name}
-      className="overflow-hidden rounded-lg border border-line bg-surface shadow-low"
+      className="scroll-mt-4 overflow-hidden rounded-lg border border-line bg-surface shadow-low"
     >
       <CardHeader agent={agent} name={name} onEdit={() => setEditing({ field: null })} />
       <div className="flex flex-col gap-6 p-5">

@@ -11,6 +11,7 @@ import { Confirm } from "../ui/Confirm.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
+import { toast } from "../ui/Toasts.tsx";
 import { DeleteAgent } from "./DeleteAgent.tsx";
 import { InstructionsField } from "./InstructionsField.tsx";
 import { isProvided } from "./keys.ts";
@@ -33,13 +34,16 @@ interface AgentEditorProps {
   agent: AgentProfile | null;
   /** The field to begin at. */
   field?: AgentField | null;
+  /** A new agent exists, with this username. */
+  onCreated?: (username: string) => void;
   onClose: () => void;
 }
 
 /** Creates an agent, or changes everything about one but its key. */
-export default function AgentEditor({ agent, field = null, onClose }: AgentEditorProps) {
+export default function AgentEditor(props: AgentEditorProps) {
+  const { agent, field = null, onCreated, onClose } = props;
   const action = useAction();
-  const save = useSave(agent);
+  const save = useSave(agent, onCreated);
   const me = useSelf();
   const { form, isAsking, close, stay } = useUnsavedChanges(onClose);
   const [kind, setKind] = useState(agent?.kind ?? "model");
@@ -142,7 +146,7 @@ const takenName = (error: unknown): Record<string, string> =>
     : {};
 
 /** Saves what has changed. */
-function useSave(agent: AgentProfile | null) {
+function useSave(agent: AgentProfile | null, onCreated: AgentEditorProps["onCreated"]) {
   const client = useClient();
   return async (values: FormValues, kind: Kind): Promise<void> => {
     const { text } = values;
@@ -153,7 +157,7 @@ function useSave(agent: AgentProfile | null) {
     };
     const limits = limitsIn(values);
     if (!agent) {
-      const { username } = await client.createAgent({
+      const { username, display_name } = await client.createAgent({
         name: text("name"),
         kind,
         ...(isModel && { provider: text("provider") }),
@@ -163,6 +167,8 @@ function useSave(agent: AgentProfile | null) {
       if (!isSame(limits, NEW_LIMITS)) {
         await client.setAgentLimits({ agent_username: username, ...limits });
       }
+      onCreated?.(username);
+      toast(`${display_name} is created.`);
       return;
     }
     const agent_username = agent.username;

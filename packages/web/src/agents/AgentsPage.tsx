@@ -19,6 +19,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   const agents = useAgents();
   const [usage, setUsage] = useState<UsageRow[] | null>(null);
   const [problem, setProblem] = useState<unknown>(null);
+  const [created, setCreated] = useState<string | null>(null);
   useEffect(() => {
     setProblem(null);
     client.model.refreshAgents().catch(setProblem);
@@ -29,7 +30,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   return (
     <Page
       title="My agents"
-      action={<NewAgentButton />}
+      action={<NewAgentButton onCreated={setCreated} />}
       intro={`They answer in your name${agents.some(isProvided) ? "" : " and with your keys"}, in conversations you bring them to.`}
     >
       {problem !== null && <Notice>{describeError(problem)}</Notice>}
@@ -39,6 +40,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
           key={agent.username}
           agent={agent}
           target={target?.name === agent.name ? target : null}
+          isCreated={agent.username === created}
           usage={usage?.filter((row) => row.agent === agent.username) ?? null}
         />
       ))}
@@ -46,7 +48,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   );
 }
 
-function NewAgentButton() {
+function NewAgentButton({ onCreated }: { onCreated: (username: string) => void }) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -55,7 +57,7 @@ function NewAgentButton() {
       </Button>
       {open && (
         <Suspense>
-          <AgentEditor agent={null} onClose={() => setOpen(false)} />
+          <AgentEditor agent={null} onCreated={onCreated} onClose={() => setOpen(false)} />
         </Suspense>
       )}
     </>

@@ -1,5 +1,12 @@
 import type { Account, ToolCall, ToolCallDetail } from "@parley/protocol";
-import { type KeyboardEvent, type ReactNode, type Ref, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type Ref,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
@@ -12,6 +19,7 @@ import { Arguments } from "./Arguments.tsx";
 import { callTitle } from "./calls.ts";
 import type { useDecision } from "./decision.ts";
 import { usePayer } from "./payer.ts";
+import { useTakenTool } from "./taken-tool.ts";
 import { visibleText } from "./visible-text.ts";
 
 interface ApprovalProps {
@@ -37,6 +45,8 @@ export function Approval(props: ApprovalProps) {
   const decide = (choice: "approve" | "reject") =>
     void decision.decide(choice, (note ?? "").trim());
   const canDecide = isOwner && !isOver && detail !== undefined;
+  const taken = useTakenTool(agent, call);
+  const refusal = taken ?? decision.refusal;
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is no group of fields
     <div
@@ -45,8 +55,8 @@ export function Approval(props: ApprovalProps) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: it has keys of its own
       tabIndex={0}
       aria-label={`${nameOf(agent)} asks to use ${callTitle(call)}`}
-      aria-keyshortcuts={canDecide ? "a r" : undefined}
-      onKeyDown={(event) => canDecide && decideByKey(event, decide)}
+      aria-keyshortcuts={canDecide ? (refusal === null ? "a r" : "r") : undefined}
+      onKeyDown={(event) => canDecide && decideByKey(event, refusal !== null, decide)}
       className="my-1 flex w-full max-w-xl flex-col gap-3 rounded-lg border border-line bg-surface p-4 text-base text-ink shadow-low focus-visible:outline-offset-0"
     >
       {context}
@@ -57,29 +67,13 @@ export function Approval(props: ApprovalProps) {
       <Terms agent={agent} owner={owner} detail={detail} />
       {isOwner && note !== null && <NoteField value={note} onChange={setNote} />}
       {canDecide && (
-        <div className="flex flex-wrap items-center gap-2">
-          <DecisionButton
-            look="primary"
-            letter="A"
-            decision={decision}
-            onClick={() => decide("approve")}
-          >
-            Approve
-          </DecisionButton>
-          <DecisionButton
-            look="secondary"
-            letter="R"
-            decision={decision}
-            onClick={() => decide("reject")}
-          >
-            Reject
-          </DecisionButton>
+        <Decisions decision={decision} refusal={refusal} onDecide={decide}>
           {note === null && (
             <Button size="small" look="quiet" onClick={() => setNote("")}>
               Add a note
             </Button>
           )}
-        </div>
+        </Decisions>
       )}
       {!isOwner && !isOver && (
         <p className="flex items-center gap-1.5 text-sm font-medium text-ink-2">
@@ -95,7 +89,11 @@ const isPast = (at: string | null | undefined) =>
   at !== null && at !== undefined && Date.parse(at) <= Date.now();
 
 /** `a` approves and `r` rejects, unless it is text that is typed into a field. */
-function decideByKey(event: KeyboardEvent, decide: (choice: "approve" | "reject") => void): void {
+function decideByKey(
+  event: KeyboardEvent,
+  isOnlyRejected: boolean,
+  decide: (choice: "approve" | "reject") => void,
+): void {
   const { key, ctrlKey, metaKey, altKey, repeat, target } = event;
   if (ctrlKey || metaKey || altKey || repeat || target instanceof HTMLTextAreaElement) return;
   const choice = ({ a: "approve", r: "reject" } as const)[key.toLowerCase()];
@@ -103,7 +101,7 @@ function decideByKey(event: KeyboardEvent, decide: (choice: "approve" | "reject"
   event.preventDefault();
   // Otherwise the letter would be typed into the composer.
   event.stopPropagation();
-  decide(choice);
+  if (choice === "reject" || !isOnlyRejected) decide(choice);
 }
 
 function Question({ agent, call }: { agent: Account; call: ToolCall }) {
@@ -166,7 +164,59 @@ function NoteField({ value, onChange }: { value: string; onChange: (note: string
   );
 }
 
+interface DecisionsProps {
+  decision: ReturnType<typeof useDecision>;
+  /** Why the call can only be rejected; null if it can be approved. */
+  refusal: string | null;
+  onDecide: (choice: "approve" | "reject") => void;
+  children: ReactNode;
+}
+
+function Decisions({ decision, refusal, onDecide, children }: DecisionsProps) {
+  const reject = useRef<HTMLButtonElement>(null);
+  const known = useRef(decision.refusal);
+  // «Approve» goes when the server has refused it.
+  useLayoutEffect(() => {
+    const isNew = known.current !== decision.refusal;
+    known.current = decision.refusal;
+    if (isNew && document.activeElement === document.body) reject.current?.focus();
+  }, [decision.refusal]);
+  const approve = () => onDecide("approve");
+  return (
+    <>
+      <p role="status" className="flex items-start gap-1.5 text-sm text-warn empty:hidden">
+        {refusal !== null && (
+          <>
+            <span className="mt-0.5">
+              <Icon name="alert" size={15} />
+            </span>
+            {refusal}.
+          </>
+        )}
+      </p>
+      <div className="flex flex-wrap items-center gap-2">
+        {refusal === null && (
+          <DecisionButton look="primary" letter="A" decision={decision} onClick={approve}>
+            Approve
+          </DecisionButton>
+        )}
+        <DecisionButton
+          ref={reject}
+          look="secondary"
+          letter="R"
+          decision={decision}
+          onClick={() => onDecide("reject")}
+        >
+          Reject
+        </DecisionButton>
+        {children}
+      </div>
+    </>
+  );
+}
+
 interface DecisionButtonProps {
+  ref?: Ref<HTMLButtonElement>;
   look: "primary" | "secondary";
   /** The key that does the same. */
   letter: string;
@@ -175,9 +225,10 @@ interface DecisionButtonProps {
   children: string;
 }
 
-function DecisionButton({ look, letter, decision, onClick, children }: DecisionButtonProps) {
+function DecisionButton({ ref, look, letter, decision, onClick, children }: DecisionButtonProps) {
   return (
     <Button
+      {...(ref && { ref })}
       size="small"
       look={look}
       busy={decision.busy}

@@ -6,9 +6,9 @@ import { usePending } from "./pending.ts";
 
 /** Leads to what waits for the person's decision; not there while nothing does. */
 export function WaitingLink() {
-  const { items } = usePending();
+  const { items, questions } = usePending();
   const isOpen = useRoute().name === "waiting";
-  const waiting = items?.length ?? 0;
+  const waiting = (items?.length ?? 0) + questions.length;
   if (waiting === 0) return null;
   return (
     <div className="px-2 pb-1">

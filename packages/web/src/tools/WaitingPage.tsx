@@ -1,4 +1,4 @@
-import type { PendingToolCall } from "@parley/protocol";
+import type { Message, PendingToolCall } from "@parley/protocol";
 import {
   type HTMLAttributes,
   type KeyboardEvent,
@@ -8,9 +8,12 @@ import {
   useRef,
 } from "react";
 import { describeError } from "../lib/errors.ts";
+import { nameOf } from "../lib/names.ts";
+import { chatPath } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
+import { Link } from "../ui/Link.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
@@ -21,7 +24,7 @@ import { WaitingCall } from "./WaitingCall.tsx";
 
 /** Everything that waits for the person's decision, from all conversations. */
 export default function WaitingPage() {
-  const { items, problem, refresh } = usePending();
+  const { items, questions, problem, refresh } = usePending();
   return (
     <Page title="Waiting for you" intro="What your agents may do only if you approve it.">
       {problem !== null && (
@@ -33,7 +36,8 @@ export default function WaitingPage() {
         </div>
       )}
       {items === null && problem === null && <Skeleton className="h-56" />}
-      {items?.length === 0 && <Nothing />}
+      {questions.length > 0 && <Questions questions={questions} />}
+      {items?.length === 0 && questions.length === 0 && <Nothing />}
       {items && items.length > 0 && <WaitingList items={items} />}
     </Page>
   );
@@ -178,6 +182,30 @@ function Keys() {
         </span>
       ))}
     </p>
+  );
+}
+
+/** What tools ask: it is answered in its conversation. */
+function Questions({ questions }: { questions: readonly Message[] }) {
+  return (
+    <ul aria-label="Questions of tools" className="flex flex-col gap-2">
+      {questions.map(({ id, conversation_id, sender }) => (
+        <li key={id}>
+          <Link
+            to={chatPath(conversation_id, id)}
+            className="flex items-center gap-3 rounded-lg border border-line bg-surface p-4 text-md shadow-low hover:bg-hover"
+          >
+            <span className="text-warn">
+              <Icon name="tool" size={17} />
+            </span>
+            <span className="min-w-0 flex-1 break-words">
+              A tool of {nameOf(sender)} asks you something
+            </span>
+            <Icon name="next" size={17} />
+          </Link>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,13 +2,15 @@ import { useClient } from "@parley/client/react";
 import type { ToolCallDetail } from "@parley/protocol";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
-import { codeOf } from "../lib/errors.ts";
+import { codeOf, describeError } from "../lib/errors.ts";
 
 interface Decision {
   busy: boolean;
   error: unknown;
   /** The call after the decision, until the event with it arrives; null if nothing was decided. */
   decided: ToolCallDetail | null;
+  /** Why the call can only be rejected, as far as it is known from an attempt; null if it is not. */
+  refusal: string | null;
   /** Somebody decided it earlier, such as oneself on another device. */
   isLate: boolean;
   decide: (decision: "approve" | "reject", note: string) => Promise<boolean>;
@@ -21,9 +23,15 @@ interface Decision {
 const PAUSE_MS = 700;
 let nextDecisionAt = 0;
 
+/** How the server ends its sentence about a call of a tool that has changed, or was taken away. */
+const ONLY_REJECTED = "the call can only be rejected";
+
 const decidedHere = new Set<string>();
 /** Whether a decision about the call was sent from this window. */
 export const isDecidedHere = (callId: string) => decidedHere.has(callId);
+
+/** Why calls cannot be approved any more, by call. Kept here, since cards are unmounted out of view. */
+const refusals = new Map<string, string>();
 
 /**
  * Decides about a tool call. If it is decided already, finds out how. `onDecided` is called even if the
@@ -59,9 +67,12 @@ export function useDecision(
       if (codeOf(refusal) !== "conflict") throw refusal;
       const { items } = await client.getToolCalls({ message_id: messageId });
       const now = items.find(({ id }) => id === callId);
-      if (!now || now.status === "pending") throw refusal;
-      settle(now, true);
+      if (now && now.status !== "pending") return settle(now, true);
+      const reason = describeError(refusal);
+      if (!reason.endsWith(ONLY_REJECTED)) throw refusal;
+      refusals.set(callId, reason);
+      decidedHere.delete(callId);
     }
   }
-  return { busy, error, decided, isLate, decide };
+  return { busy, error, decided, isLate, decide, refusal: refusals.get(callId) ?? null };
 }

@@ -4,10 +4,13 @@ import type { Account, Message, PendingToolCall } from "@parley/protocol";
 import { createContext, use, useCallback, useEffect, useRef, useState } from "react";
 import { isMyAgent } from "../lib/names.ts";
 import { isPending } from "./calls.ts";
+import { useOpenQuestions } from "./open-questions.ts";
 
 export interface PendingCalls {
   /** Oldest first; null until they are fetched. */
   items: readonly PendingToolCall[] | null;
+  /** Messages in which tools ask the person something. */
+  questions: readonly Message[];
   /** Why they could not be fetched; null if they could. */
   problem: unknown;
   refresh: () => void;
@@ -16,6 +19,7 @@ export interface PendingCalls {
 /** The tool calls that wait for the person; set inside of the shell. */
 export const PendingContext = createContext<PendingCalls>({
   items: null,
+  questions: [],
   problem: null,
   refresh: () => {},
 });
@@ -54,7 +58,7 @@ export function usePendingCalls(me: Account): PendingCalls {
       }),
     [client, me, refresh],
   );
-  return { items, problem, refresh };
+  return { items, questions: useOpenQuestions(me), problem, refresh };
 }
 
 interface Watcher {

@@ -1,4 +1,5 @@
-import type { LocalMessage } from "@parley/client";
+import type { Account, Message } from "@parley/protocol";
+import { isMyAgent } from "../lib/names.ts";
 
 /** Forms in which a tool asks the owner of its agent something, and their «Decline» button. */
 const ELICITATION = /^(?:form_submit|dismiss):elicit-/;
@@ -11,7 +12,7 @@ export const answersTool = (token: string) => ELICITATION.test(token);
  * a time in a conversation, so the call is of the turn that began last before the question, or of the
  * message that this turn continues. False if they are not loaded.
  */
-export function isQuestionOver(id: string, messages: readonly LocalMessage[]): boolean {
+export function isQuestionOver(id: string, messages: readonly Message[]): boolean {
   const question = messages.find((message) => message.id === id);
   const turn = messages.findLast(
     (message) =>
@@ -23,6 +24,20 @@ export function isQuestionOver(id: string, messages: readonly LocalMessage[]): b
   if (!turn) return false;
   const continued = messages.find((message) => message.id === turn.turn?.continues);
   if (turn.turn?.continues && !continued) return false;
-  const calls = [turn, ...(continued ? [continued] : [])].flatMap(({ tool_calls }) => tool_calls);
+  const calls = [turn, ...(continued ? [continued] : [])].flatMap((each) => each.tool_calls ?? []);
   return !calls.some(({ status }) => status === "running");
 }
+
+/** Whether a message asks what a tool wants to know. */
+export const isQuestion = ({ content }: Pick<Message, "content">) =>
+  content.includes('<form id="elicit-');
+
+/** The questions to the person that are neither answered nor over. */
+export const openQuestions = (messages: readonly Message[], me: Account): Message[] =>
+  messages.filter(
+    (message) =>
+      isQuestion(message) &&
+      isMyAgent(message.sender, me) &&
+      !message.uses.some(({ token }) => answersTool(token)) &&
+      !isQuestionOver(message.id, messages),
+  );

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 import { IconButton } from "./Button.tsx";
 
 interface Toast {
@@ -31,12 +31,25 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/**
+ * Beside the content where there is room: above the list of conversations. On a phone they cover what is
+ * below them, so they go as soon as the person touches the page.
+ */
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
+  const isShown = shown.length > 0;
+  useEffect(() => {
+    if (!isShown) return;
+    const handleTouch = ({ pointerType }: PointerEvent) => {
+      if (pointerType === "touch") set([]);
+    };
+    addEventListener("pointerdown", handleTouch);
+    return () => removeEventListener("pointerdown", handleTouch);
+  }, [isShown]);
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 top-17 z-50 flex flex-col items-center gap-2 px-4"
+      className="pointer-events-none fixed inset-x-0 top-17 z-50 flex flex-col items-center gap-2 px-4 md:top-auto md:right-auto md:bottom-17 md:w-76 md:items-start"
     >
       {shown.map(({ id, text, tone }) => (
         <div
