@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   agentOf,
   answerTo,
@@ -18,6 +19,7 @@ import {
 import { fetchView } from "@parley/testkit/model.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
+import { startReceiver } from "@parley/testkit/receiver.ts";
 import {
   noRates,
   onSeveralNodes,
@@ -319,6 +321,25 @@ describe.skipIf(onSeveralNodes)("a migration from SQLite to PostgreSQL", () => {
     const frank = await signUp(moved.url, "frank");
     const fresh = await groupOf(aliceThere, bobThere, frank);
     expect(await say(frank, fresh, "hello everybody")).toMatchObject({ seq: 1 });
+  });
+
+  test("copies webhooks, which receive what happens after it", async () => {
+    const settings = { ...noRates, ...serviceKeySetting(), PARLEY_PRIVATE_ADDRESSES: "allow" };
+    await using server = await startServer(settings);
+    await using database = await newDatabase();
+    await using receiver = startReceiver();
+    const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+    const group = await groupOf(alice, bob);
+    // The change log of the copy begins anew, before the position that the webhook has now.
+    for (const text of ["one", "two", "three"]) await say(alice, group, text);
+    const events = ["events.messageNew"];
+    await new Backend(server.url).call("createWebhook", { url: receiver.url, events });
+    await server.stop();
+    expect(await migrate(server.dataDir, database.url)).toMatchObject({ code: 0, errors: "" });
+    await using moved = await startOn(database.url, server, settings);
+    await say(alice.at(moved.url), group, "after the move");
+    await receiver.has(1);
+    expect(receiver.contents()).toEqual(["after the move"]);
   });
 
   test("resumes after a killed run, and no server starts before it is complete", async () => {

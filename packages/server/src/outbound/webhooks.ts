@@ -145,7 +145,9 @@ class WebhookSender implements Webhooks {
       const all = await store.read((tx) => tx.webhooks());
       if (all.length === 0) return;
       this.#isSubscribed = true;
-      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from: "now" }, async (entries) => {
+      // After a migration from SQLite to PostgreSQL there are webhooks, but no stored position.
+      const from = Math.min(...all.map(({ since }) => since));
+      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from }, async (entries) => {
         await queueChanges(entries, this.#options);
         this.#wakeSender();
       });

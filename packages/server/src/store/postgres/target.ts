@@ -92,10 +92,12 @@ async function readSchema(connection: Connection): Promise<Map<string, Columns>>
   );
 }
 
-/** Columns that only the target has, computed from those of the source. */
+/** Columns that the source does not have, or that are not copied. */
 const derived: Record<string, Record<string, (row: Row) => unknown>> = {
   // Only read by nodes of an earlier version.
   counters: { changed_at: () => 0 },
+  // The change log begins anew.
+  webhooks: { since: () => 0 },
   messages: {
     words: ({ conversation_id, content, files, finalized_at, deleted_at }) =>
       finalized_at === null || deleted_at !== null
