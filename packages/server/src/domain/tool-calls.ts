@@ -274,7 +274,6 @@ export async function requestCall(tx: WriteTx, requested: RequestedCall): Promis
       text_bytes: 0,
       model_id: `call_${uuid.replaceAll("-", "")}`,
       provider_fields: null,
-      thoughts: null,
       status: asks ? "pending" : "running",
       error: null,
       created_at: now,

@@ -16,7 +16,6 @@ export interface ContextCall {
   readonly text_bytes: number;
   readonly model_id: string;
   readonly provider_fields: ProviderFields | null;
-  readonly thoughts: readonly ProviderFields[] | null;
   readonly server_id: string | null;
   readonly server: string;
   readonly tool: string;
@@ -75,7 +74,6 @@ const toolUse = (call: ContextCall): AssistantPart => ({
   name: functionName(call),
   input: call.arguments,
   ...(call.provider_fields && { provider_fields: call.provider_fields }),
-  ...(call.thoughts && { thoughts: call.thoughts }),
 });
 
 const toolResult = (call: ContextCall): ToolResultPart => ({

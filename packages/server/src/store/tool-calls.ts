@@ -47,8 +47,6 @@ export interface NewToolCall {
   readonly model_id: string;
   /** What only the provider of the model understands of it; null if there is nothing. */
   readonly provider_fields: ProviderFields | null;
-  /** What the model thought before it, in the format of its provider; null if it thought nothing. */
-  readonly thoughts: readonly ProviderFields[] | null;
   /** Null for built-in tools. */
   readonly server_id: string | null;
   readonly server: string;

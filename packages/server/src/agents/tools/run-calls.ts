@@ -107,7 +107,6 @@ function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: b
   return {
     model_id: use.id,
     provider_fields: use.provider_fields ?? null,
-    thoughts: use.thoughts ?? null,
     server_id: tool?.server_id ?? null,
     server: tool?.server ?? "",
     tool: tool?.tool ?? use.name,

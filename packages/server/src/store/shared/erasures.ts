@@ -50,8 +50,8 @@ export function erasureStatements(
     byId(`DELETE FROM elicitations WHERE owner_id = ${first}`),
     // What only the owner saw. The arguments stay with the messages.
     byId(
-      `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL,
-         thoughts = NULL WHERE owner_id = ${first}`,
+      `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
+       WHERE owner_id = ${first}`,
     ),
     ...["agents", "agent_tokens", "agent_presence"].map((table) =>
       byId(`DELETE FROM ${table} WHERE account_id = ${first} OR account_id IN (${owned})`),

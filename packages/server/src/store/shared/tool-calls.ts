@@ -5,8 +5,8 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 /** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
 export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
     t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id AS payer_id, t.round,
-    t.position, t.text_bytes, t.model_id, t.provider_fields, t.thoughts, t.server_id, t.server, t.tool, t.title,
-    t.fingerprint, t.arguments,
+    t.position, t.text_bytes, t.model_id, t.provider_fields, t.server_id, t.server, t.tool, t.title, t.fingerprint,
+    t.arguments,
     t.status, t.result, t.error, t.decided_by, t.note, t.created_at, t.decided_at, t.started_at,
     t.finished_at, t.expires_at, ${ACCOUNT}
   FROM tool_calls t
@@ -15,15 +15,11 @@ export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS me
   JOIN accounts a ON a.id = t.agent_id`;
 
 export type ToolCallRow = AccountRecord &
-  Omit<
-    ToolCallRecord,
-    "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields" | "thoughts"
-  > & {
+  Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields"> & {
     call_uuid: string;
     payer_id: number;
     arguments: string;
     provider_fields: string | null;
-    thoughts: string | null;
   };
 
 export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
@@ -40,7 +36,6 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
   text_bytes: row.text_bytes,
   model_id: row.model_id,
   provider_fields: row.provider_fields === null ? null : JSON.parse(row.provider_fields),
-  thoughts: row.thoughts === null ? null : JSON.parse(row.thoughts),
   server_id: row.server_id,
   server: row.server,
   tool: row.tool,
@@ -60,8 +55,8 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
 });
 
 export const TOOL_CALL_COLUMNS = `uuid, message_id, conversation_id, agent_id, owner_id, round,
-  position, text_bytes, model_id, provider_fields, thoughts, server_id, server, tool, title, fingerprint,
-  arguments, status, error, created_at, started_at, finished_at, expires_at`;
+  position, text_bytes, model_id, provider_fields, server_id, server, tool, title, fingerprint, arguments, status, error,
+  created_at, started_at, finished_at, expires_at`;
 
 /** In the order of `TOOL_CALL_COLUMNS`. */
 export const toolCallValues = (call: NewToolCall) => [
@@ -75,7 +70,6 @@ export const toolCallValues = (call: NewToolCall) => [
   call.text_bytes,
   call.model_id,
   call.provider_fields === null ? null : JSON.stringify(call.provider_fields),
-  call.thoughts === null ? null : JSON.stringify(call.thoughts),
   call.server_id,
   call.server,
   call.tool,

@@ -678,8 +678,4 @@ export const migrations: readonly string[] = [
   -- The position in the change log when a webhook was created or enabled: it receives what follows.
   ALTER TABLE webhooks ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
   `,
-  `
-  -- What the model thought before a call, in the format of its provider, as JSON.
-  ALTER TABLE tool_calls ADD COLUMN thoughts TEXT;
-  `,
 ];
