@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { failure, groupOf, say, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { agentOf, failure, groupOf, say, signUp, signUpAs } from "@parley/testkit/client.ts";
 import { rawServer } from "@parley/testkit/raw-server.ts";
 import { hang, startReceiver } from "@parley/testkit/receiver.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
@@ -100,11 +100,15 @@ describe("a webhook", () => {
     await using receiver = startReceiver();
     const events = ["events.accountUpdated"];
     const { id } = await backend.call("createWebhook", { url: receiver.url, events });
+    // Not the settings of agents, which are their owner's.
+    await alice.call("setAgentLimits", { provider: "claude", daily_tokens: 1000 });
     await alice.call("updateMe", { display_name: "Alice Two" });
     await until(
       () => receiver.received.some(({ data }) => data.params.display_name === "Alice Two"),
       "the new name",
     );
+    const usernames = receiver.received.map(({ data }) => data.params.username);
+    expect(usernames).not.toContain(agentOf(alice));
     await backend.call("deleteWebhook", { webhook_id: id });
   });
 

@@ -51,8 +51,9 @@ function deliveriesOf(
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
   if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
-  // Whom a person has blocked concerns nobody else.
+  // Whom a person has blocked concerns nobody else, and neither do the settings of their agents.
   if (change.name === "events.blocksUpdated") return [];
+  if (change.name === "events.accountUpdated" && !change.concerns) return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks
