@@ -220,6 +220,8 @@ describe("a call that needs approval", () => {
     const [, next, last] = sharedProvider.calls(key).map(({ body }) => JSON.stringify(body));
     const told = (body = "") => body.split('"tool_result"').length - 1;
     expect([told(next), told(last)]).toEqual([1, 2]);
+    // What the owner has hidden is not sent, except for the calls and their results.
+    expect(`${next}${last}`).not.toContain("One moment.");
   });
 
   test("is neither made nor continued once its message is deleted", async () => {

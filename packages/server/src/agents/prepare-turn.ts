@@ -262,7 +262,8 @@ async function withContinued(
   for (let id = continues_uuid; id !== null && !seen.has(id); ) {
     seen.add(id);
     const [message] = all.has(id) ? [all.get(id)] : await tx.messageViews([id], NOBODY);
-    if (message) all.set(id, message);
+    // The text was hidden: the model gets the calls and their results alone.
+    if (message && !all.has(id)) all.set(id, { ...message, content: "" });
     id = message?.turn?.continues ?? null;
   }
   if (all.size === messages.length) return [...messages];
