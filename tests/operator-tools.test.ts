@@ -96,9 +96,14 @@ test("grants of an operator's server stay while it does not answer after a resta
   provider.respond(key, answers("Done."));
   await using listener = await owner.connect();
   const call_id = first.tool_calls[0]?.id ?? "";
-  const decided = await owner.call("decideToolCall", { call_id, decision: "approve" });
-  expect(decided.status).toBe("running");
+  const approve = () => owner.call("decideToolCall", { call_id, decision: "approve" });
+  expect(await failure(approve())).toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("has not answered yet"),
+  });
+  const decided = approve();
   answer(undefined);
+  expect((await decided).status).toBe("running");
   const { params: next } = await listener.event(
     "events.messageComplete",
     ({ turn }) => turn?.continues === first.id,

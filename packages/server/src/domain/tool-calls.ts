@@ -109,6 +109,10 @@ async function checkPermitted(
 ): Promise<void> {
   const { server_id } = call;
   if (server_id === null) return;
+  // An approval would be used up by a call that cannot be made.
+  if (operatorTools.get(server_id) === null) {
+    throw conflict("the tool server has not answered yet, please try again");
+  }
   const permission = await toolPermission(tx, { ...call, server_id }, operatorTools);
   if (!permission)
     throw conflict("the agent may no longer use this tool: the call can only be rejected");

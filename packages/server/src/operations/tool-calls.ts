@@ -28,14 +28,17 @@ const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, calle
   }),
 );
 
-const decideToolCall = bind(operations.decideToolCall, ({ store, caller, toolServers }, input) =>
-  store.write(async (tx) => {
+const decideToolCall = bind(operations.decideToolCall, async (context, input) => {
+  const { store, caller, toolServers } = context;
+  const asked = await store.read((tx) => tx.toolCall(input.call_id));
+  if (asked?.server_id) await toolServers.contacted([asked.server_id]);
+  return store.write(async (tx) => {
     const decision = { ...input, note: input.note || null };
     await decide(tx, input.call_id, decision, caller, toolServers.operatorTools());
     const call = await tx.toolCall(input.call_id);
     if (!call) throw notFound("tool call");
     return toolCallDetail(call, caller.account);
-  }),
-);
+  });
+});
 
 export const toolCalls = [getToolCalls, getPendingToolCalls, decideToolCall];

@@ -1,4 +1,5 @@
 import { operations, type ToolServer } from "@parley/protocol";
+import { announceSettings } from "../domain/agents.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -61,6 +62,10 @@ const removeToolServer = bind(operations.removeToolServer, async (context, { ser
   const { security, toolServers } = context;
   await security.write(async (tx, record) => {
     await ownServer(tx, context, id);
+    for (const agent of await tx.agents(context.caller.account.id)) {
+      const grants = await tx.toolGrants(agent.account.id);
+      if (grants.some(({ server_id }) => server_id === id)) announceSettings(tx, agent);
+    }
     await tx.deleteToolServer(id);
     await record("tool_server_removed", detailsOf(context, id));
   });

@@ -71,7 +71,7 @@ export interface ToolServers {
   known(owner_id: number): Promise<KnownServer[]>;
   /** The tools of the operator's servers, as far as they are known. */
   operatorTools(): OfferedTools;
-  /** Waits until the operator's servers among these were contacted once, for five seconds at most. */
+  /** Waits until the operator's servers among these have answered once, for five seconds at most. */
   contacted(server_ids: readonly string[]): Promise<void>;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
   refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
@@ -183,6 +183,14 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     return findAll(ownerId, ids);
   }
 
+  /** Waits for the first contact with the operator's servers, and asks those that did not answer again. */
+  async function contactUnknown(ids: readonly string[], signal: AbortSignal): Promise<void> {
+    await operators.contacted(ids);
+    const isUnknown = (id: string) => ids.includes(id) && operators.tools().get(id) === null;
+    const unknown = operators.known(0).filter(({ id }) => isUnknown(id));
+    await Promise.all(unknown.map((server) => contacts.refresh(server, signal)));
+  }
+
   /** Makes a call, and once more if the server has forgotten the session, and so has not made it. */
   async function callTool(
     server: KnownServer,
@@ -249,7 +257,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     operatorTools: operators.tools,
     async contacted(ids) {
       const deadline = AbortSignal.timeout(timeouts.refreshMs);
-      await untilAborted(operators.contacted(ids), deadline).catch(() => {});
+      await untilAborted(contactUnknown(ids, deadline), deadline).catch(() => {});
     },
     refresh,
     async authorize(ownerId, serverId, base) {
