@@ -41,6 +41,16 @@ describe("the tools of an agent", () => {
     ]);
   });
 
+  test("those of the operator's servers that have not answered yet are kept", () => {
+    const silent = { ...server("removed"), operator: true, status: "unreachable" } as ToolServer;
+    const change = { server_id: "s", tool: "kept", policy: null };
+    const kept = changedGrants(agent, [...servers, silent], change);
+    expect(kept.map((grant) => `${grant.server_id} ${grant.tool}`)).toEqual([
+      "s altered",
+      "removed kept",
+    ]);
+  });
+
   test("one can be allowed again, and taken away", () => {
     const again = { server_id: "s", tool: "altered", policy: "always" } as const;
     expect(changedGrants(agent, servers, again)).toContainEqual(again);

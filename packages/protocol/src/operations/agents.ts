@@ -205,7 +205,7 @@ export const setAgentTools = operation({
           policy: ToolGrant.shape.policy,
           changed: z.boolean().optional().meta({
             description:
-              "True keeps an earlier grant of a tool that has changed since: its calls wait for approval until it is granted without this.",
+              "If given, as the agent's profile has it, an earlier grant stays one for the tool as it was then: if the tool has changed since, its calls wait for approval until it is granted without this.",
           }),
         }),
       )

@@ -104,7 +104,7 @@ export async function toolPermission(
 
 /**
  * The fingerprint of a tool that is to be granted, or why it cannot be. An earlier grant stays as it was
- * with `changed`, and while its server has not answered since the start.
+ * if `changed` is given, and while its server has not answered since the start.
  */
 export function grantedFingerprint(
   grant: Pick<ToolGrantRecord, "server_id" | "tool"> & { changed?: boolean | undefined },
@@ -113,10 +113,11 @@ export function grantedFingerprint(
 ): string | { problem: string } {
   const { server_id, tool, changed } = grant;
   const before = current.find((each) => each.server_id === server_id && each.tool === tool);
-  if (changed && !before) return { problem: "was not granted before, so it cannot be kept" };
+  if (changed === true && !before)
+    return { problem: "was not granted before, so it cannot be kept" };
   const isUnknown = offered.get(server_id) === null;
   const found = isUnknown ? before : offeredTool(offered, grant);
-  if (found) return (changed && before ? before : found).fingerprint;
+  if (found) return (changed !== undefined && before ? before : found).fingerprint;
   return {
     problem: isUnknown
       ? "is a tool of a server that has not answered yet"

@@ -30,10 +30,13 @@ export function changedGrants(
   servers: readonly ToolServer[],
   { server_id, tool, policy }: Omit<Grant, "policy" | "changed"> & { policy: Policy | null },
 ): Grant[] {
+  // The tools of the operator's servers are unknown until they have answered.
   const isOffered = (grant: ToolGrant) =>
     servers.some(
-      ({ id, tools: offered }) =>
-        id === grant.server_id && offered.some(({ name }) => name === grant.tool),
+      ({ id, operator, status, tools: offered }) =>
+        id === grant.server_id &&
+        (offered.some(({ name }) => name === grant.tool) ||
+          (operator && status !== "ready" && offered.length === 0)),
     );
   const others = tools.filter(
     (grant) => isOffered(grant) && (grant.server_id !== server_id || grant.tool !== tool),
