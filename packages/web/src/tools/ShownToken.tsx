@@ -18,14 +18,13 @@ export function ShownToken({ username, token, onClose }: ShownTokenProps) {
   const leave = () => (isCopied ? onClose() : setAsking(true));
   return (
     <Dialog title="Your new token" wide isCovered={isAsking} onClose={leave}>
-      <div
-        onCopy={() => setCopied(true)}
-        className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-1 pb-5"
-      >
+      <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-1 pb-5">
         <p className="text-base text-ink-2">
           Copy it now: it is not shown again. Whoever has it can answer as @{username}.
         </p>
-        <CodeBlock code={token} language="token" onCopied={() => setCopied(true)} />
+        <div onCopy={() => setCopied(true)}>
+          <CodeBlock code={token} language="token" onCopied={() => setCopied(true)} />
+        </div>
         <p className="text-base text-ink-2">
           A program that answers, with the SDK and the token in <code>AGENT_TOKEN</code>:
         </p>

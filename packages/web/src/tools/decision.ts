@@ -1,4 +1,4 @@
-import { useClient } from "@parley/client/react";
+import { useAgents, useClient } from "@parley/client/react";
 import type { ToolCallDetail } from "@parley/protocol";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
@@ -30,9 +30,6 @@ const decidedHere = new Set<string>();
 /** Whether a decision about the call was sent from this window. */
 export const isDecidedHere = (callId: string) => decidedHere.has(callId);
 
-/** Why calls cannot be approved any more, by call. Kept here, since cards are unmounted out of view. */
-const refusals = new Map<string, string>();
-
 /**
  * Decides about a tool call. If it is decided already, finds out how. `onDecided` is called even if the
  * component is gone by then: the event with the decision may arrive before the reply.
@@ -46,6 +43,9 @@ export function useDecision(
   const { busy, error, run } = useAction();
   const [decided, setDecided] = useState<ToolCallDetail | null>(null);
   const [isLate, setLate] = useState(false);
+  // What agents may use can change, and with it whether the call can be approved.
+  const agents = useAgents();
+  const [refused, setRefused] = useState<{ reason: string; agents: unknown } | null>(null);
   const settle = (call: ToolCallDetail, late: boolean) => {
     setDecided(call);
     setLate(late);
@@ -70,9 +70,10 @@ export function useDecision(
       if (now && now.status !== "pending") return settle(now, true);
       const reason = describeError(refusal);
       if (!reason.endsWith(ONLY_REJECTED)) throw refusal;
-      refusals.set(callId, reason);
+      setRefused({ reason, agents });
       decidedHere.delete(callId);
     }
   }
-  return { busy, error, decided, isLate, decide, refusal: refusals.get(callId) ?? null };
+  const refusal = refused?.agents === agents ? refused.reason : null;
+  return { busy, error, decided, isLate, decide, refusal };
 }

@@ -23,30 +23,44 @@ export function useOpenQuestions(me: Account): readonly Message[] {
     if (!isOnline || !hasChats) return;
     const check = async (chatId: string) => {
       const { items } = await client.getChatHistory({ chat_id: chatId, limit: LATEST_MESSAGES });
-      const open = openQuestions(items, me).filter(isFresh);
+      const open = openQuestions(items, me);
       setByChat((all) => ({ ...all, [chatId]: open }));
     };
     // What fails is looked for again with the next change.
-    const checkAll = (ids: readonly string[]) => {
-      for (const id of ids) check(id).catch(() => {});
+    const checkSoon = (chatId: string) => void check(chatId).catch(() => {});
+    const hasOpen = (chatId: string) => (known.current[chatId] ?? []).length > 0;
+    const checkAgain = (chatId: string | undefined) => {
+      if (chatId !== undefined && hasOpen(chatId)) checkSoon(chatId);
     };
-    checkAll(
-      client.model.get("chats").filter((id) => isRecent(client.model.get(`chat:${id}`), me)),
-    );
+    for (const id of client.model.get("chats")) {
+      if (hasOpen(id) || isRecent(client.model.get(`chat:${id}`), me)) checkSoon(id);
+    }
     const unsubscribes = [
       client.on("events.messageNew", ({ params }) => {
-        if (isMyAgent(params.sender, me) && isQuestion(params)) checkAll([params.conversation_id]);
+        if (isMyAgent(params.sender, me) && isQuestion(params)) checkSoon(params.conversation_id);
       }),
-      client.on("events.toolCallUpdated", () => {
-        const ids = Object.keys(known.current);
-        checkAll(ids.filter((id) => (known.current[id] ?? []).length > 0));
-      }),
+      client.on("events.messageEdited", ({ params }) => checkAgain(params.conversation_id)),
+      client.on("events.messageDeleted", ({ at }) => checkAgain(at?.conversation_id)),
+      client.on("events.toolCallUpdated", ({ at }) => checkAgain(at?.conversation_id)),
     ];
     return () => {
       for (const unsubscribe of unsubscribes) unsubscribe();
     };
   }, [client, isOnline, hasChats, me]);
-  return Object.values(byChat).flat();
+  return useFresh(Object.values(byChat).flat());
+}
+
+/** Leaves out the questions that nobody waits for any more, as soon as that is so. */
+function useFresh(questions: readonly Message[]): readonly Message[] {
+  const [, setNow] = useState(0);
+  const fresh = questions.filter(isFresh);
+  const ends = Math.min(...fresh.map(({ created_at }) => Date.parse(created_at) + ANSWER_MS));
+  useEffect(() => {
+    if (ends === Number.POSITIVE_INFINITY) return;
+    const timer = setTimeout(() => setNow(Date.now()), ends - Date.now() + 1);
+    return () => clearTimeout(timer);
+  }, [ends]);
+  return fresh;
 }
 
 interface ListedChat {

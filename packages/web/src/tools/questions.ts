@@ -28,9 +28,9 @@ export function isQuestionOver(id: string, messages: readonly Message[]): boolea
   return !calls.some(({ status }) => status === "running");
 }
 
-/** Whether a message asks what a tool wants to know. */
-export const isQuestion = ({ content }: Pick<Message, "content">) =>
-  content.includes('<form id="elicit-');
+/** Whether a message asks what a tool wants to know. The server posts it outside of the agent's turn. */
+export const isQuestion = ({ content, turn }: Pick<Message, "content" | "turn">) =>
+  turn === null && content.includes('<form id="elicit-');
 
 /** The questions to the person that are neither answered nor over. */
 export const openQuestions = (messages: readonly Message[], me: Account): Message[] =>
