@@ -41,7 +41,9 @@ interface AgentEditorProps {
 
 /** Creates an agent, or changes everything about one but its key. */
 export default function AgentEditor(props: AgentEditorProps) {
-  const { agent, field = null, onCreated, onClose } = props;
+  const { field = null, onCreated, onClose } = props;
+  // As it was when the editor was opened: changes of other clients do not change what is being edited.
+  const [agent] = useState(props.agent);
   const action = useAction();
   const save = useSave(agent, onCreated);
   const me = useSelf();
