@@ -113,6 +113,78 @@ describe("the connection", () => {
     expect(server.connections()).toBe(3);
   });
 
+  describe("that may be reused", () => {
+    const respond = `${HEAD}content-length: 2\r\n\r\nok`;
+    /** Answers each request on a connection, and not only the first one. */
+    const keepOpen = (socket: Socket) => {
+      socket.write(respond);
+      socket.on("data", () => socket.write(respond));
+    };
+    const reuseConnection = true;
+
+    test("is one of the same name and address", async () => {
+      await using server = await rawServer(keepOpen, { certificate });
+      const request = async (name: string) =>
+        (await open(`https://${name}:${server.port}/`, { reuseConnection })).text();
+      for (const name of ["hooks.test", "second.test", "hooks.test", "second.test"]) {
+        expect(await request(name)).toBe("ok");
+      }
+      const names = server.received.map(({ serverName }) => serverName);
+      expect(names).toEqual(["hooks.test", "second.test"]);
+      expect(await codeOf(request("another.test"))).toBe("connection_failed");
+      expect(server.received).toHaveLength(2);
+    });
+
+    test("is not used once the name leads elsewhere", async () => {
+      await using first = await rawServer(keepOpen, { certificate });
+      const elsewhere = { certificate, host: "127.0.0.2", port: first.port };
+      await using second = await rawServer(keepOpen, elsewhere);
+      let asked = 0;
+      const resolve: Resolve = async () => [asked++ < 2 ? "127.0.0.1" : "127.0.0.2"];
+      const rebound = guardedFetch({ allowPrivate: true, resolve, ca });
+      for (let count = 0; count < 3; count++) {
+        await (await rebound(`https://hooks.test:${first.port}/`, { reuseConnection })).text();
+      }
+      expect([asked, first.connections(), second.connections()]).toEqual([3, 1, 1]);
+    });
+
+    test("is not used by requests that do not allow it", async () => {
+      await using server = await rawServer(keepOpen, { certificate });
+      const address = `https://hooks.test:${server.port}/`;
+      await (await open(address, { reuseConnection })).text();
+      expect(await read(address)).toBe("ok");
+      expect(server.connections()).toBe(2);
+    });
+
+    test("is replaced if the other side closes it instead of answering", async () => {
+      await using server = await rawServer((socket) => {
+        socket.write(respond);
+        socket.on("data", () => socket.destroy());
+      });
+      const address = `http://hooks.test:${server.port}/`;
+      for (let count = 0; count < 3; count++) {
+        const response = await open(address, { method: "POST", body: "{}", reuseConnection });
+        expect(await response.text()).toBe("ok");
+      }
+    });
+
+    test("is not replaced if it is a new one", async () => {
+      await using server = await rawServer((socket) => socket.destroy());
+      const request = open(`http://hooks.test:${server.port}/`, { reuseConnection });
+      expect(await codeOf(request)).toBe("connection_failed");
+      expect(server.connections()).toBe(1);
+    });
+
+    test("is closed when a body is cancelled that has not come", async () => {
+      await using server = await rawServer((socket) =>
+        socket.write(`${HEAD}content-length: 10\r\n\r\nabc`),
+      );
+      const response = await open(`http://hooks.test:${server.port}/`, { reuseConnection });
+      await response.body?.cancel();
+      await server.closed;
+    });
+  });
+
   /** Makes a request in a process with other environment variables. Returns its body or error code. */
   async function requestWith(environment: Record<string, string>, address: string) {
     const script = `

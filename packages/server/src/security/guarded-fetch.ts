@@ -20,18 +20,25 @@ export interface GuardedRequest {
   readonly maxRequestBytes?: number;
   readonly maxResponseBytes?: number;
   readonly signal?: AbortSignal;
+  /**
+   * Whether to keep the connection for later requests that also allow it. They use it if they lead to
+   * the same IP address and port and, with https, have the same name. If the other side closes it
+   * instead of answering, the request is made again: only for requests that may arrive twice.
+   */
+  readonly reuseConnection?: boolean;
 }
 
 /**
  * Requests an address that somebody supplied.
  *
  * - The name is resolved once, and the connection is made to that very IP address. Certificate and
- *   `Host` header are those of the name. Nothing else, such as a proxy of the environment or a
- *   connection that is still open, is used.
+ *   `Host` header are those of the name. Nothing else, such as a proxy of the environment or, without
+ *   `reuseConnection`, a connection that is still open, is used.
  * - Redirects are not followed: the response is the redirect.
  * - Compressed responses are not decompressed: reading such a body fails with `response_encoded`.
  * - Reading a body beyond `maxResponseBytes` fails with `response_too_large`. What nobody reads is not
- *   received. A caller that does not need the body cancels it, which closes the connection.
+ *   received. A caller that does not need the body cancels it, which closes the connection unless the
+ *   body has been received.
  *
  * Throws a `FetchError`, also from the body; after an abort by `signal` its reason.
  */
@@ -40,7 +47,12 @@ export type GuardedFetch = (address: string | URL, request?: GuardedRequest) => 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 1_048_576;
 
+/** Forgetting destinations is harmless: a request that fails there is not made again. */
+const MAX_REUSABLE = 1000;
+
 export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  /** The destinations that may have kept a connection open. */
+  const reusable = new Set<string>();
   return async (address, request = {}) => {
     const body = encodeBody(request);
     const deadline = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
@@ -49,7 +61,10 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
     try {
       signal.throwIfAborted();
       const destination = await untilAborted(checkDestination(address, options), signal);
-      const response = await connect(destination, { ...request, body, signal }, options);
+      const prepared = { ...request, body, signal };
+      const response = request.reuseConnection
+        ? await connectOrReuse(destination, prepared, options, reusable)
+        : await connect(destination, prepared, options);
       return bounded(response, request.maxResponseBytes ?? DEFAULT_MAX_BYTES, toFailure);
     } catch (error) {
       throw toFailure(error);
@@ -65,14 +80,36 @@ function encodeBody({ body, maxRequestBytes = DEFAULT_MAX_BYTES }: GuardedReques
   return bytes;
 }
 
-interface Prepared extends Pick<GuardedRequest, "method" | "headers"> {
+interface Prepared extends Pick<GuardedRequest, "method" | "headers" | "reuseConnection"> {
   readonly body: Uint8Array<ArrayBuffer> | null;
   readonly signal: AbortSignal;
 }
 
+/** Makes the request again if the connection may be one that the other side has just closed. */
+async function connectOrReuse(
+  destination: Destination,
+  request: Prepared,
+  options: GuardedFetchOptions,
+  reusable: Set<string>,
+): Promise<Response> {
+  const key = `${destination.ip} ${destination.url.host}`;
+  try {
+    const response = await connect(destination, request, options);
+    if (reusable.size >= MAX_REUSABLE) reusable.clear();
+    reusable.add(key);
+    return response;
+  } catch (error) {
+    if (!isReset(error) || !reusable.delete(key)) throw error;
+    return connect(destination, { ...request, reuseConnection: false }, options);
+  }
+}
+
+const isReset = (error: unknown) =>
+  error instanceof Error && "code" in error && error.code === "ECONNRESET";
+
 function connect(
   { url, ip }: Destination,
-  { method = "GET", headers: given, body, signal }: Prepared,
+  { method = "GET", headers: given, body, signal, reuseConnection = false }: Prepared,
   { ca }: GuardedFetchOptions,
 ): Promise<Response> {
   const pinned = new URL(url);
@@ -88,8 +125,8 @@ function connect(
     redirect: "manual",
     decompress: false,
     proxy: false,
-    // A pooled connection would be found by its IP address, and could be one of another name.
-    keepalive: false,
+    // The runtime finds a pooled connection by its IP address, port and options of TLS.
+    keepalive: reuseConnection,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     tls: { ...serverNameOf(url), ...(ca && { ca }), rejectUnauthorized: true },
   });
