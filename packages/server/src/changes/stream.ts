@@ -2,10 +2,14 @@ import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
 import type { Bus, Delivered } from "../realtime/bus.ts";
 import type { Cluster } from "../realtime/cluster.ts";
-import type { Cursor } from "../store/changes.ts";
 import type { Store } from "../store/store.ts";
 import type { Change, TransientChange } from "./change.ts";
-import { type ChangeHandler, type Subscription, subscription } from "./subscription.ts";
+import {
+  type ChangeHandler,
+  type Subscription,
+  type SubscriptionOptions,
+  subscription,
+} from "./subscription.ts";
 import { followLog } from "./tail.ts";
 
 export interface Changes {
@@ -20,13 +24,15 @@ export interface Changes {
    * of them handles each change, and none is missed. A change is handled again if the process ends
    * before its position is stored.
    */
-  subscribe(name: string, options: { from: Cursor | "now" }, handler: ChangeHandler): Subscription;
+  subscribe(name: string, options: SubscribeOptions, handler: ChangeHandler): Subscription;
   /** Sends a change that is not stored. */
   signal(change: TransientChange): void;
   /** Reads and delivers what this node has missed, at once. */
   catchUp(): Promise<void>;
   stop(): Promise<void>;
 }
+
+export type SubscribeOptions = Pick<SubscriptionOptions, "from" | "batchMs">;
 
 export interface ChangesOptions {
   store: Store;
@@ -75,8 +81,8 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
 
   return {
     listen: (handler) => void listeners.push(handler),
-    subscribe(name, { from }, handler) {
-      const added = subscription({ name, from, handler, store, node, log });
+    subscribe(name, options, handler) {
+      const added = subscription({ ...options, name, handler, store, node, log });
       subscriptions.push(added);
       return added;
     },

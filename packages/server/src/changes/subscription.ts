@@ -1,6 +1,7 @@
 import type { Logger } from "../observe/log.ts";
+import type { Awaitable } from "../store/awaitable.ts";
 import type { Cursor, LogEntry } from "../store/changes.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, WriteTx } from "../store/store.ts";
 import type { Change } from "./change.ts";
 import { replayable } from "./replay.ts";
 
@@ -18,7 +19,15 @@ const PAGE_ENTRIES = 100;
 export type ChangeHandler = (
   entries: readonly LogEntry[],
   resolve: () => Promise<Change[]>,
-) => Promise<void> | void;
+) => Promise<HandlerWork | undefined> | Promise<void> | void;
+
+/** What is left to do for the changes that a handler was called with. */
+export interface HandlerWork {
+  /** Takes effect together with the new position, or not at all. */
+  store(tx: WriteTx): Awaitable<void>;
+  /** Called once that is committed. */
+  stored(): void;
+}
 
 export interface Subscription {
   /** Reads the log at once: something was committed here. */
@@ -32,6 +41,8 @@ export interface SubscriptionOptions {
   /** Where a new subscription begins; a known one continues from its stored cursor. */
   from: Cursor | "now";
   handler: ChangeHandler;
+  /** How long to wait after a call of the handler, so that the next one gets more changes at once. */
+  batchMs?: number;
   store: Pick<Store, "changes" | "read" | "write" | "note">;
   node: string;
   log: Logger;
@@ -118,7 +129,7 @@ class LogSubscription implements Subscription {
 
   /** Handles one page of the log. True when there was nothing to handle. */
   async #handlePage(after: Cursor): Promise<boolean> {
-    const { name, handler, store, log } = this.#options;
+    const { name, handler, store, log, batchMs = 0 } = this.#options;
     const entries = await store.changes.read(after, PAGE_ENTRIES);
     if (!entries) {
       log.error({ subscription: name, cursor: after }, "change log pruned before it was handled");
@@ -130,8 +141,9 @@ class LogSubscription implements Subscription {
       if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    await handler(entries, () => this.#resolve(entries));
-    await this.#moveTo(last.cursor);
+    const work = await handler(entries, () => this.#resolve(entries));
+    await this.#moveTo(last.cursor, work ?? undefined);
+    if (batchMs > 0 && entries.length < PAGE_ENTRIES) await this.#pause(batchMs, false);
     return false;
   }
 
@@ -140,10 +152,12 @@ class LogSubscription implements Subscription {
     return this.#options.store.read((tx) => replayable(tx, logged));
   }
 
-  /** Saves the position and renews the lease. */
-  async #moveTo(position: Cursor): Promise<void> {
+  /** Saves the position with the work for the changes before it, and renews the lease. */
+  async #moveTo(position: Cursor, work?: HandlerWork): Promise<void> {
     this.#leasedAt = performance.now();
-    this.#cursor = (await this.#save(position, this.#leaseMs)) ? position : null;
+    const isSaved = await this.#save(position, this.#leaseMs, work);
+    this.#cursor = isSaved ? position : null;
+    if (isSaved) work?.stored();
   }
 
   /**
@@ -151,9 +165,13 @@ class LogSubscription implements Subscription {
    * undoes the latest commits in order: a position that is left is one whose changes were handled, and
    * later changes are handled again.
    */
-  #save(position: Cursor, leaseMs: number): Promise<boolean> {
+  #save(position: Cursor, leaseMs: number, work?: HandlerWork): Promise<boolean> {
     const { name, store, node } = this.#options;
-    return store.note((tx) => tx.saveSubscription(name, node, position, leaseMs));
+    return store.note(async (tx) => {
+      const isSaved = await tx.saveSubscription(name, node, position, leaseMs);
+      if (isSaved) await work?.store(tx);
+      return isSaved;
+    });
   }
 
   #leaseAgeMs(): number {

@@ -131,6 +131,37 @@ export function subscriptions(check: Check): void {
     await trail.stop();
   });
 
+  check("what a handler stores takes effect with the position, or not at all", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const stored: string[] = [];
+    const undone: boolean[] = [];
+    const isOperator = () => store.read((tx) => tx.isOperator(alice.id));
+    const handler: ChangeHandler = async (_, resolve) => {
+      const lines = (await resolve()).flatMap(lineOf);
+      if (lines.includes("new a")) undone.push(!(await isOperator()));
+      return {
+        store: async (tx) => {
+          await tx.addOperator(alice.id, START);
+          if (undone.length === 1) throw new Error("the store is away");
+        },
+        stored: () => void stored.push(...lines),
+      };
+    };
+    await fixture.send(room, alice, "a");
+    const options = { name: "stored", from: 0, handler, store, node: "one", log };
+    const started = subscription({ ...options, pollMs: 5, batchMs: 1 });
+    await until(() => stored.length > 0, "the first change");
+    expect(await isOperator()).toBe(true);
+    await fixture.send(room, alice, "b");
+    started.wake();
+    await until(() => stored.length > 1, "the second change");
+    expect(stored).toEqual(["new a", "new b"]);
+    expect(undone).toEqual([true, true]);
+    await started.stop();
+  });
+
   check("commits do not shorten the pause after a failure", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
