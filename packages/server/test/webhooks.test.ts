@@ -11,8 +11,9 @@ import { metrics } from "../src/observe/metrics.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
+import { retryDelayMs } from "../src/outbound/webhook-lane.ts";
 import { queueChanges } from "../src/outbound/webhook-queue.ts";
-import { retryDelayMs, webhooks } from "../src/outbound/webhooks.ts";
+import { webhooks } from "../src/outbound/webhooks.ts";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { alone } from "../src/realtime/cluster.ts";
 import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.ts";
@@ -71,7 +72,8 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
         const delivery = { webhook_id: "hook", message_id: "old", lane: "old", event: change.name };
         return tx.queueDeliveries([{ ...delivery, change, at: Date.now() - ageMs }]);
       }),
-    deliveries: () => store.read((tx) => tx.deliveries({ webhookId: "hook", limit: 10 })),
+    deliveries: (limit = 10) => store.read((tx) => tx.deliveries({ webhookId: "hook", limit })),
+    stopSender: () => sender.stop(),
     [Symbol.asyncDispose]: async () => {
       await sender.stop();
       await changes.stop();
@@ -118,7 +120,9 @@ test("changes that are handled twice do not reach webhooks that were created mea
   await hook.emit();
   const entries = (await store.changes.read(0, 10)) ?? [];
   for (let time = 0; time < 2; time++) {
-    await queueChanges(entries, { store, operators: [], security: securityLog(log, store) });
+    const checks = { store, operators: [], security: securityLog(log, store) };
+    const deliveries = await queueChanges(entries, checks);
+    await store.note((tx) => tx.queueDeliveries(deliveries));
   }
   const received = async (webhookId: string) =>
     (await store.read((tx) => tx.deliveries({ webhookId, limit: 10 }))).map(({ change }) =>
@@ -140,6 +144,62 @@ test("a delivery is given up after three days, and the next one follows", async 
   while ((await status()) !== "failed") await Bun.sleep(20);
   expect(answered).toEqual(["old"]);
   expect(hook.figures.text()).toContain("parley_webhook_deliveries_failed_total 1\n");
+});
+
+test("the deliveries of a conversation follow each other until one fails", async () => {
+  const sent: (number | undefined)[] = [];
+  const last = Promise.withResolvers<Response>();
+  await using receiver = startReceiver(({ data: { at } }) => {
+    sent.push(at?.seq);
+    if (at?.seq !== 5) return new Response("ok");
+    return sent.length > 5 ? last.promise : new Response(null, { status: 500 });
+  });
+  const fetch = guardedFetch({ allowPrivate: true });
+  await using hook = await startWebhook(fetch, receiver.url);
+  for (let seq = 0; seq < 40; seq++) await hook.emit();
+  await receiver.has(6);
+  // The failed one is sent again, and nothing that follows it before.
+  expect(sent).toEqual([1, 2, 3, 4, 5, 5]);
+  const logged = async () =>
+    (await hook.deliveries(100)).toReversed().map(({ status, attempts }) => [status, attempts]);
+  expect((await logged()).slice(0, 6)).toEqual([
+    ["delivered", 1],
+    ["delivered", 1],
+    ["delivered", 1],
+    ["delivered", 1],
+    ["pending", 1],
+    ["pending", 0],
+  ]);
+  last.resolve(new Response("ok"));
+  while ((await logged()).filter(([status]) => status === "delivered").length < 40) {
+    await Bun.sleep(20);
+  }
+  expect(sent.slice(6)).toEqual(Array.from({ length: 35 }, (_, place) => place + 6));
+});
+
+test("what was sent before a stop is not sent again", async () => {
+  const isReached = Promise.withResolvers<void>();
+  const fetch: GuardedFetch = (_, { body, signal } = {}) => {
+    if (JSON.parse(String(body)).data.at.seq < 3) return Promise.resolve(new Response("ok"));
+    isReached.resolve();
+    return new Promise((_resolve, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+  };
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  for (let seq = 0; seq < 5; seq++) await hook.emit();
+  await isReached.promise;
+  await hook.stopSender();
+  const found = (await hook.deliveries()).toReversed();
+  expect(found.map(({ status }) => status)).toEqual([
+    "delivered",
+    "delivered",
+    "pending",
+    "pending",
+    "pending",
+  ]);
+  // The rest is due at once, for another node or the next start.
+  expect(await hook.store.read((tx) => tx.dueWebhooks())).toEqual(["hook"]);
 });
 
 test("retries follow with exponential backoff and jitter, at most an hour apart", () => {

@@ -2,9 +2,9 @@ import { replayable } from "../changes/replay.ts";
 import { FetchError } from "../security/destination.ts";
 import type { GuardedFetch } from "../security/guarded-fetch.ts";
 import type { Vault } from "../security/vault.ts";
-import type { Store } from "../store/store.ts";
-import type { Attempt, DeliveryRecord, LaneKey, WebhookRecord } from "../store/webhooks.ts";
+import type { Attempt, DeliveryRecord, WebhookRecord } from "../store/webhooks.ts";
 import { signedHeaders } from "./standard-webhooks.ts";
+import { type CreatorChecks, disableUnreadable } from "./webhook-creator.ts";
 import { receives } from "./webhook-queue.ts";
 
 /** For everything: resolving, connecting, sending and receiving the head of the response. */
@@ -12,10 +12,10 @@ export const ATTEMPT_TIMEOUT_MS = 10_000;
 /** A conversation with all of its participants can be large. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** What a lane has to send next. */
+/** What is needed to send a delivery. */
 export interface Loaded {
+  /** Null when it was deleted. */
   readonly webhook: WebhookRecord | null;
-  readonly delivery: DeliveryRecord | null;
   /**
    * The event with the current text of its message; null when it became the deletion of the message,
    * and the webhook does not receive deletions.
@@ -23,15 +23,37 @@ export interface Loaded {
   readonly body: string | null;
 }
 
-export const loadNext = (store: Pick<Store, "read">, lane: LaneKey): Promise<Loaded> =>
-  store.read(async (tx) => {
-    const webhook = await tx.webhook(lane.webhook_id);
-    const delivery = webhook && (await tx.nextDelivery(lane));
-    if (!delivery) return { webhook, delivery, body: null };
-    const [change] = await replayable(tx, [delivery.change]);
+/** Loads deliveries right before they are sent. Disables webhooks whose creator may not read them. */
+export async function loadDeliveries(
+  deliveries: readonly DeliveryRecord[],
+  checks: CreatorChecks,
+): Promise<Loaded[]> {
+  const ids = [...new Set(deliveries.map(({ webhook_id }) => webhook_id))];
+  const { webhooks, changes } = await checks.store.read(async (tx) => ({
+    webhooks: await Promise.all(ids.map((id) => tx.webhook(id))),
+    changes: await replayable(
+      tx,
+      deliveries.map(({ change }) => change),
+    ),
+  }));
+  const byId = new Map(webhooks.flatMap((webhook) => (webhook ? [[webhook.id, webhook]] : [])));
+  const ofOperators = [...byId.values()].filter(({ creator }) => creator !== null);
+  const unreadable = await disableUnreadable(
+    ofOperators.map(({ id }) => id),
+    checks,
+  );
+  return deliveries.map((delivery, place) => {
+    const webhook = byId.get(delivery.webhook_id);
+    if (!webhook) return { webhook: null, body: null };
+    const change = changes[place];
     const data = change?.kind === "event" ? change.data : "";
-    return { webhook, delivery, body: bodyOf(data, webhook, delivery) };
+    const isUnreadable = unreadable.has(webhook.id);
+    return {
+      webhook: isUnreadable ? { ...webhook, disabled: "creator" } : webhook,
+      body: bodyOf(data, webhook, delivery),
+    };
   });
+}
 
 /** The frame of the event is used as it is, and not encoded again. */
 function bodyOf(
@@ -80,6 +102,7 @@ export async function attemptDelivery(
       timeoutMs: ATTEMPT_TIMEOUT_MS,
       maxRequestBytes: MAX_BODY_BYTES,
       signal,
+      reuseConnection: true,
     });
     await response.body?.cancel();
     return ended(response.status, response.ok ? null : problemOf(response.status));

@@ -28,9 +28,10 @@ export async function mayCreatorRead(
 
 /** Disables the webhooks among these whose creator may not read what they are sent. Returns their ids. */
 export async function disableUnreadable(
-  ids: Iterable<string>,
+  ids: readonly string[],
   { store, security, operators }: CreatorChecks,
 ): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
   const unreadable = await store.read(async (tx) => {
     const found: string[] = [];
     for (const id of ids) {

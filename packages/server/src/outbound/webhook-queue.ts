@@ -13,12 +13,12 @@ const QUEUED_AT_ONCE = 200;
 
 /**
  * Queues the deliveries of changes, as the log has them. The same changes may be queued again: they
- * have the same message ids.
+ * have the same message ids. Returns the last ones, which the caller queues itself, perhaps none.
  */
 export async function queueChanges(
   entries: readonly LogEntry[],
   checks: CreatorChecks & { readonly store: Pick<Store, "read" | "note"> },
-): Promise<void> {
+): Promise<NewDelivery[]> {
   const { store } = checks;
   const all = await store.read((tx) => tx.webhooks());
   const webhooks = all.filter(({ disabled }) => disabled === null);
@@ -32,11 +32,12 @@ export async function queueChanges(
     checks,
   );
   const deliveries = matching.filter(({ webhook_id }) => !unreadable.has(webhook_id));
-  for (let start = 0; start < deliveries.length; start += QUEUED_AT_ONCE) {
-    const batch = deliveries.slice(start, start + QUEUED_AT_ONCE);
+  while (deliveries.length > QUEUED_AT_ONCE) {
+    const batch = deliveries.splice(0, QUEUED_AT_ONCE);
     // Not synced to disk by itself: if a power cut undoes it, it also undoes the later cursor.
     await store.note((tx) => tx.queueDeliveries(batch));
   }
+  return deliveries;
 }
 
 interface Position {

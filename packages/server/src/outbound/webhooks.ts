@@ -4,16 +4,11 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { SecurityLog } from "../observe/security-log.ts";
 import type { GuardedFetch } from "../security/guarded-fetch.ts";
 import type { Vault } from "../security/vault.ts";
+import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
-import type {
-  Attempt,
-  AttemptedDelivery,
-  DeliveryRecord,
-  Lane,
-  WebhookRecord,
-} from "../store/webhooks.ts";
-import { ATTEMPT_TIMEOUT_MS, attemptDelivery, type Loaded, loadNext } from "./webhook-attempt.ts";
-import { disableUnreadable } from "./webhook-creator.ts";
+import type { Lane } from "../store/webhooks.ts";
+import { ATTEMPT_TIMEOUT_MS, type Loaded, loadDeliveries } from "./webhook-attempt.ts";
+import { type ClaimedLane, type EndClaim, serveLane } from "./webhook-lane.ts";
 import { queueChanges } from "./webhook-queue.ts";
 
 export interface Webhooks {
@@ -42,25 +37,27 @@ const POLL_MS = 1000;
 /** How often to look for new webhooks of other nodes, while there are none, and to count. */
 const REFRESH_MS = 5000;
 const PRUNE_MS = 60_000;
-/** A claim is longer than an attempt: the margin is for reading before it and writing after it. */
-const CLAIM_MS = ATTEMPT_TIMEOUT_MS + 5000;
+/**
+ * The pause between rounds: long enough that under load a transaction serves several lanes, short
+ * enough not to matter to a receiver.
+ */
+const ROUND_MS = 20;
+/** This many claims to end begin a round at once, so that the pause does not limit the throughput. */
+const FULL_ROUND = 4;
+/** Deliveries that are sent with one claim of a lane, and for how long further ones are begun. */
+const LANE_DELIVERIES = 16;
+const SERVE_MS = 1000;
+/** A claim is longer than its attempts: the margin is for reading before and writing after them. */
+const CLAIM_MS = SERVE_MS + ATTEMPT_TIMEOUT_MS + 5000;
 /** Attempts at the same time: to one webhook, so that a receiver that hangs does not stop the others. */
 const ATTEMPTS_PER_WEBHOOK = 8;
 const MAX_ATTEMPTS = 64;
-const FIRST_RETRY_MS = 1000;
-const MAX_RETRY_MS = 60 * 60 * 1000;
-const DAY_MS = 24 * 60 * 60 * 1000;
-const RETRY_FOR_MS = 3 * DAY_MS;
-/** Attempts that a delivery keeps. */
-const KEPT_ATTEMPTS = 20;
 /** Ended deliveries that are kept, by number for each webhook and by age. */
 const KEPT_DELIVERIES = 1000;
-const KEPT_MS = 7 * DAY_MS;
+const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const PRUNED_AT_ONCE = 500;
 /** Counting more would cost too much. */
 const MAX_COUNTED = 100_000;
-
-const GONE = 410;
 
 /** Queues events for webhooks as they are committed, on one node, and sends them, on all nodes. */
 export const webhooks = (options: WebhooksOptions): Webhooks => new WebhookSender(options);
@@ -71,9 +68,10 @@ class WebhookSender implements Webhooks {
   readonly #attempts = new Set<Promise<void>>();
   /** Attempts in progress by webhook. */
   readonly #active = new Map<string, number>();
-  readonly #outcomes = { delivered: 0, failed: 0 };
+  /** Ends of claims, for the next round. */
+  readonly #ending: EndClaim[] = [];
+  readonly #counts = { delivered: 0, failed: 0, givenUp: 0 };
   readonly #running: Promise<void>;
-  #given = 0;
   #pending = 0;
   #isSubscribed = false;
   #isWoken = false;
@@ -97,6 +95,11 @@ class WebhookSender implements Webhooks {
     this.#endPause();
     await this.#running;
     await Promise.all(this.#attempts);
+    if (this.#ending.length === 0) return;
+    const { log } = this.#options;
+    await this.#endClaims(() => {}).catch((error) =>
+      log.error({ err: error }, "webhook delivery failed"),
+    );
   }
 
   #watch(metrics: Metrics): void {
@@ -111,13 +114,16 @@ class WebhookSender implements Webhooks {
       "counter",
       "Attempts of this node to deliver to a webhook.",
       () =>
-        Object.entries(this.#outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+        (["delivered", "failed"] as const).map((outcome) => ({
+          labels: { outcome },
+          value: this.#counts[outcome],
+        })),
     );
     metrics.watch(
       "parley_webhook_deliveries_failed_total",
       "counter",
       "Deliveries that this node has given up after three days.",
-      () => this.#given,
+      () => this.#counts.givenUp,
     );
   }
 
@@ -132,7 +138,8 @@ class WebhookSender implements Webhooks {
       } catch (error) {
         log.error({ err: error }, "webhook delivery failed");
       }
-      await this.#pause(this.#isSubscribed ? POLL_MS : REFRESH_MS);
+      await this.#pause(ROUND_MS, () => this.#ending.length >= FULL_ROUND);
+      await this.#pause(this.#isSubscribed ? POLL_MS : REFRESH_MS, () => this.#isWoken);
     }
   }
 
@@ -147,31 +154,74 @@ class WebhookSender implements Webhooks {
       this.#isSubscribed = true;
       // After a migration from SQLite to PostgreSQL there are webhooks, but no stored position.
       const from = Math.min(...all.map(({ since }) => since));
-      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from }, async (entries) => {
-        await queueChanges(entries, this.#options);
-        this.#wakeSender();
+      const options = { from, batchMs: ROUND_MS };
+      changes.subscribe(WEBHOOK_SUBSCRIPTION, options, async (entries) => {
+        const deliveries = await queueChanges(entries, this.#options);
+        if (deliveries.length === 0) return;
+        return {
+          store: (tx) => tx.queueDeliveries(deliveries),
+          stored: () => this.#wakeSender(),
+        };
       });
     }
     this.#pending = await store.read((tx) => tx.pendingDeliveries(MAX_COUNTED));
   }
 
+  /** Ends the claims of lanes that were served, claims lanes that are due, and begins to serve them. */
   async #startAttempts(): Promise<void> {
-    const { store, log } = this.#options;
-    const due = await store.read((tx) => tx.dueWebhooks());
-    // The lanes of a disabled webhook are parked below.
-    await disableUnreadable(due, this.#options);
-    for (const id of due) {
-      const free = ATTEMPTS_PER_WEBHOOK - (this.#active.get(id) ?? 0);
-      const limit = Math.min(free, MAX_ATTEMPTS - this.#attempts.size);
-      if (limit <= 0 || this.#stopping.signal.aborted) continue;
-      for (const lane of await store.note((tx) => tx.claimLanes(id, CLAIM_MS, limit))) {
-        this.#active.set(id, (this.#active.get(id) ?? 0) + 1);
-        const attempt = this.#serveLane(lane)
-          .catch((error) => log.error({ err: error, webhook: id }, "webhook delivery failed"))
-          .finally(() => this.#endAttempt(id, attempt));
-        this.#attempts.add(attempt);
-      }
+    // Without work, nothing is written.
+    if (this.#ending.length === 0 && !(await this.#isAnythingDue())) return;
+    const claimed = await this.#endClaims((tx) => this.#claimLanes(tx));
+    if (claimed.length === 0) return;
+    const heads = claimed.map(({ deliveries: [head] }) => head);
+    const loaded = await loadDeliveries(heads, this.#options);
+    for (const [place, first] of loaded.entries()) {
+      this.#serve(claimed[place] as ClaimedLane, first);
     }
+  }
+
+  async #isAnythingDue(): Promise<boolean> {
+    return (await this.#options.store.read((tx) => tx.dueWebhooks())).length > 0;
+  }
+
+  /** Runs the unit after the claims have ended: their lanes may be due again. */
+  #endClaims<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result> {
+    const ending = this.#ending.splice(0);
+    return this.#options.store.note(async (tx) => {
+      await Promise.all(ending.map((end) => end(tx)));
+      return unit(tx);
+    });
+  }
+
+  async #claimLanes(tx: WriteTx): Promise<ClaimedLane[]> {
+    if (this.#stopping.signal.aborted) return [];
+    const attemptUntil = performance.now() + SERVE_MS;
+    const lanes: Lane[] = [];
+    for (const id of await tx.dueWebhooks()) {
+      const free = ATTEMPTS_PER_WEBHOOK - (this.#active.get(id) ?? 0);
+      const limit = Math.min(free, MAX_ATTEMPTS - this.#attempts.size - lanes.length);
+      if (limit > 0) lanes.push(...(await tx.claimLanes(id, CLAIM_MS, limit)));
+    }
+    const next = await Promise.all(lanes.map((lane) => tx.nextDeliveries(lane, LANE_DELIVERIES)));
+    const claimed: ClaimedLane[] = [];
+    for (const [place, lane] of lanes.entries()) {
+      const [head, ...others] = next[place] ?? [];
+      if (head) claimed.push({ lane, deliveries: [head, ...others], attemptUntil });
+      else await tx.parkLane(lane);
+    }
+    return claimed;
+  }
+
+  #serve(claimed: ClaimedLane, first: Loaded): void {
+    const { log } = this.#options;
+    const { webhook_id: id } = claimed.lane;
+    const serving = { ...this.#options, signal: this.#stopping.signal, counts: this.#counts };
+    this.#active.set(id, (this.#active.get(id) ?? 0) + 1);
+    const attempt = serveLane(claimed, first, serving)
+      .then((end) => void (end && this.#ending.push(end)))
+      .catch((error) => log.error({ err: error, webhook: id }, "webhook delivery failed"))
+      .finally(() => this.#endAttempt(id, attempt));
+    this.#attempts.add(attempt);
   }
 
   #endAttempt(webhookId: string, attempt: Promise<void>): void {
@@ -180,66 +230,6 @@ class WebhookSender implements Webhooks {
     else this.#active.delete(webhookId);
     this.#attempts.delete(attempt);
     this.#wakeSender();
-  }
-
-  /** Makes one attempt for a claimed lane. */
-  async #serveLane(lane: Lane): Promise<void> {
-    const { store, fetch, vault } = this.#options;
-    const { signal } = this.#stopping;
-    const { webhook, delivery, body }: Loaded = await loadNext(store, lane);
-    if (!webhook) return void (await store.note((tx) => tx.deleteWebhook(lane.webhook_id)));
-    if (webhook.disabled !== null || !delivery) return store.note((tx) => tx.parkLane(lane));
-    if (body === null) return this.#finish(lane, { ...delivery, status: "skipped" }, null);
-    try {
-      const attempt = await attemptDelivery(webhook, delivery, body, { fetch, vault, signal });
-      await this.#record(lane, webhook, delivery, attempt);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      // Version 0 makes the lane due at once, for another node or the next start.
-      await store.note((tx) => tx.parkLane({ ...lane, version: 0 }));
-    }
-  }
-
-  async #record(
-    lane: Lane,
-    webhook: WebhookRecord,
-    delivery: DeliveryRecord,
-    attempt: Attempt,
-  ): Promise<void> {
-    const attempts = delivery.attempts + 1;
-    const history = [...delivery.history, attempt].slice(-KEPT_ATTEMPTS);
-    const attempted = { id: delivery.id, attempts, history };
-    this.#outcomes[attempt.error === null ? "delivered" : "failed"]++;
-    if (attempt.error === null) {
-      return this.#finish(lane, { ...attempted, status: "delivered" }, null);
-    }
-    if (attempt.status === GONE) {
-      return this.#disable(webhook, (tx) =>
-        tx.finishAttempt(lane, { ...attempted, status: "pending" }, null),
-      );
-    }
-    const retryMs = retryDelayMs(attempts);
-    if (Date.now() + retryMs - delivery.queued_at < RETRY_FOR_MS) {
-      return this.#finish(lane, { ...attempted, status: "pending" }, retryMs);
-    }
-    this.#given++;
-    this.#options.log.warn(
-      { webhook: webhook.id, delivery: delivery.id, attempts },
-      "webhook delivery given up",
-    );
-    return this.#finish(lane, { ...attempted, status: "failed" }, null);
-  }
-
-  async #finish(lane: Lane, delivery: AttemptedDelivery, retryMs: number | null): Promise<void> {
-    await this.#options.store.note((tx) => tx.finishAttempt(lane, delivery, retryMs));
-  }
-
-  #disable({ id }: WebhookRecord, finish: (tx: WriteTx) => unknown): Promise<void> {
-    return this.#options.security.write(async (tx, record) => {
-      await finish(tx);
-      await tx.setWebhook(id, { disabled: "gone" });
-      await record("webhook_disabled", { webhook: id });
-    });
   }
 
   async #prune(): Promise<void> {
@@ -258,16 +248,16 @@ class WebhookSender implements Webhooks {
     this.#endPause();
   }
 
-  async #pause(ms: number): Promise<void> {
-    if (this.#isWoken || this.#stopping.signal.aborted) return;
+  /** Ends early when the sender is woken and `isOver`, or stopped. */
+  async #pause(ms: number, isOver: () => boolean): Promise<void> {
+    const { signal } = this.#stopping;
+    if (signal.aborted || isOver()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#endPause = resolve;
+    this.#endPause = () => {
+      if (signal.aborted || isOver()) resolve();
+    };
     const timer = setTimeout(resolve, ms);
     await promise;
     clearTimeout(timer);
   }
 }
-
-/** Exponential backoff with jitter after a number of attempts. */
-export const retryDelayMs = (attempts: number, random = Math.random()) =>
-  Math.round(Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), MAX_RETRY_MS) * (0.5 + random / 2));

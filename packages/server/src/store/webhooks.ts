@@ -14,8 +14,8 @@ export interface WebhookReads {
   /** Deliveries of a webhook, newest first. */
   deliveries(query: DeliveryQuery): Awaitable<DeliveryRecord[]>;
   delivery(id: number): Awaitable<DeliveryRecord | null>;
-  /** The oldest delivery of a lane that has not ended. */
-  nextDelivery(lane: LaneKey): Awaitable<DeliveryRecord | null>;
+  /** The oldest deliveries of a lane that have not ended, oldest first. */
+  nextDeliveries(lane: LaneKey, limit: number): Awaitable<DeliveryRecord[]>;
   /** The webhooks that have a lane whose next attempt is due. */
   dueWebhooks(): Awaitable<string[]>;
   /** The number of deliveries that have not ended, counted up to `most`. */
@@ -42,12 +42,13 @@ export interface WebhookWrites {
    */
   claimLanes(webhookId: string, claimMs: number, limit: number): Awaitable<Lane[]>;
   /**
-   * Records an attempt. With `retryMs`, the lane waits for that long. Otherwise its next delivery is
-   * due at once. Returns false, and changes nothing, when the claim is not the latest any more.
+   * Records attempts and ends the claim. With `retryMs`, the lane waits for that long. Otherwise its
+   * next delivery is due at once. Returns false, and changes nothing, when the claim is not the latest
+   * any more.
    */
-  finishAttempt(
+  finishAttempts(
     lane: Lane,
-    delivery: AttemptedDelivery,
+    deliveries: readonly AttemptedDelivery[],
     retryMs: number | null,
   ): Awaitable<boolean>;
   /** Ends a claim without an attempt. The lane is due again only if its version has increased. */

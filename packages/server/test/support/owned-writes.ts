@@ -62,7 +62,7 @@ const touched: Touched = {
   requeueDelivery: none,
   resumeLanes: none,
   claimLanes: none,
-  finishAttempt: none,
+  finishAttempts: none,
   parkLane: none,
   pruneDeliveries: none,
   insertAccounts: none,

@@ -9,10 +9,40 @@ import {
   WEBHOOK,
   type WebhookRow,
 } from "../shared/webhooks.ts";
-import type { Lane, LaneKey, WebhookReads, WebhookWrites } from "../webhooks.ts";
-import { type Methods, NOW, type Unit } from "./unit.ts";
+import type {
+  AttemptedDelivery,
+  DeliveryRecord,
+  Lane,
+  LaneKey,
+  WebhookReads,
+  WebhookWrites,
+} from "../webhooks.ts";
+import { type Batch, type Methods, NOW, type Unit } from "./unit.ts";
 
-const one = (row: DeliveryRow | null) => row && toDelivery(row);
+const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
+  sql: `SELECT place, ${DELIVERY} FROM jsonb_to_recordset($1::text::jsonb)
+      AS l (place integer, of_webhook text, of_lane text, most integer)
+    CROSS JOIN LATERAL (SELECT ${DELIVERY} FROM deliveries
+      WHERE webhook_id = of_webhook AND lane = of_lane AND status = 'pending'
+      ORDER BY id LIMIT most) next
+    ORDER BY place, id`,
+  writes: false,
+  values: (calls) => [
+    JSON.stringify(
+      calls.map(({ webhook_id, lane, limit }, place) => ({
+        place,
+        of_webhook: webhook_id,
+        of_lane: lane,
+        most: limit,
+      })),
+    ),
+  ],
+  results: (rows: readonly (DeliveryRow & { place: number })[], calls) => {
+    const found: DeliveryRecord[][] = calls.map(() => []);
+    for (const { place, ...row } of rows) found[place]?.push(toDelivery(row));
+    return found;
+  },
+};
 
 export const webhookReads: Methods<keyof WebhookReads> = {
   webhooks: async (unit) => {
@@ -29,17 +59,12 @@ export const webhookReads: Methods<keyof WebhookReads> = {
     const { sql, values } = deliveryQuery(query, (number) => `$${number}`);
     return (await unit.all<DeliveryRow>(sql, ...values)).map(toDelivery);
   },
-  delivery: async (unit, id) =>
-    one(await unit.get<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, id)),
-  nextDelivery: async (unit, { webhook_id, lane }) =>
-    one(
-      await unit.get<DeliveryRow>(
-        `SELECT ${DELIVERY} FROM deliveries
-         WHERE webhook_id = $1 AND lane = $2 AND status = 'pending' ORDER BY id LIMIT 1`,
-        webhook_id,
-        lane,
-      ),
-    ),
+  delivery: async (unit, id) => {
+    const row = await unit.get<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, id);
+    return row && toDelivery(row);
+  },
+  nextDeliveries: (unit, { webhook_id, lane }, limit) =>
+    unit.together(nextDeliveries, { webhook_id, lane, limit }),
   dueWebhooks: async (unit) => {
     const rows = await unit.all<LaneKey>(
       `SELECT DISTINCT webhook_id FROM webhook_lanes WHERE next_at <= ${NOW}`,
@@ -164,7 +189,60 @@ async function wakeLanes(unit: Unit, lanes: readonly LaneKey[]): Promise<void> {
   );
 }
 
-const attempts: Methods<"claimLanes" | "finishAttempt" | "parkLane"> = {
+interface Finished {
+  readonly lane: Lane;
+  readonly deliveries: readonly AttemptedDelivery[];
+  readonly retryMs: number | null;
+}
+
+/**
+ * Lanes are locked in the order of `lanesOf`. The version is compared in the locked row itself: what
+ * another node queues meanwhile is noticed, even if the statement does not see the delivery yet.
+ */
+const finishAttempts: Batch<Finished, boolean> = {
+  sql: `WITH finished AS (
+      SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS f (place integer, webhook_id text,
+        lane text, claim bigint, version bigint, retry_ms bigint, deliveries jsonb)
+    ), held AS (
+      SELECT f.place, l.webhook_id, l.lane, l.version > f.version AS has_new, f.retry_ms, f.deliveries
+      FROM finished f JOIN webhook_lanes l USING (webhook_id, lane, claim)
+      ORDER BY l.webhook_id, l.lane FOR UPDATE OF l
+    ), ended AS (
+      SELECT e.* FROM held CROSS JOIN LATERAL jsonb_to_recordset(held.deliveries)
+        AS e (id bigint, status text, attempts integer, history text)
+    ), recorded AS (
+      UPDATE deliveries d SET status = e.status, attempts = e.attempts, history = e.history
+      FROM ended e WHERE d.id = e.id
+    ), rescheduled AS (
+      UPDATE webhook_lanes l SET next_at = coalesce(${NOW} + held.retry_ms,
+        CASE WHEN held.has_new OR EXISTS (SELECT 1 FROM deliveries d
+          WHERE d.webhook_id = l.webhook_id AND d.lane = l.lane AND d.status = 'pending'
+            AND d.id NOT IN (SELECT id FROM ended)) THEN ${NOW} END)
+      FROM held WHERE l.webhook_id = held.webhook_id AND l.lane = held.lane
+    ) SELECT place FROM held`,
+  writes: true,
+  values: (calls) => [
+    JSON.stringify(
+      calls.map(({ lane, deliveries, retryMs }, place) => ({
+        ...lane,
+        place,
+        retry_ms: retryMs,
+        deliveries: deliveries.map(({ id, status, attempts: count, history }) => ({
+          id,
+          status,
+          attempts: count,
+          history: JSON.stringify(history),
+        })),
+      })),
+    ),
+  ],
+  results: (rows: readonly { place: number }[], calls) => {
+    const held = new Set(rows.map(({ place }) => place));
+    return calls.map((_, place) => held.has(place));
+  },
+};
+
+const attempts: Methods<"claimLanes" | "finishAttempts" | "parkLane"> = {
   claimLanes: (unit, webhookId, claimMs, limit) =>
     unit.change<Lane>(
       `UPDATE webhook_lanes SET next_at = ${NOW} + $2, claim = claim + 1
@@ -176,33 +254,8 @@ const attempts: Methods<"claimLanes" | "finishAttempt" | "parkLane"> = {
       claimMs,
       limit,
     ),
-  finishAttempt: async (unit, lane, delivery, retryMs) => {
-    const { webhook_id, claim, version } = lane;
-    const { id, status, attempts: count, history } = delivery;
-    // The version is compared in the row itself: what another node queues meanwhile is noticed, even
-    // if this statement does not see the delivery yet.
-    const { count: held } = await unit.change(
-      `UPDATE webhook_lanes l SET next_at = coalesce(${NOW} + $4, CASE WHEN version > $5 OR EXISTS (
-           SELECT 1 FROM deliveries d WHERE d.webhook_id = $1 AND d.lane = l.lane
-             AND d.status = 'pending' AND d.id <> $6) THEN ${NOW} END)
-       WHERE webhook_id = $1 AND lane = $2 AND claim = $3`,
-      webhook_id,
-      lane.lane,
-      claim,
-      retryMs,
-      version,
-      id,
-    );
-    if (held === 0) return false;
-    await unit.change(
-      "UPDATE deliveries SET status = $2, attempts = $3, history = $4 WHERE id = $1",
-      id,
-      status,
-      count,
-      JSON.stringify(history),
-    );
-    return true;
-  },
+  finishAttempts: (unit, lane, deliveries, retryMs) =>
+    unit.together(finishAttempts, { lane, deliveries, retryMs }),
   parkLane: async (unit, { webhook_id, lane, claim, version }) => {
     await unit.change(
       `UPDATE webhook_lanes SET next_at = CASE WHEN version > $4 THEN ${NOW} END

@@ -18,7 +18,7 @@ export function webhookReads(db: Connection): WebhookReads {
   const delivery = db.query<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = ?`);
   const next = db.query<DeliveryRow>(
     `SELECT ${DELIVERY} FROM deliveries
-     WHERE webhook_id = ? AND lane = ? AND status = 'pending' ORDER BY id LIMIT 1`,
+     WHERE webhook_id = ? AND lane = ? AND status = 'pending' ORDER BY id LIMIT ?`,
   );
   const due = db.query<{ webhook_id: string }>(
     "SELECT DISTINCT webhook_id FROM webhook_lanes WHERE next_at <= ?",
@@ -26,7 +26,6 @@ export function webhookReads(db: Connection): WebhookReads {
   const pending = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT ?)`,
   );
-  const one = (row: DeliveryRow | null) => row && toDelivery(row);
   return {
     webhooks: () => all.all().map(toWebhook),
     webhook: (id) => {
@@ -40,8 +39,12 @@ export function webhookReads(db: Connection): WebhookReads {
         .all(...values)
         .map(toDelivery);
     },
-    delivery: (id) => one(delivery.get(id)),
-    nextDelivery: ({ webhook_id, lane }) => one(next.get(webhook_id, lane)),
+    delivery: (id) => {
+      const row = delivery.get(id);
+      return row && toDelivery(row);
+    },
+    nextDeliveries: ({ webhook_id, lane }, limit) =>
+      next.all(webhook_id, lane, limit).map(toDelivery),
     dueWebhooks: () => due.all(Date.now()).map(({ webhook_id }) => webhook_id),
     pendingDeliveries: (most) => pending.get(most)?.count ?? 0,
   };
@@ -132,7 +135,7 @@ function deliveryQueue(db: Connection): Pick<WebhookWrites, Queue> {
 
 function attempts(
   db: Connection,
-): Pick<WebhookWrites, "claimLanes" | "finishAttempt" | "parkLane"> {
+): Pick<WebhookWrites, "claimLanes" | "finishAttempts" | "parkLane"> {
   const claim = db.change<Lane>(
     `UPDATE webhook_lanes SET next_at = ?3, claim = claim + 1
      WHERE webhook_id = ?1 AND lane IN (SELECT lane FROM webhook_lanes
@@ -142,14 +145,17 @@ function attempts(
   const finish = db.change(
     "UPDATE deliveries SET status = ?2, attempts = ?3, history = ?4 WHERE id = ?1",
   );
+  const held = db.query<object>(
+    "SELECT 1 FROM webhook_lanes WHERE webhook_id = ? AND lane = ? AND claim = ?",
+  );
   const reschedule = db.change(
-    "UPDATE webhook_lanes SET next_at = ?4 WHERE webhook_id = ?1 AND lane = ?2 AND claim = ?3",
+    "UPDATE webhook_lanes SET next_at = ?3 WHERE webhook_id = ?1 AND lane = ?2",
   );
   const waiting = db.query<object>(
     "SELECT 1 FROM deliveries WHERE webhook_id = ? AND lane = ? AND status = 'pending' LIMIT 1",
   );
-  const setNext = ({ webhook_id, lane, claim: held }: Lane, at: number | null) =>
-    reschedule.run(webhook_id, lane, held, at).changes > 0;
+  const isHeld = (claimed: Lane) =>
+    held.get(claimed.webhook_id, claimed.lane, claimed.claim) !== null;
   const hasMore = ({ webhook_id, lane }: LaneKey) => waiting.get(webhook_id, lane) !== null;
   const park = db.change(
     `UPDATE webhook_lanes SET next_at = CASE WHEN version > ?4 THEN ?5 END
@@ -160,14 +166,19 @@ function attempts(
       const now = Date.now();
       return claim.all(webhookId, now, now + claimMs, limit);
     },
-    finishAttempt: (lane, { id, status, attempts: count, history }, retryMs) => {
+    finishAttempts: (lane, deliveries, retryMs) => {
+      if (!isHeld(lane)) return false;
+      for (const { id, status, attempts: count, history } of deliveries) {
+        finish.run(id, status, count, JSON.stringify(history));
+      }
       const now = Date.now();
-      if (!setNext(lane, now)) return false;
-      finish.run(id, status, count, JSON.stringify(history));
-      if (retryMs !== null) return setNext(lane, now + retryMs);
-      return setNext(lane, hasMore(lane) ? now : null);
+      const nextAt = retryMs === null ? (hasMore(lane) ? now : null) : now + retryMs;
+      reschedule.run(lane.webhook_id, lane.lane, nextAt);
+      return true;
     },
-    parkLane: ({ webhook_id, lane, claim: held, version }) =>
-      void park.run(webhook_id, lane, held, version, Date.now()),
+    parkLane: (claimed) => {
+      const { webhook_id, lane, version } = claimed;
+      park.run(webhook_id, lane, claimed.claim, version, Date.now());
+    },
   };
 }

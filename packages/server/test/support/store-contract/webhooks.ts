@@ -34,7 +34,8 @@ const queue = (store: Store, ...deliveries: NewDelivery[]) =>
   store.note((tx) => tx.queueDeliveries(deliveries));
 const claim = (store: Store, claimMs = HOUR_MS, limit = 10) =>
   store.note((tx) => tx.claimLanes("w1", claimMs, limit));
-const next = (store: Store, lane: Lane) => store.read((tx) => tx.nextDelivery(lane));
+const next = async (store: Store, lane: Lane) =>
+  (await store.read((tx) => tx.nextDeliveries(lane, 1)))[0] ?? null;
 const attempt = { at: START, duration_ms: 5, status: 200, error: null };
 const finish = (
   store: Store,
@@ -44,7 +45,7 @@ const finish = (
   retryMs: number | null = null,
 ) => {
   const attempted = { id, status, attempts: 1, history: [attempt] };
-  return store.note((tx) => tx.finishAttempt(lane, attempted, retryMs));
+  return store.note((tx) => tx.finishAttempts(lane, [attempted], retryMs));
 };
 
 /** Claims the only lane that is due, and reads what it sends next. */
@@ -129,6 +130,42 @@ export function webhooks(check: Check): void {
     ]);
   });
 
+  check("several deliveries of a lane can end with one claim", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, ...["a", "b", "c"].map((id) => delivery(id)), delivery("d", "two"));
+    const lanes = await claim(store);
+    const next = await store.read((tx) =>
+      Promise.all(lanes.map((lane) => tx.nextDeliveries(lane, 2))),
+    );
+    const ids = next.map((deliveries) => deliveries.map(({ message_id }) => message_id));
+    expect(new Set(ids)).toEqual(new Set([["a", "b"], ["d"]]));
+    const held = await store.note((tx) =>
+      Promise.all(
+        lanes.map((lane, place) => {
+          const ended = next[place]?.map(({ id }, order) => ({
+            id,
+            status: order === 0 ? ("delivered" as const) : ("skipped" as const),
+            attempts: order + 1,
+            history: [attempt],
+          }));
+          return tx.finishAttempts(lane, ended ?? [], null);
+        }),
+      ),
+    );
+    expect(held).toEqual([true, true]);
+    const { head } = await claimOne(store);
+    expect(head.message_id).toBe("c");
+    const found = await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }));
+    expect(found.map(({ message_id, status, attempts }) => [message_id, status, attempts])).toEqual(
+      [
+        ["d", "delivered", 1],
+        ["c", "pending", 0],
+        ["b", "skipped", 2],
+        ["a", "delivered", 1],
+      ],
+    );
+  });
+
   check("a lane that waits for a retry keeps no other lane back", async ({ store }) => {
     await newWebhook(store);
     await queue(store, delivery("a"), delivery("b"));
@@ -141,6 +178,15 @@ export function webhooks(check: Check): void {
     expect(await store.read((tx) => tx.pendingDeliveries(10))).toBe(4);
     expect(await store.read((tx) => tx.pendingDeliveries(3))).toBe(3);
     expect(await next(store, lane)).toMatchObject({ message_id: "a", attempts: 1 });
+  });
+
+  check("what is queued while the last delivery ends is due at once", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"));
+    const { lane, head } = await claimOne(store);
+    await queue(store, delivery("b"));
+    await finish(store, lane, head);
+    expect((await claimOne(store)).head.message_id).toBe("b");
   });
 
   check("deliveries that are queued again are left out", async ({ store }) => {

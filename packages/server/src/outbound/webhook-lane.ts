@@ -1,0 +1,139 @@
+import type { Logger } from "../observe/log.ts";
+import type { SecurityLog } from "../observe/security-log.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { WriteTx } from "../store/store.ts";
+import type {
+  Attempt,
+  AttemptedDelivery,
+  DeliveryRecord,
+  DeliveryStatus,
+  Lane,
+  WebhookRecord,
+} from "../store/webhooks.ts";
+import { attemptDelivery, type Loaded, loadDeliveries, type Sending } from "./webhook-attempt.ts";
+import type { CreatorChecks } from "./webhook-creator.ts";
+
+const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 60 * 60 * 1000;
+const RETRY_FOR_MS = 3 * 24 * 60 * 60 * 1000;
+/** Attempts that a delivery keeps. */
+const KEPT_ATTEMPTS = 20;
+
+const GONE = 410;
+
+/** A claimed lane. */
+export interface ClaimedLane {
+  readonly lane: Lane;
+  /** What it has to send, oldest first; at least one. */
+  readonly deliveries: readonly [DeliveryRecord, ...DeliveryRecord[]];
+  /** No further attempt begins after this time of `performance.now()`. */
+  readonly attemptUntil: number;
+}
+
+export interface Serving extends Sending, CreatorChecks {
+  readonly security: SecurityLog;
+  readonly log: Logger;
+  /** Counts for the metrics. */
+  readonly counts: { delivered: number; failed: number; givenUp: number };
+}
+
+/** Ends the claim of a lane in a unit of work. */
+export type EndClaim = (tx: WriteTx) => Awaitable<unknown>;
+
+/**
+ * Sends the deliveries of a claimed lane one after another, until one fails. The first one is loaded.
+ * Returns how to end the claim; null when it has ended.
+ */
+export async function serveLane(
+  claimed: ClaimedLane,
+  first: Loaded,
+  serving: Serving,
+): Promise<EndClaim | null> {
+  const { lane } = claimed;
+  const ended: AttemptedDelivery[] = [];
+  try {
+    return await sendDeliveries(claimed, first, serving, ended);
+  } catch (error) {
+    const { signal, log } = serving;
+    if (!signal.aborted) {
+      if (ended.length === 0) throw error;
+      log.error({ err: error, webhook: lane.webhook_id }, "webhook delivery failed");
+    }
+    if (ended.length > 0) return (tx) => tx.finishAttempts(lane, ended, null);
+    // Version 0 makes the lane due at once, for another node or the next start.
+    return (tx) => tx.parkLane({ ...lane, version: 0 });
+  }
+}
+
+/** As `serveLane`. Adds each delivery that it has attempted or skipped to `ended`. */
+async function sendDeliveries(
+  { lane, deliveries, attemptUntil }: ClaimedLane,
+  first: Loaded,
+  serving: Serving,
+  ended: AttemptedDelivery[],
+): Promise<EndClaim | null> {
+  for (const delivery of deliveries) {
+    if (ended.length > 0 && performance.now() > attemptUntil) break;
+    const { webhook, body } = ended.length === 0 ? first : await load(delivery, serving);
+    if (!webhook) return (tx) => tx.deleteWebhook(lane.webhook_id);
+    if (webhook.disabled !== null) break;
+    if (body === null) {
+      ended.push({ ...delivery, status: "skipped" });
+      continue;
+    }
+    const attempt = await attemptDelivery(webhook, delivery, body, serving);
+    const { attempted, retryMs } = outcomeOf(delivery, attempt, serving);
+    ended.push(attempted);
+    const finish: EndClaim = (tx) => tx.finishAttempts(lane, ended, retryMs);
+    if (attempt.status === GONE) return disable(webhook, finish, serving);
+    if (attempt.error !== null) return finish;
+  }
+  return (tx) => (ended.length > 0 ? tx.finishAttempts(lane, ended, null) : tx.parkLane(lane));
+}
+
+async function load(delivery: DeliveryRecord, serving: Serving): Promise<Loaded> {
+  const [loaded] = await loadDeliveries([delivery], serving);
+  return loaded ?? { webhook: null, body: null };
+}
+
+interface Outcome {
+  readonly attempted: AttemptedDelivery;
+  /** Null when there is no retry. */
+  readonly retryMs: number | null;
+}
+
+function outcomeOf(delivery: DeliveryRecord, attempt: Attempt, serving: Serving): Outcome {
+  const { log, counts } = serving;
+  const { id, webhook_id: webhook, queued_at } = delivery;
+  const attempts = delivery.attempts + 1;
+  const history = [...delivery.history, attempt].slice(-KEPT_ATTEMPTS);
+  const outcome = (status: DeliveryStatus, retryMs: number | null): Outcome => ({
+    attempted: { id, attempts, history, status },
+    retryMs,
+  });
+  counts[attempt.error === null ? "delivered" : "failed"]++;
+  if (attempt.error === null) return outcome("delivered", null);
+  if (attempt.status === GONE) return outcome("pending", null);
+  const retryMs = retryDelayMs(attempts);
+  if (Date.now() + retryMs - queued_at < RETRY_FOR_MS) return outcome("pending", retryMs);
+  counts.givenUp++;
+  log.warn({ webhook, delivery: id, attempts }, "webhook delivery given up");
+  return outcome("failed", null);
+}
+
+/** Exponential backoff with jitter after a number of attempts. */
+export const retryDelayMs = (attempts: number, random = Math.random()) =>
+  Math.round(Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), MAX_RETRY_MS) * (0.5 + random / 2));
+
+async function disable(
+  { id }: WebhookRecord,
+  finish: EndClaim,
+  { security }: Serving,
+): Promise<null> {
+  await security.write(async (tx, record) => {
+    await finish(tx);
+    await tx.setWebhook(id, { disabled: "gone" });
+    await record("webhook_disabled", { webhook: id });
+  });
+  return null;
+}
