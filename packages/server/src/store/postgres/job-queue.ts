@@ -4,7 +4,7 @@ import { conflicting } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
-export const BATCH_SIZE = 128;
+export const BATCH_SIZE = 256;
 /** How long a unit is retried while the database is unavailable or others conflict with it. */
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;

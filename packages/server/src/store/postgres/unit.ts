@@ -69,5 +69,11 @@ export function binder<Tx>(methods: object): (unit: Unit) => Tx {
 /** An array of ids or UUIDs as a PostgreSQL literal. */
 export const list = (values: readonly (number | string)[]) => `{${values.join(",")}}`;
 
+/** An array of any texts as a PostgreSQL literal. */
+export const textList = (values: readonly (string | null)[]) => list(values.map(quotedText));
+
+const quotedText = (value: string | null) =>
+  value === null ? "NULL" : `"${value.replace(/["\\]/g, "\\$&")}"`;
+
 /** The current time in milliseconds by the database's clock, the only one that all nodes share. */
 export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

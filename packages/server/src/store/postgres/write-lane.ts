@@ -13,8 +13,15 @@ import {
 } from "./job-queue.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
 
+/**
+ * Up to this many units, the next batch begins while this one is being committed. After a larger one it
+ * begins after the commit: units that arrive meanwhile share one transaction, and those of the same
+ * conversations find no locks.
+ */
+const SMALL_BATCH = 16;
+
 export interface WriteLaneOptions {
-  /** One batch runs at a time; the next one begins while earlier ones are being committed. */
+  /** One batch runs at a time; the next one may begin while small ones are being committed. */
   readonly connections: Connections;
   /** For units that wait for locks. */
   readonly lockWaitConnections: Connections;
@@ -63,13 +70,13 @@ export class WriteLane implements Lane {
     await this.#options.lockWaitConnections.close();
   }
 
-  /** Resolves once the units have run. The commit continues in the background. */
+  /** Resolves when the next batch may begin. */
   #runBatch(
     jobs: readonly Job[],
     connections: Connections,
     options: Omit<TransactionOptions, "begin">,
   ): Promise<void> {
-    const executed = Promise.withResolvers<void>();
+    const mayContinue = Promise.withResolvers<void>();
     connections
       .use(async (connection) => {
         const transaction = new Transaction(connection, { begin: "BEGIN", ...options });
@@ -80,11 +87,12 @@ export class WriteLane implements Lane {
         const isUndone = failed !== null || running.some(({ run }) => run.failure && run.wrote);
         if (isUndone) await connection.run("ROLLBACK");
         this.#handleFailures(running, transaction, isUndone);
-        executed.resolve();
+        if (jobs.length <= SMALL_BATCH) mayContinue.resolve();
         if (!isUndone) await this.#commit(connection, transaction, running);
+        mayContinue.resolve();
       })
-      .catch(executed.reject);
-    return executed.promise;
+      .catch(mayContinue.reject);
+    return mayContinue.promise;
   }
 
   /** Rejects the units that failed by themselves, and runs those again that others made fail. */

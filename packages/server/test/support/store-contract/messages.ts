@@ -68,6 +68,38 @@ export function messages(check: Check) {
     expect((await fixture.view(room, bob)).last_message).toEqual(sent);
   });
 
+  check("messages that are sent together keep any text as it is", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const texts = [
+      '"',
+      "\\",
+      '\\"',
+      "{a,b}",
+      "NULL",
+      "null",
+      " ",
+      ",",
+      "'",
+      "\n\t",
+      "{",
+      '","',
+      "$1",
+      "é 👍",
+    ];
+    const rooms = await inSequence(texts, () => fixture.group(alice));
+    const sent = await Promise.all(
+      texts.map((text, place) =>
+        fixture.send(at(rooms, place), alice, text, { client_msg_id: `${text}.` }),
+      ),
+    );
+    const ids = sent.map(({ id }) => id);
+    const views = await fixture.store.read((tx) => tx.messageViews(ids, alice.id));
+    expect(views.map(({ content }) => content)).toEqual(texts);
+    expect(views.map(({ client_msg_id }) => client_msg_id)).toEqual(
+      texts.map((text) => `${text}.`),
+    );
+  });
+
   check("its record has the fields that the server decides by", async (fixture) => {
     const { alice, room } = await pair(fixture);
     const agent = await fixture.store.write((tx) => newAgent(tx, alice, "claude"));
