@@ -191,11 +191,14 @@ describe("a lost connection", () => {
     await using proxy = await FaultyProxy.to(own.url);
     using client = await connected(cat, proxy.url);
     await client.model.openChat(id);
+    // Meanwhile the port may belong to a server of another test.
+    proxy.refuse(true);
     await own.stop();
     await status(client, "offline");
     client.model.send(id, "while it was down");
     await own.restart();
     proxy.retarget(own.url);
+    proxy.refuse(false);
     await until(
       client,
       `messages:${id}`,

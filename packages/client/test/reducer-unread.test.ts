@@ -21,6 +21,11 @@ describe("unread counts", () => {
     anEvent("events.messageNew", aMessage({ seq: 2, sender: claude }), 2),
     anEvent("events.messageNew", aMessage({ seq: 3 }), 3),
   ];
+  const partly = anEvent("events.chatRead", {
+    conversation_id: CHAT,
+    reader: ann,
+    last_read_seq: 1,
+  });
 
   test("are kept by kind of sender, and for mentions", () => {
     const state = run(annsState(), ...three);
@@ -81,15 +86,22 @@ describe("unread counts", () => {
   });
 
   test("are stale when events alone do not determine them", () => {
-    const partly = anEvent("events.chatRead", {
-      conversation_id: CHAT,
-      reader: ann,
-      last_read_seq: 1,
-    });
     expect(isStale(chatOf(run(annsState(), ...three, partly)))).toBe(true);
     const unknown = { conversation_id: CHAT, ids: ["never seen"] };
     const deleted = anEvent("events.messageDeleted", unknown, 4);
     expect(isStale(chatOf(run(annsState(), ...three, deleted)))).toBe(true);
+  });
+
+  test("stay stale if a message arrives before the snapshot that was to determine them", () => {
+    const fetched = aChat({ seq: 3, last_read_seq: 1, last_message: aMessage({ seq: 3 }) });
+    const state = run(
+      annsState(),
+      ...three,
+      partly,
+      anEvent("events.messageNew", aMessage({ seq: 4 }), 4),
+      { type: "snapshots", snapshots: [fetched], validates: 1 },
+    );
+    expect(isStale(chatOf(state))).toBe(true);
   });
 
   test("are not restored by a snapshot from before the read", () => {

@@ -25,7 +25,8 @@ export function applySnapshot(state: State, snapshot: Snapshot, validates = 0): 
   const chat = state.chats[id]
     ? mergeSnapshot(state.chats[id], snapshot)
     : firstSnapshot(state, snapshot);
-  const validated = Math.max(chat.validated, validates);
+  // A reply that is older than an event that came before it determines nothing.
+  const validated = seq < chat.chat.seq ? chat.validated : Math.max(chat.validated, validates);
   return putChat(state, id, validated === chat.validated ? chat : { ...chat, validated });
 }
 

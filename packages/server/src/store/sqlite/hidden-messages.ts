@@ -10,9 +10,13 @@ export function hiddenMessageReads(db: Connection): HiddenMessageReads {
     "SELECT 1 FROM hidden WHERE account_id = ? AND conversation_id = ? AND seq = ?",
   );
   const since = db.query<HiddenRow>(
-    `SELECT c.uuid AS conversation_id, m.uuid AS id, h.own_seq FROM hidden h
-     CROSS JOIN messages m ON m.conversation_id = h.conversation_id AND m.seq = h.seq
-     CROSS JOIN conversations c ON c.id = h.conversation_id
+    // Live and deleted messages have an index each.
+    `SELECT c.uuid AS conversation_id, coalesce(live.uuid, dead.uuid) AS id, h.own_seq
+     FROM hidden h JOIN conversations c ON c.id = h.conversation_id
+     LEFT JOIN messages live ON live.conversation_id = h.conversation_id AND live.seq = h.seq
+       AND live.deleted_at IS NULL
+     LEFT JOIN messages dead ON dead.conversation_id = h.conversation_id AND dead.seq = h.seq
+       AND dead.deleted_at IS NOT NULL
      WHERE h.account_id = ? AND h.own_seq > ? ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`,
   );
   const ownSeq = ownCounter(db);

@@ -135,7 +135,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   };
 }
 
-const reads = (db: Connection): ReadTx => ({
+export const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
   ...blockReads(db),
   ...invitationReads(db),
@@ -171,7 +171,7 @@ const reads = (db: Connection): ReadTx => ({
   ...historyReads(db),
 });
 
-const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
+export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...accountWrites(db),
   ...blockWrites(db),
   ...invitationWrites(db),

@@ -678,4 +678,10 @@ export const migrations: readonly string[] = [
   -- The position in the change log when a webhook was created or enabled: it receives what follows.
   ALTER TABLE webhooks ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- SQLite uses a partial index only for the very condition that it has.
+  DROP INDEX turns_open;
+  CREATE INDEX turns_waiting ON turns (agent_id, conversation_id) WHERE status = 'waiting';
+  CREATE INDEX turns_running ON turns (agent_id, conversation_id) WHERE status = 'running';
+  `,
 ];

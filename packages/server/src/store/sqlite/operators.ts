@@ -6,7 +6,8 @@ import type { Connection } from "./connection.ts";
 export function operatorReads(db: Connection): OperatorReads {
   const byAccount = db.query<object>("SELECT 1 FROM operators WHERE account_id = ?");
   const all = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM operators o JOIN accounts a ON a.id = o.account_id ORDER BY a.username`,
+    `SELECT ${ACCOUNT} FROM operators o CROSS JOIN accounts a ON a.id = o.account_id
+     ORDER BY a.username`,
   );
   return {
     isOperator: (accountId) => byAccount.get(accountId) !== null,

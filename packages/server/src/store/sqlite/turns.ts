@@ -35,8 +35,10 @@ export function turnReads(db: Connection): TurnReads {
     `${TURN} WHERE t.conversation_id = ? AND t.status IN ('waiting', 'running') ORDER BY t.id`,
   );
   const openOfOwner = db.query<{ id: number }>(
-    `SELECT DISTINCT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
-     WHERE a.owner_id = ? AND t.status IN ('waiting', 'running')`,
+    `SELECT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
+     WHERE a.owner_id = ?1 AND t.status = 'waiting'
+     UNION SELECT t.conversation_id FROM accounts a JOIN turns t ON t.agent_id = a.id
+     WHERE a.owner_id = ?1 AND t.status = 'running'`,
   );
   const bytes = db.query<{ length: number | null }>(
     "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = ?",

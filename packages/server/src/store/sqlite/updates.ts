@@ -30,7 +30,7 @@ export function updateReads(db: Connection): UpdateReads {
   const streaming = db.query<StoredMessageRow>(
     `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
        JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
-     WHERE t.conversation_id = ?1 AND t.status = 'running' AND m.seq <= ?3 AND m.version <= ?3
+     WHERE t.conversation_id = ?1 AND t.status IN ('waiting', 'running') AND m.seq <= ?3 AND m.version <= ?3
        AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`,
   );
   const counter = db.query<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = ?");
