@@ -415,6 +415,20 @@ describe("the group writer", () => {
     expect(syncs).toHaveLength(2);
   });
 
+  test("syncs nothing for units that write nothing, unless they read what is not on disk", async () => {
+    const { group, write, written, syncing, syncs } = slowDisk();
+    expect(await group.write(written)).toEqual([]);
+    expect(syncs).toHaveLength(0);
+    const first = write("one");
+    const read = group.write(written);
+    const sync = await syncing(0);
+    expect(await settled(read)).toBe(false);
+    sync.resolve();
+    expect(await read).toEqual(["one"]);
+    await first;
+    expect(syncs).toHaveLength(1);
+  });
+
   test("begins no transaction while it is paused", async () => {
     const { group, write, written, syncing } = slowDisk();
     const first = write("one");

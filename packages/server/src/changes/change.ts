@@ -118,7 +118,7 @@ export const counted = <Name extends EventsDelivered<"counted">>(
     name: method,
     delivery: "counted",
     to: { conversation: conversation_id },
-    data: `{"method":"${method}","params":${encode(params)},"at":${JSON.stringify(at)}}`,
+    data: `{"method":"${method}","params":${encode(params)},"at":{"conversation_id":"${conversation_id}","seq":${seq}}}`,
     at,
     ...details,
   };

@@ -1,4 +1,11 @@
-export const iso = (ms: number) => new Date(ms).toISOString();
+let last = { ms: 0, text: new Date(0).toISOString() };
+
+/** Remembers the last result: messages that arrive together have the same time. */
+export function iso(ms: number): string {
+  if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+  return last.text;
+}
+
 export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
 
 /** The UTC day of a time, as `YYYY-MM-DD`. */

@@ -41,9 +41,7 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, 
 /** Caches the row ids of conversations by uuid, which never change. Evicts the oldest entries. */
 const knownIds = new Map<string, number>();
 
-async function conversationId(unit: Unit, uuid: string): Promise<number | null> {
-  const known = knownIds.get(uuid);
-  if (known !== undefined) return known;
+async function findId(unit: Unit, uuid: string): Promise<number | null> {
   const row = await unit.get<{ id: number }>("SELECT id FROM conversations WHERE uuid = $1", uuid);
   if (!row) return null;
   knownIds.set(uuid, row.id);
@@ -55,23 +53,21 @@ async function conversationId(unit: Unit, uuid: string): Promise<number | null> 
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
   sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id, k.seq,
       k.participants AS participant_count, k.agent_participants AS agent_count,
-      m.account_id IS NOT NULL AS joined, j.place,
+      m.account_id IS NOT NULL AS joined,
       ${blockOf("j.viewer_id")}
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
-    JOIN conversations c ON c.id = j.id JOIN counters k ON k.conversation_id = j.id
-    LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id`,
+    LEFT JOIN (conversations c JOIN counters k ON k.conversation_id = c.id) ON c.id = j.id
+    LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id
+    ORDER BY j.place`,
   writes: false,
   values: (calls) => [list(calls.map(({ id }) => id)), list(calls.map((call) => call.viewerId))],
-  results: (rows: readonly (ConversationRecord & { place: number })[], calls) => {
-    const found: (ConversationRecord | null)[] = calls.map(() => null);
-    for (const { place, ...record } of rows) found[place - 1] = record;
-    return found;
-  },
+  results: (rows: readonly (ConversationRecord | { id: null })[]) =>
+    rows.map((row) => (row.id === null ? null : row)),
 };
 
 export const conversationReads: Methods<keyof ConversationReads> = {
   conversation: async (unit, uuid, viewerId) => {
-    const id = await conversationId(unit, uuid);
+    const id = knownIds.get(uuid) ?? (await findId(unit, uuid));
     if (id === null) return null;
     // Owned first: what is read before may be outdated by the time the unit owns the conversation.
     await unit.own(id);

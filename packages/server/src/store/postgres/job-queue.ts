@@ -48,11 +48,24 @@ export class JobQueue {
   enter(work: Work): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new Error("the store is closed"));
     this.#unfinished++;
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const deadline = Date.now() + RETRY_TIMEOUT_MS;
-    this.#jobs.push({ work, deadline, conflicts: 0, keys: new Set(), resolve, reject });
-    this.#start();
-    return promise.finally(() => this.#unfinished--);
+    return new Promise((resolve, reject) => {
+      const settle =
+        <Value>(end: (value: Value) => void) =>
+        (value: Value) => {
+          this.#unfinished--;
+          end(value);
+        };
+      this.#jobs.push({
+        work,
+        deadline,
+        conflicts: 0,
+        keys: new Set(),
+        resolve: settle(resolve),
+        reject: settle(reject),
+      });
+      this.#start();
+    });
   }
 
   /** Puts jobs back to the front of the queue. */

@@ -14,22 +14,32 @@ const MOST_WORDS = 10_000;
 const MOST_LENGTH = 300_000;
 
 /**
- * The index entry of a message: its words without case and accents, each once, and one more for the
- * conversation, which no text can contain. The server's own text search depends on its language
- * settings and is not used.
+ * The index entry of a message: its words without case and accents, and one more for the conversation,
+ * which no text can contain. The server's own text search depends on its language settings and is not
+ * used.
  */
 export function searchVector(conversationId: number, content: string): string {
+  const all = foldedWords(spaced(content));
+  const text = listed(all);
+  // Most messages are short and reach no limit. PostgreSQL itself drops repeated words.
+  const words = text.length <= WORD_LENGTH ? text : listed(withinLimits(all));
+  return `'#${conversationId}' ${words}`;
+}
+
+function withinLimits(all: readonly string[]): string[] {
   const words = new Set<string>();
   let length = 0;
-  for (const word of foldedWords(spaced(content))) {
+  for (const word of all) {
     const short = shortened(word);
     if (words.has(short)) continue;
     length += short.length;
     if (words.size === MOST_WORDS || length > MOST_LENGTH) break;
     words.add(short);
   }
-  return [`#${conversationId}`, ...words].map(quoted).join(" ");
+  return [...words];
 }
+
+const listed = (words: readonly string[]) => (words.length === 0 ? "" : `'${words.join("' '")}'`);
 
 /** Replaces the index entry of a message; without content, deletes it. */
 export async function reindex(

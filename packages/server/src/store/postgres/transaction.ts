@@ -1,4 +1,5 @@
 import type { Change } from "../../changes/change.ts";
+import type { Awaitable } from "../awaitable.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 
@@ -38,7 +39,13 @@ export interface TransactionOptions {
 interface LockRequest {
   readonly table: Table;
   readonly id: number;
-  readonly resolve: (isLocked: boolean) => void;
+  readonly key: string;
+}
+
+/** Rows that are locked by the same statements. Resolves to the keys of those that could be locked. */
+interface LockBatch {
+  readonly requests: LockRequest[];
+  readonly locked: PromiseWithResolvers<ReadonlySet<string>>;
 }
 
 interface BatchedCall {
@@ -55,12 +62,12 @@ interface BatchedCall {
 export class Transaction {
   private readonly connection: Connection;
   private readonly options: TransactionOptions;
-  /** Whether this transaction could lock a row, by key. */
-  private readonly locks = new Map<string, Promise<boolean>>();
+  /** The batch that locks, or has locked, a row, by key. */
+  private readonly locks = new Map<string, LockBatch>();
   private readonly owners = new Map<string, UnitRun>();
   /** Units that wait until another one has released a row, by key. */
   private readonly queues = new Map<string, { run: UnitRun; granted: () => void }[]>();
-  private lockRequests: LockRequest[] = [];
+  private lockBatch: LockBatch | null = null;
   private batches = new Map<Batch<never, unknown>, BatchedCall[]>();
   private isFlushScheduled = false;
   private readonly begun: Promise<void>;
@@ -97,11 +104,15 @@ export class Transaction {
   }
 
   /** Makes a unit own a row: waits for the lock, and for other units of this transaction. */
-  async own(run: UnitRun, table: Table, id: number): Promise<void> {
+  own(run: UnitRun, table: Table, id: number): Awaitable<void> {
     if (this.options.readOnly) return;
     const key = `${table}:${id}`;
-    if (run.owned.has(key)) return;
-    if (!(await this.lock(table, id, key))) throw new Conflict(key);
+    if (!run.owned.has(key)) return this.lockAndOwn(run, table, id, key);
+  }
+
+  private async lockAndOwn(run: UnitRun, table: Table, id: number, key: string): Promise<void> {
+    const locked = await this.lock(table, id, key);
+    if (!locked.has(key)) throw new Conflict(key);
     const owner = this.owners.get(key);
     if (owner) await this.waitForOwner(run, key, owner);
     this.owners.set(key, run);
@@ -112,7 +123,7 @@ export class Transaction {
   async ownFree(run: UnitRun, table: Table, id: number): Promise<boolean> {
     const key = `${table}:${id}`;
     if (run.owned.has(key)) return true;
-    if (!(await this.lock(table, id, key))) return false;
+    if (!(await this.lock(table, id, key)).has(key)) return false;
     if ((this.owners.get(key) ?? run) !== run) return false;
     this.owners.set(key, run);
     run.owned.add(key);
@@ -142,24 +153,25 @@ export class Transaction {
   }
 
   private lockFirst(keys: readonly string[]): void {
-    const requests = keys.map((key) => {
+    if (keys.length === 0) return;
+    const batch = newLockBatch();
+    for (const key of keys) {
       const [table, id] = key.split(":") as [Table, string];
-      const lock = Promise.withResolvers<boolean>();
-      this.locks.set(key, lock.promise);
-      return { table, id: Number(id), resolve: lock.resolve };
-    });
-    this.lockRows(requests, "FOR UPDATE");
+      this.locks.set(key, batch);
+      batch.requests.push({ table, id: Number(id), key });
+    }
+    void this.lockRows(batch, "FOR UPDATE");
   }
 
-  private lock(table: Table, id: number, key: string): Promise<boolean> {
+  private lock(table: Table, id: number, key: string): Promise<ReadonlySet<string>> {
     const known = this.locks.get(key);
-    if (known) return known;
-    if (this.options.isWanted?.(key)) return Promise.resolve(false);
-    const lock = Promise.withResolvers<boolean>();
-    this.locks.set(key, lock.promise);
-    this.lockRequests.push({ table, id, resolve: lock.resolve });
+    if (known) return known.locked.promise;
+    if (this.options.isWanted?.(key)) return NOTHING_LOCKED;
+    this.lockBatch ??= newLockBatch();
+    this.locks.set(key, this.lockBatch);
+    this.lockBatch.requests.push({ table, id, key });
     this.scheduleFlush();
-    return lock.promise;
+    return this.lockBatch.locked.promise;
   }
 
   /** Waits until the owner releases a row. Throws a `Conflict` where that would be a deadlock. */
@@ -186,26 +198,30 @@ export class Transaction {
     this.isFlushScheduled = true;
     setImmediate(() => {
       this.isFlushScheduled = false;
-      const { lockRequests, batches } = this;
-      this.lockRequests = [];
+      const { lockBatch, batches } = this;
+      this.lockBatch = null;
       this.batches = new Map();
-      this.lockRows(lockRequests, "FOR UPDATE SKIP LOCKED");
+      if (lockBatch) void this.lockRows(lockBatch, "FOR UPDATE SKIP LOCKED");
       for (const [batch, calls] of batches) void this.sendBatch(batch, calls);
     });
   }
 
   /** Locks rows in the same order in every transaction, so that no two wait for each other. */
-  private lockRows(requests: readonly LockRequest[], mode: string): void {
-    for (const table of Object.keys(KEYS) as Table[]) {
+  private async lockRows({ requests, locked }: LockBatch, mode: string): Promise<void> {
+    const keys = new Set<string>();
+    const statements = (Object.keys(KEYS) as Table[]).map(async (table) => {
       const ofTable = requests.filter((request) => request.table === table);
-      if (ofTable.length > 0) void this.lockRowsOf(table, ofTable, mode);
-    }
+      if (ofTable.length > 0) await this.lockRowsOf(table, ofTable, mode, keys);
+    });
+    await Promise.all(statements);
+    locked.resolve(keys);
   }
 
   private async lockRowsOf(
     table: Table,
     requests: readonly LockRequest[],
     mode: string,
+    keys: Set<string>,
   ): Promise<void> {
     const column = KEYS[table];
     const sql = `SELECT ${column} AS id FROM ${table} WHERE ${column} = ANY($1::bigint[])
@@ -214,7 +230,7 @@ export class Transaction {
     // `failed` keeps the error, and the next statement of every unit throws it.
     const locked = await this.run<{ id: number }>(null, sql, values).catch(() => []);
     const ids = new Set(locked.map(({ id }) => id));
-    for (const { id, resolve } of requests) resolve(ids.has(id));
+    for (const { id, key } of requests) if (ids.has(id)) keys.add(key);
   }
 
   private async sendBatch(batch: Batch<never, unknown>, calls: BatchedCall[]): Promise<void> {
@@ -229,6 +245,10 @@ export class Transaction {
     }
   }
 }
+
+const NOTHING_LOCKED: Promise<ReadonlySet<string>> = Promise.resolve(new Set<string>());
+
+const newLockBatch = (): LockBatch => ({ requests: [], locked: Promise.withResolvers() });
 
 /** One run of a unit in a transaction. */
 export class UnitRun implements Unit {
@@ -274,11 +294,11 @@ export class UnitRun implements Unit {
     return this.transaction.together(this, batch, call);
   }
 
-  own(conversationId: number): Promise<void> {
+  own(conversationId: number): Awaitable<void> {
     return this.transaction.own(this, "counters", conversationId);
   }
 
-  ownRow(table: Exclude<Table, "counters">, id: number): Promise<void> {
+  ownRow(table: Exclude<Table, "counters">, id: number): Awaitable<void> {
     return this.transaction.own(this, table, id);
   }
 

@@ -1,4 +1,5 @@
 import type { Change } from "../../changes/change.ts";
+import type { Awaitable } from "../awaitable.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 
@@ -14,14 +15,14 @@ export interface Unit {
    * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
    * reads its latest state. Units that only read own nothing.
    */
-  own(conversationId: number): Promise<void>;
+  own(conversationId: number): Awaitable<void>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Promise<number[]>;
   /**
    * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
    * the counter of names. A unit owns them in this order, after the conversation.
    */
-  ownRow(table: "turns" | "accounts" | "name_counter", id: number): Promise<void>;
+  ownRow(table: "turns" | "accounts" | "name_counter", id: number): Awaitable<void>;
   /** Hands a change to subscribers once the unit has committed. */
   emit(change: Change): void;
 }

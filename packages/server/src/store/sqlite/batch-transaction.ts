@@ -16,6 +16,8 @@ export interface Job {
   readonly durable: boolean;
   /** What the unit emitted, once it has run. */
   changes: readonly Change[];
+  /** Whether the unit wrote or emitted anything. */
+  wrote: boolean;
   result: unknown;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -70,6 +72,7 @@ export function batchTransaction(
   function succeed(job: Job, result: unknown): boolean {
     job.result = result;
     job.changes = changes;
+    job.wrote = connection.wrote || changes.length > 0;
     return true;
   }
 

@@ -69,7 +69,8 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       const failure = pipeline.failure();
       if (failure) throw failure.error;
       if (closed) throw new Error("the store is closed");
-      queue.add({ unit, durable, changes: NO_CHANGES, result: undefined, resolve, reject });
+      const outcome = { changes: NO_CHANGES, wrote: false, result: undefined };
+      queue.add({ unit, durable, ...outcome, resolve, reject });
       if (!working) void work();
     });
 

@@ -17,7 +17,10 @@ export interface SyncPipelineOptions {
 }
 
 export interface SyncPipeline {
-  /** Resolves jobs whose transaction has committed: durable ones after a sync, the others at once. */
+  /**
+   * Resolves jobs whose transaction has committed: durable ones after a sync unless there is nothing
+   * to sync, the others at once.
+   */
   add(jobs: readonly Job[]): void;
   /** Resolves once everything added so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
@@ -63,11 +66,14 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
 
   return {
     add(jobs) {
-      const notes = jobs.filter((job) => !job.durable);
-      if (notes.length > 0) finish(notes);
-      if (notes.length === jobs.length) return;
+      const durable = jobs.filter((job) => job.durable);
+      // A unit that wrote nothing may have read what another one of the batch wrote.
+      const isOnDisk = !current && !next && !durable.some((job) => job.wrote);
+      const done = isOnDisk ? jobs : jobs.filter((job) => !job.durable);
+      if (done.length > 0) finish(done);
+      if (done.length === jobs.length) return;
       next ??= newBatch();
-      for (const job of jobs) if (job.durable) next.jobs.push(job);
+      next.jobs.push(...durable);
       if (!current) void syncBatches();
     },
     settled: () => (failure ? Promise.reject(failure.error) : (next ?? current)?.synced.promise),

@@ -184,12 +184,13 @@ function runningTurnWrites(
   );
   const rounds = db.change("UPDATE turns SET rounds = ?2 WHERE id = ?1");
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
-  const chunk = db.change(
-    `INSERT INTO chunks (message_id, byte_offset, text)
-     SELECT message_id, ?2, ?3 FROM turns t WHERE id = ?1 AND status = 'running' AND node = ?4
+  // Apart from the insertion: a statement that reads the table it inserts into needs a temporary one.
+  const place = db.query<{ message_id: number }>(
+    `SELECT message_id FROM turns t WHERE id = ?1 AND status = 'running' AND node = ?4
        AND ?2 - octet_length(?3) = coalesce(
          (SELECT max(c.byte_offset) FROM chunks c WHERE c.message_id = t.message_id), 0)`,
   );
+  const chunk = db.change("INSERT INTO chunks (message_id, byte_offset, text) VALUES (?, ?, ?)");
   const firstToken = db.change(
     "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",
   );
@@ -209,7 +210,9 @@ function runningTurnWrites(
     appendChunks: (node, chunks) =>
       chunks
         .filter(({ turn_id, text, offset, first, at }) => {
-          if (chunk.run(turn_id, offset, text, node).changes === 0) return true;
+          const answer = place.get(turn_id, offset, text, node);
+          if (!answer) return true;
+          chunk.run(answer.message_id, offset, text);
           if (first) firstToken.run(turn_id, at);
           return false;
         })
