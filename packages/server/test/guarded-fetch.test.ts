@@ -168,6 +168,27 @@ describe("the connection", () => {
       }
     });
 
+    test("is replaced for each of several requests whose connections are closed together", async () => {
+      const sockets: Socket[] = [];
+      await using server = await rawServer((socket) => {
+        sockets.push(socket);
+        keepOpen(socket);
+      });
+      const address = `http://hooks.test:${server.port}/`;
+      const together = () =>
+        Promise.all(
+          Array.from({ length: 4 }, async () =>
+            (await open(address, { method: "POST", body: "{}", reuseConnection })).text(),
+          ),
+        );
+      await together();
+      for (const socket of sockets.splice(0)) {
+        socket.removeAllListeners("data");
+        socket.on("data", () => socket.destroy());
+      }
+      expect(await together()).toEqual(["ok", "ok", "ok", "ok"]);
+    });
+
     test("is not replaced if it is a new one", async () => {
       await using server = await rawServer((socket) => socket.destroy());
       const request = open(`http://hooks.test:${server.port}/`, { reuseConnection });

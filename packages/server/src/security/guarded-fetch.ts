@@ -99,7 +99,7 @@ async function connectOrReuse(
     reusable.add(key);
     return response;
   } catch (error) {
-    if (!isReset(error) || !reusable.delete(key)) throw error;
+    if (!isReset(error) || !reusable.has(key)) throw error;
     return connect(destination, { ...request, reuseConnection: false }, options);
   }
 }
