@@ -679,7 +679,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE webhooks ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
   `,
   `
-  -- SQLite uses a partial index only for the very condition that it has.
+  -- SQLite uses a partial index only where a query contains exactly its condition.
   DROP INDEX turns_open;
   CREATE INDEX turns_waiting ON turns (agent_id, conversation_id) WHERE status = 'waiting';
   CREATE INDEX turns_running ON turns (agent_id, conversation_id) WHERE status = 'running';

@@ -27,6 +27,7 @@ export function updateReads(db: Connection): UpdateReads {
        ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
      WHERE h.account_id = ?2 AND h.conversation_id = ?1 AND h.at_seq >= ?3 AND h.at_seq <= ?4`,
   );
+  // With the condition of the index. Waiting turns have no message.
   const streaming = db.query<StoredMessageRow>(
     `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
        JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
