@@ -19,6 +19,7 @@ import { alone } from "../src/realtime/cluster.ts";
 import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.ts";
 import { vault as newVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { Unavailable } from "../src/store/store.ts";
 
 const log = pino({ level: "silent" });
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -175,6 +176,72 @@ test("the deliveries of a conversation follow each other until one fails", async
     await Bun.sleep(20);
   }
   expect(sent.slice(6)).toEqual(Array.from({ length: 35 }, (_, place) => place + 6));
+});
+
+test("a webhook that is disabled and enabled during an attempt keeps the order", async () => {
+  const sent: number[] = [];
+  const isServedAgain = Promise.withResolvers<void>();
+  const fetch: GuardedFetch = async (_, { body } = {}) => {
+    const { seq } = JSON.parse(String(body)).data.at;
+    const isEnabled = sent.includes(2);
+    sent.push(seq);
+    if (isEnabled && seq <= 2) isServedAgain.resolve();
+    // The sender from before goes on: it must not be done before another one has begun.
+    if (seq > 2 && (await recorded()) < 2) await isServedAgain.promise;
+    if (!isEnabled && seq === 2) await enableAgain();
+    return new Response("ok");
+  };
+  const recorded = async () =>
+    (await hook.deliveries()).filter(({ status }) => status === "delivered").length;
+  const enableAgain = () =>
+    hook.store.write(async (tx) => {
+      await tx.setWebhook("hook", { disabled: null, since: 1 });
+      await tx.resumeLanes("hook");
+    });
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  for (let seq = 0; seq < 8; seq++) await hook.emit();
+  await until(() => sent.at(-1) === 8, "the last delivery");
+  const again = sent.slice(sent.indexOf(2) + 1);
+  expect(again).toEqual(again.toSorted((one, other) => one - other));
+});
+
+test("an attempt that cannot be stored at first is stored later, and not made again", async () => {
+  const sent: unknown[] = [];
+  const fetch: GuardedFetch = async (_, { body } = {}) => {
+    sent.push(body);
+    let failures = 3;
+    const { note } = hook.store;
+    hook.store.note = (unit) =>
+      failures-- > 0 ? Promise.reject(new Unavailable("for a moment")) : note(unit);
+    return new Response("ok");
+  };
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.emit();
+  const status = async () => (await hook.deliveries()).at(-1)?.status;
+  while ((await status()) !== "delivered") await Bun.sleep(20);
+  expect(sent).toHaveLength(1);
+});
+
+test("an answer whose body breaks off counts by its status", async () => {
+  using receiver = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data: (socket) => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc");
+        socket.end();
+      },
+    },
+  });
+  const fetch = guardedFetch({ allowPrivate: true });
+  await using hook = await startWebhook(fetch, `http://127.0.0.1:${receiver.port}/`);
+  for (let seq = 0; seq < 20; seq++) await hook.emit();
+  const ended = async () =>
+    (await hook.deliveries(100)).filter(({ status }) => status !== "pending");
+  while ((await ended()).length < 20) await Bun.sleep(20);
+  expect((await ended()).map(({ status, attempts }) => [status, attempts])).toEqual(
+    Array.from({ length: 20 }, () => ["delivered", 1]),
+  );
 });
 
 test("what was sent before a stop is not sent again", async () => {

@@ -71,7 +71,8 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
       ...(disabled === false && webhook.disabled !== null && { since }),
     };
     await tx.setWebhook(id, fields);
-    if (disabled === false) await tx.resumeLanes(id);
+    // Otherwise they may be in use: a lane that two senders serve loses its order.
+    if (disabled === false && webhook.disabled !== null) await tx.resumeLanes(id);
     await record("webhook_changed", { ...actorOf(context), webhook: id });
     return { ...webhook, ...fields };
   });

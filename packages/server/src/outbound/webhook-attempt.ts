@@ -28,20 +28,15 @@ export async function loadDeliveries(
   deliveries: readonly DeliveryRecord[],
   checks: CreatorChecks,
 ): Promise<Loaded[]> {
+  const { store } = checks;
   const ids = [...new Set(deliveries.map(({ webhook_id }) => webhook_id))];
-  const { webhooks, changes } = await checks.store.read(async (tx) => ({
-    webhooks: await Promise.all(ids.map((id) => tx.webhook(id))),
-    changes: await replayable(
-      tx,
-      deliveries.map(({ change }) => change),
-    ),
-  }));
+  const webhooks = await store.read((tx) => Promise.all(ids.map((id) => tx.webhook(id))));
   const byId = new Map(webhooks.flatMap((webhook) => (webhook ? [[webhook.id, webhook]] : [])));
-  const ofOperators = [...byId.values()].filter(({ creator }) => creator !== null);
-  const unreadable = await disableUnreadable(
-    ofOperators.map(({ id }) => id),
-    checks,
-  );
+  const ofOperators = ids.filter((id) => (byId.get(id)?.creator ?? null) !== null);
+  const unreadable = await disableUnreadable(ofOperators, checks);
+  // Last: what is deleted until then is not sent.
+  const logged = deliveries.map(({ change }) => change);
+  const changes = await store.read((tx) => replayable(tx, logged));
   return deliveries.map((delivery, place) => {
     const webhook = byId.get(delivery.webhook_id);
     if (!webhook) return { webhook: null, body: null };
@@ -104,7 +99,8 @@ export async function attemptDelivery(
       signal,
       reuseConnection: true,
     });
-    await response.body?.cancel();
+    // Fails if the connection broke within the body, but the status has decided.
+    await response.body?.cancel().catch(() => {});
     return ended(response.status, response.ok ? null : problemOf(response.status));
   } catch (error) {
     if (!(error instanceof FetchError)) throw error;

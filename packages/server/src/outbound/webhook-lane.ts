@@ -60,12 +60,14 @@ export async function serveLane(
       log.error({ err: error, webhook: lane.webhook_id }, "webhook delivery failed");
     }
     if (ended.length > 0) return (tx) => tx.finishAttempts(lane, ended, null);
-    // Version 0 makes the lane due at once, for another node or the next start.
-    return (tx) => tx.parkLane({ ...lane, version: 0 });
+    return (tx) => releaseLane(tx, lane);
   }
 }
 
-/** As `serveLane`. Adds each delivery that it has attempted or skipped to `ended`. */
+/** Makes a claimed lane due at once, for another node, the next round or the next start. */
+export const releaseLane = (tx: WriteTx, lane: Lane) => tx.parkLane({ ...lane, version: 0 });
+
+/** Like `serveLane`. Adds each delivery that it has attempted or skipped to `ended`. */
 async function sendDeliveries(
   { lane, deliveries, attemptUntil }: ClaimedLane,
   first: Loaded,
@@ -73,10 +75,11 @@ async function sendDeliveries(
   ended: AttemptedDelivery[],
 ): Promise<EndClaim | null> {
   for (const delivery of deliveries) {
-    if (ended.length > 0 && performance.now() > attemptUntil) break;
     const { webhook, body } = ended.length === 0 ? first : await load(delivery, serving);
     if (!webhook) return (tx) => tx.deleteWebhook(lane.webhook_id);
-    if (webhook.disabled !== null) break;
+    // Once it was enabled again, another sender may serve the lane.
+    if (webhook.disabled !== null || webhook.since !== first.webhook?.since) break;
+    if (ended.length > 0 && performance.now() > attemptUntil) break;
     if (body === null) {
       ended.push({ ...delivery, status: "skipped" });
       continue;

@@ -5,10 +5,10 @@ import type { SecurityLog } from "../observe/security-log.ts";
 import type { GuardedFetch } from "../security/guarded-fetch.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
-import type { Store, WriteTx } from "../store/store.ts";
+import { type Store, Unavailable, type WriteTx } from "../store/store.ts";
 import type { Lane } from "../store/webhooks.ts";
 import { ATTEMPT_TIMEOUT_MS, type Loaded, loadDeliveries } from "./webhook-attempt.ts";
-import { type ClaimedLane, type EndClaim, serveLane } from "./webhook-lane.ts";
+import { type ClaimedLane, type EndClaim, releaseLane, serveLane } from "./webhook-lane.ts";
 import { queueChanges } from "./webhook-queue.ts";
 
 export interface Webhooks {
@@ -174,7 +174,10 @@ class WebhookSender implements Webhooks {
     const claimed = await this.#endClaims((tx) => this.#claimLanes(tx));
     if (claimed.length === 0) return;
     const heads = claimed.map(({ deliveries: [head] }) => head);
-    const loaded = await loadDeliveries(heads, this.#options);
+    const loaded = await loadDeliveries(heads, this.#options).catch((error) => {
+      for (const { lane } of claimed) this.#ending.push((tx) => releaseLane(tx, lane));
+      throw error;
+    });
     for (const [place, first] of loaded.entries()) {
       this.#serve(claimed[place] as ClaimedLane, first);
     }
@@ -185,12 +188,18 @@ class WebhookSender implements Webhooks {
   }
 
   /** Runs the unit after the claims have ended: their lanes may be due again. */
-  #endClaims<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result> {
+  async #endClaims<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result> {
     const ending = this.#ending.splice(0);
-    return this.#options.store.note(async (tx) => {
-      await Promise.all(ending.map((end) => end(tx)));
-      return unit(tx);
-    });
+    try {
+      return await this.#options.store.note(async (tx) => {
+        await Promise.all(ending.map((end) => end(tx)));
+        return unit(tx);
+      });
+    } catch (error) {
+      // Tried again in the next round. An end that always fails must not keep the others.
+      if (error instanceof Unavailable) this.#ending.unshift(...ending);
+      throw error;
+    }
   }
 
   async #claimLanes(tx: WriteTx): Promise<ClaimedLane[]> {
@@ -239,7 +248,9 @@ class WebhookSender implements Webhooks {
     const before = Date.now() - KEPT_MS;
     for (const { id: webhookId } of await store.read((tx) => tx.webhooks())) {
       const query = { webhookId, before, kept: KEPT_DELIVERIES, most: PRUNED_AT_ONCE };
-      while ((await store.note((tx) => tx.pruneDeliveries(query))) === PRUNED_AT_ONCE);
+      // The rest follows in the next round: meanwhile claims must end in time.
+      const pruned = await store.note((tx) => tx.pruneDeliveries(query));
+      if (pruned === PRUNED_AT_ONCE) this.#prunedAt = Number.NEGATIVE_INFINITY;
     }
   }
 

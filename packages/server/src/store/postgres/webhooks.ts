@@ -217,7 +217,7 @@ const finishAttempts: Batch<Finished, boolean> = {
       UPDATE webhook_lanes l SET next_at = coalesce(${NOW} + held.retry_ms,
         CASE WHEN held.has_new OR EXISTS (SELECT 1 FROM deliveries d
           WHERE d.webhook_id = l.webhook_id AND d.lane = l.lane AND d.status = 'pending'
-            AND d.id NOT IN (SELECT id FROM ended)) THEN ${NOW} END)
+            AND d.id NOT IN (SELECT id FROM ended WHERE status <> 'pending')) THEN ${NOW} END)
       FROM held WHERE l.webhook_id = held.webhook_id AND l.lane = held.lane
     ) SELECT place FROM held`,
   writes: true,

@@ -166,6 +166,17 @@ export function webhooks(check: Check): void {
     );
   });
 
+  check(
+    "a delivery that is still pending after an attempt is due at once without a delay",
+    async ({ store }) => {
+      await newWebhook(store);
+      await queue(store, delivery("a"));
+      const { lane, head } = await claimOne(store);
+      await finish(store, lane, head, "pending");
+      expect((await claimOne(store)).head).toMatchObject({ message_id: "a", attempts: 1 });
+    },
+  );
+
   check("a lane that waits for a retry keeps no other lane back", async ({ store }) => {
     await newWebhook(store);
     await queue(store, delivery("a"), delivery("b"));
