@@ -14,16 +14,16 @@ const MOST_WORDS = 10_000;
 const MOST_LENGTH = 300_000;
 
 /**
- * The index entry of a message: its words without case and accents, and one more for the conversation,
- * which no text can contain. The server's own text search depends on its language settings and is not
- * used.
+ * The index entry of a message: its words without case and accents, each once, and one more for the
+ * conversation, which no text can contain. The server's own text search depends on its language
+ * settings and is not used.
  */
 export function searchVector(conversationId: number, content: string): string {
-  const all = foldedWords(spaced(content));
-  const text = listed(all);
-  // Most messages are short and reach no limit. PostgreSQL itself drops repeated words.
-  const words = text.length <= WORD_LENGTH ? text : listed(withinLimits(all));
-  return `'#${conversationId}' ${words}`;
+  const words = [...new Set(foldedWords(spaced(content)))];
+  const entry = entryOf([`#${conversationId}`, ...words]);
+  // Most messages are short and reach no limit.
+  if (entry.length <= WORD_LENGTH) return entry;
+  return entryOf([`#${conversationId}`, ...withinLimits(words)]);
 }
 
 function withinLimits(all: readonly string[]): string[] {
@@ -39,7 +39,7 @@ function withinLimits(all: readonly string[]): string[] {
   return [...words];
 }
 
-const listed = (words: readonly string[]) => (words.length === 0 ? "" : `'${words.join("' '")}'`);
+const entryOf = (words: readonly string[]) => words.map(quoted).join(" ");
 
 /** Replaces the index entry of a message; without content, deletes it. */
 export async function reindex(
