@@ -11,6 +11,7 @@ import {
   people,
   say,
 } from "@parley/testkit/client.ts";
+import { installed } from "@parley/testkit/packages.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -180,9 +181,8 @@ describe("who creates incoming hooks", () => {
   });
 });
 
-const alertmanager = Bun.which("prometheus-alertmanager");
-
-test.skipIf(!alertmanager)("Alertmanager posts its alerts", async () => {
+test("Alertmanager posts its alerts", async () => {
+  const alertmanager = installed("prometheus-alertmanager", "prometheus-alertmanager");
   const folder = mkdtempSync(join(tmpdir(), "parley-alertmanager-"));
   const chat = await groupOf(alice, bob);
   const { url } = await createHook(chat, "alertmanager");
@@ -193,7 +193,7 @@ test.skipIf(!alertmanager)("Alertmanager posts its alerts", async () => {
   const address = `127.0.0.1:${await freePort()}`;
   const process = Bun.spawn(
     [
-      alertmanager ?? "",
+      alertmanager,
       `--config.file=${join(folder, "config.yml")}`,
       `--storage.path=${join(folder, "data")}`,
       `--web.listen-address=${address}`,
