@@ -720,4 +720,12 @@ export const migrations: readonly string[] = [
   -- The position in the change log when a webhook was created or enabled: it receives what follows.
   ALTER TABLE webhooks ADD COLUMN since bigint NOT NULL DEFAULT 0;
   `,
+  `
+  -- What the model thought before a call, in the format of its provider, as JSON.
+  ALTER TABLE tool_calls ADD COLUMN thoughts TEXT;
+  `,
+  `
+  -- Thoughts would outlive messages that are deleted, so they are not stored.
+  ALTER TABLE tool_calls DROP COLUMN thoughts;
+  `,
 ];

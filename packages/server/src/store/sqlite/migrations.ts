@@ -679,6 +679,14 @@ export const migrations: readonly string[] = [
   ALTER TABLE webhooks ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
   `,
   `
+  -- What the model thought before a call, in the format of its provider, as JSON.
+  ALTER TABLE tool_calls ADD COLUMN thoughts TEXT;
+  `,
+  `
+  -- Thoughts would outlive messages that are deleted, so they are not stored.
+  ALTER TABLE tool_calls DROP COLUMN thoughts;
+  `,
+  `
   -- SQLite uses a partial index only where a query contains exactly its condition.
   DROP INDEX turns_open;
   CREATE INDEX turns_waiting ON turns (agent_id, conversation_id) WHERE status = 'waiting';
