@@ -209,11 +209,13 @@ export class NatsBus implements Bus {
 
   private deliverEvent(change: EventChange): void {
     const { id, to } = change;
+    // A change that was read from the log may still arrive, and the other way round.
     if (id !== undefined && "users" in to) {
-      // Accounts are served by messages of their own, each of which may be lost or repeat the log.
+      // Accounts are served by messages of their own, each of which may be lost.
       if (to.users.every((user) => this.seen.has(seenBy(user, id)))) return;
       for (const user of this.unserved(to.users, id)) this.seen.add(seenBy(user, id));
     } else if (id !== undefined) {
+      if (this.seen.has(id)) return;
       this.seen.add(id);
     }
     this.answers.receive(change);
