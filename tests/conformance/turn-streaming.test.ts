@@ -21,7 +21,7 @@ const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expect
 afterAll(() => turns[Symbol.asyncDispose]());
 
 /** A node may read stored events from the log before the typing event, which is not stored, arrives. */
-const typingLastOnSeveralNodes = <Frame extends { method: string }>(frames: readonly Frame[]) =>
+const typingLastOnSeveralNodes = <Frame extends { method: string }>(frames: Frame[]) =>
   onSeveralNodes
     ? frames.toSorted((one, other) => Number(isTyping(one)) - Number(isTyping(other)))
     : frames;
