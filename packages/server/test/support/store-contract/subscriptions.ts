@@ -218,19 +218,29 @@ export function subscriptions(check: Check): void {
     const [alice] = await fixture.people("alice");
     await fixture.send(await fixture.group(alice), alice, "a");
     let attempts = 0;
-    const one = audit(store, {
-      node: "one",
-      leaseMs: 100,
-      pollMs: 500,
-      before: () => {
-        attempts++;
-        throw new Error("try again");
+    let claims = 0;
+    const isTakenOver = Promise.withResolvers<void>();
+    const write: Store["write"] = (unit) => {
+      claims++;
+      return store.write(unit);
+    };
+    const one = audit(
+      { ...store, write },
+      {
+        node: "one",
+        leaseMs: 100,
+        before: async () => {
+          attempts++;
+          await isTakenOver.promise;
+          throw new Error("try again");
+        },
       },
-    });
+    );
     await until(() => attempts > 0, "the first attempt");
     const two = audit(store, { node: "two" });
     await two.has("new a");
-    await Bun.sleep(700);
+    isTakenOver.resolve();
+    await until(() => claims > 2, "the node has asked for the lease again, in vain");
     expect(attempts).toBe(1);
     await Promise.all([one.stop(), two.stop()]);
   });
