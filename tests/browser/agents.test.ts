@@ -17,6 +17,27 @@ const harness = sharedHarness();
 const cardOf = (page: Page, username: string) =>
   page.getByRole("region").filter({ hasText: `@${username}` });
 
+/** Holds back the reply to the second read of the agents after a key was stored, in the next page. */
+async function holdLastReply(page: Page) {
+  const held = Promise.withResolvers<() => void>();
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    let reads: unknown[] | undefined;
+    socket.onMessage((data) => {
+      const { method, id } = JSON.parse(String(data));
+      if (method === "setAgentKey") reads ??= [];
+      if (method === "getMyAgents") reads?.push(id);
+      server.send(data);
+    });
+    server.onMessage((data) => {
+      const { id } = JSON.parse(String(data));
+      if (id !== undefined && id === reads?.[1]) held.resolve(() => socket.send(data));
+      else socket.send(data);
+    });
+  });
+  return { release: async () => (await held.promise)() };
+}
+
 test("keys are stored, masked, replaced and removed", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents" });
@@ -38,6 +59,23 @@ test("keys are stored, masked, replaced and removed", async () => {
   await card.getByRole("button", { name: "Remove" }).waitFor();
   const { items } = await ada.call("getMyAgents");
   expect(items.find(({ provider }) => provider === "claude")?.key_configured).toBe(true);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a late reply for a stored key does not close the field for the next one", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const reply = await holdLastReply(page);
+  await page.goto(`${harness().url}/agents`);
+  const card = cardOf(page, agentOf(ada));
+  await card.getByLabel("Your API key").fill("sk-ant-test-0123456789abcdef");
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByRole("button", { name: "Replace" }).click();
+  await card.getByLabel("New API key").fill("sk-ant-test-9876543210fedcba");
+  await reply.release();
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByText("••••••••dcba").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

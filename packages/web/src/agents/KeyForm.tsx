@@ -41,7 +41,8 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
       await client.setAgentKey({ agent_username: username, api_key: key });
       await client.model.refreshAgents();
     });
-    if (stored) onStored();
+    // This form closes when the stored key is shown. Another one may be open by now.
+    if (stored && field.current !== null) onStored();
   };
   const testKey = () => {
     const key = validKey();
