@@ -617,6 +617,39 @@ describe("several nodes", () => {
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
   });
 
+  test("renew leases while writes, and changes of some of the turns, wait", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, room } = await place(store);
+    const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+    const other = await store.write((tx) => newGroup(tx, [alice, agent]));
+    await store.write(async (tx) => {
+      for (const each of [room, other]) {
+        const trigger_uuid = (await send(tx, each, alice, "question")).id;
+        const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
+        await tx.queueTurn({ agent_id: agent.id, conversation_id: each.id, trigger_uuid, ...rest });
+      }
+    });
+    const { turns } = await store.write((tx) => tx.claimTurns("here", 0, 2));
+    const ids = turns.map(({ id }) => id);
+    await using sql = new SQL({ url: cluster.url, max: 1 });
+    const locked = Promise.withResolvers<void>();
+    const freed = Promise.withResolvers<void>();
+    const holding = sql.begin(async (tx) => {
+      await tx.unsafe("LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE");
+      await tx.unsafe(`SELECT 1 FROM turns WHERE id = ${ids[0]} FOR UPDATE`);
+      locked.resolve();
+      await freed.promise;
+    });
+    await locked.promise;
+    const waiting = store.write((tx) => send(tx, room, alice, "waits"));
+    await store.note((tx) => tx.renewLeases("here", ids, 60_000));
+    freed.resolve();
+    await Promise.all([holding, waiting]);
+    const abandoned = await store.write((tx) => tx.abandonedTurns("there"));
+    expect(abandoned.map(({ id }) => id)).toEqual(ids.slice(0, 1));
+  });
+
   test("share a transaction after they have waited for writers of many conversations", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
