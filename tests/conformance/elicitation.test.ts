@@ -379,6 +379,40 @@ test("a form with fifty fields can be answered", async () => {
   expect(JSON.parse(items[0]?.result ?? "")).toEqual({ action: "accept", content: fields });
 });
 
+test("what a tool asks is listed for the owner until it is answered, hidden or deleted", async () => {
+  const questions = ["1?", "2?", "3?", "4?"].map((message) => ({ message, requestedSchema }));
+  await using asked = await callTool((tools) => asksAtOnce(tools, questions, 1));
+  const { alice, bob, chat, reader } = asked;
+  const forms = await Promise.all(
+    questions.map(async ({ message }) => {
+      const isAsked = ({ content }: Message) => content.includes(message);
+      return (await reader.event("events.messageNew", isAsked)).params;
+    }),
+  );
+  const [first, second, third, last] = forms as [Message, Message, Message, Message];
+  const listed = async (person = alice) => (await person.call("getPendingToolCalls")).questions;
+  const ids = async () => (await listed()).map(({ message_id }) => message_id);
+  expect(new Set(await ids())).toEqual(new Set(forms.map(({ id }) => id)));
+  expect(await listed(bob)).toEqual([]);
+  const chat_id = chat.id;
+  const action = `dismiss:${formId(first)}`;
+  await alice.call("sendComponentAction", { chat_id, message_id: first.id, action });
+  await alice.call("deleteMessagesForMe", { chat_id, message_ids: [second.id] });
+  await alice.call("deleteMessages", { chat_id, message_ids: [third.id] });
+  const [left, ...others] = await listed();
+  expect(others).toEqual([]);
+  expect(left).toMatchObject({
+    message_id: last.id,
+    conversation_id: chat.id,
+    agent: { username: agentOf(alice) },
+    created_at: last.created_at,
+  });
+  expect(Date.parse(left?.expires_at ?? "")).toBe(Date.parse(last.created_at) + 600_000);
+  await alice.call("stopChatAgents", { chat_id });
+  await reader.event("events.toolCallUpdated", ({ call }) => call.status === "failed");
+  expect(await listed()).toEqual([]);
+});
+
 test("the owner can decline", async () => {
   await using asked = await setUp();
   const { alice, reader, trigger, id, submit } = asked;
