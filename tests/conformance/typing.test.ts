@@ -155,6 +155,8 @@ describe("typing", () => {
     const { id: chat_id } = await groupOf(carol, bob);
     await using reader = await bob.connect();
     const [one, other] = [await carol.connect(), await carol.connect()];
+    // The node of the first socket knows of the other one from here on.
+    await one.settled();
     await one.call("sendChatAction", { chat_id, action: "typing" });
     await one.close();
     const here = async () =>

@@ -3,6 +3,7 @@ import { answerTo, groupOf, replyTo, say, signUp } from "@parley/testkit/client.
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import { type AgentOptions, type AgentTurn, createAgent, TurnFailure } from "../src/index.ts";
 
 const server = await startServer(noRates);
@@ -67,14 +68,17 @@ describe("createAgent", () => {
   test("fails turns that throw, and tells people only what is meant for them", async () => {
     const errors: unknown[] = [];
     const thrown = [new TurnFailure("The kitchen is closed."), new Error("password=1234")];
+    const unthrown = thrown.values();
     const onTurn = () => {
-      throw thrown[errors.length];
+      throw unthrown.next().value;
     };
     await using started = await start(onTurn, { onError: (error) => errors.push(error) });
     const { chat, reader } = started;
     const answer = async () => (await answerTo(reader, await say(alice, chat, "hello"))).content;
     expect(await answer()).toBe("The kitchen is closed.");
     expect(await answer()).not.toContain("1234");
+    // The program is told when the server has replied, which may be after people see the answer.
+    await until(() => errors.length === thrown.length, "both errors are reported");
     expect(errors).toEqual(thrown);
   });
 

@@ -31,7 +31,8 @@ describe("a conversation", () => {
   test("moves up with a message, and counts unread messages by kind of sender", async () => {
     using client = await connected(bob, server.url);
     const older = await groupOf(ann, bob);
-    await groupOf(ann, bob);
+    const newer = await groupOf(ann, bob);
+    await until(client, "chats", () => client.model.get("chats")[0] === newer.id);
     await say(ann, older, `look @${bob.username}`);
     await until(client, "chats", () => client.model.get("chats")[0] === older.id);
     const before = client.model.get("unread");
