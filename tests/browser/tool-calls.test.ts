@@ -270,6 +270,43 @@ test("what a tool asks is a form that only the owner can answer or decline", asy
   expect([...visit.problems(), ...theirs.problems()]).toEqual([]);
 });
 
+test("fields of a question show their descriptions, and their defaults until something is typed", async () => {
+  await using room = await openRoom("always");
+  const requestedSchema = {
+    type: "object",
+    properties: {
+      name: { type: "string", title: "Name", description: "As on your passport", default: "Ada" },
+      seat: { type: "string", title: "Seat", enum: ["aisle", "window"], default: "window" },
+      bags: { type: "integer", title: "Bags", description: "In all", default: 2 },
+    },
+    required: ["name", "bags"],
+  };
+  asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
+  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  const { page } = visit;
+  await composer(page).waitFor();
+  room.respond(toolCalls([{ name: "office__find_events", input: {} }]), answers("Booked."));
+  await room.say("book it");
+  const form = message(page, "Which seat?");
+  const field = (name: string, description: string) =>
+    form.getByRole("textbox", { name, description });
+  await field("Name *", "As on your passport").waitFor();
+  expect(await form.getByLabel("Name").inputValue()).toBe("Ada");
+  expect(await form.getByLabel("Seat").inputValue()).toBe("window");
+  await form.getByRole("spinbutton", { name: "Bags *", description: "In all" }).fill("");
+  await expectNoViolations(page);
+
+  await page.reload();
+  await field("Name *", "As on your passport").waitFor();
+  expect(await form.getByLabel("Bags").inputValue()).toBe("");
+  await form.getByLabel("Bags").fill("3");
+  await form.getByRole("button", { name: "Submit" }).click();
+  await message(page, "Booked.").waitFor();
+  const told = room.office.received.find(({ message: { id } }) => id === "ask")?.message.result;
+  expect(told).toEqual({ action: "accept", content: { name: "Ada", seat: "window", bags: 3 } });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a question of a tool cannot be answered after its call has ended", async () => {
   await using room = await openRoom("always");
   const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };

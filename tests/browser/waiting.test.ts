@@ -222,7 +222,7 @@ test("what waits is decided on a phone", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("what a tool asks is counted and listed until it is answered, also after a reload", async () => {
+test("what a tool asks is counted and listed until it is answered, also after a reload and other messages", async () => {
   await using room = await openRoom("always");
   const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };
   asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
@@ -232,6 +232,10 @@ test("what a tool asks is counted and listed until it is answered, also after a 
   room.respond(toolCalls([{ name: "office__find_events", input: {} }]), answers("Booked."));
   await room.say("book it");
   await badge(page, "1 decision").waitFor();
+  const chat_id = room.path.slice("/c/".length);
+  for (let count = 0; count < 60; count++) {
+    await room.bob.call("sendMessage", { chat_id, content: `Other matters ${count}` });
+  }
   await page.reload();
   await badge(page, "1 decision").click();
   const question = page.getByRole("link", { name: "A tool of Claude asks you something" });

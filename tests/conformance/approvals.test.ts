@@ -12,7 +12,7 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
-import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
+import { answers, fails, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
@@ -192,6 +192,44 @@ describe("a call that needs approval", () => {
         }),
       ]),
     });
+  });
+
+  test("goes on with a provider that refuses calls without the thoughts before them", async () => {
+    await using talk = await setUp("ask", { provider: "gpt" });
+    const { alice, key, reader, ask } = talk;
+    const thinksAndCalls = (name: string): Responder => {
+      const call = { index: 0, id: name, function: { name, arguments: '{"text":"hi"}' } };
+      const delta = { reasoning_content: "I should.", tool_calls: [call] };
+      return async ({ head, write, end }) => {
+        await head(200);
+        await write(`data: ${JSON.stringify({ choices: [{ delta, finish_reason: "stop" }] })}\n\n`);
+        await end();
+      };
+    };
+    // As DeepSeek and Kimi do.
+    const wantsThoughts =
+      (next: Responder): Responder =>
+      (exchange) => {
+        const sent = exchange.request.body.messages as object[];
+        const lacksThoughts = sent.some(
+          (each) => "tool_calls" in each && !("reasoning_content" in each),
+        );
+        return (lacksThoughts ? fails(400) : next)(exchange);
+      };
+    const time = wantsThoughts(thinksAndCalls("current_time"));
+    const done = wantsThoughts(answers("Done."));
+    sharedProvider.respond(key, thinksAndCalls("bank__echo"), time, time, done, done, done);
+    const first = await answerTo(reader, await ask("go on"));
+    const call_id = first.tool_calls[0]?.id ?? "";
+    await alice.call("decideToolCall", { call_id, decision: "approve" });
+    const second = await continuation(reader, first);
+    expect(second).toMatchObject({ content: "Done.", tool_calls: [{ tool: "current_time" }] });
+    const body = sharedProvider.calls(key).at(-1)?.body;
+    const sent = body?.messages as { role: string; content: string }[];
+    expect(sent.map(({ role }) => role)).toEqual(["system", "user"]);
+    expect(sent.at(-1)?.content).toContain(
+      '(you called the tool bank__echo with {"text":"hi"}; it returned:) {"text":"hi"}',
+    );
   });
 
   test("is made once, and the model is told, if the owner has hidden its message", async () => {

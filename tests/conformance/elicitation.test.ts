@@ -238,6 +238,71 @@ test("choices are shown with their titles, and answers are read by what the tool
   });
 });
 
+const described = {
+  type: "object",
+  description: "Prices *include* <b>taxes</b>.",
+  default: { cabin: "c2", seat: "never, it has its own" },
+  properties: {
+    seat: { title: "Seat", description: `In row "7" <or>\n8`, default: 'by "the" wing & quiet' },
+    bags: { type: "integer", description: "Bags, in all", default: 2 },
+    cabin: { title: "Cabin", oneOf: [{ const: "c1" }, { const: "c2", title: "Second" }] },
+    insured: { type: "boolean", default: false },
+    meals: {
+      type: "array",
+      title: "Meals",
+      description: "As many as you like",
+      items: { type: "string", enum: ["fish", "soup"] },
+      default: ["soup"],
+    },
+    note: { title: "Note", description: "é".repeat(5000), default: "x".repeat(5000) },
+    unfit: { type: "number", title: "Unfit", description: {}, default: "many" },
+    unlisted: { type: "string", enum: ["a"], default: "b" },
+  },
+};
+
+test("descriptions and defaults of what a tool asks are shown", async () => {
+  const question = { message: "How?", requestedSchema: described };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [question]));
+  const { alice, chat, reader, trigger } = asked;
+  const { params: form } = await reader.event("events.messageNew", (each) => !!formId(each));
+  expect(form.content).toContain("> Prices \\*include\\* \\<b>taxes\\</b>.");
+  const block = parseMarkup(form.content).find(({ type }) => type === "form") as FormBlock;
+  const shown = block.children.flatMap((each) =>
+    each.type === "input" || each.type === "select"
+      ? [[each.name, each.label, each.hint, each.value]]
+      : [],
+  );
+  expect(shown).toEqual([
+    ["seat", "Seat", 'In row "7" <or> 8', 'by "the" wing & quiet'],
+    ["bags", "Bags, in all", undefined, "2"],
+    ["cabin", "Cabin", undefined, "Second"],
+    ["insured", "insured", undefined, "No"],
+    ["meals#1", "Meals: fish", "As many as you like", "No"],
+    ["meals#2", "Meals: soup", undefined, "Yes"],
+    ["note", "Note", `${"é".repeat(300)}…`, undefined],
+    ["unfit", "Unfit", undefined, undefined],
+    ["unlisted", "unlisted", undefined, undefined],
+  ]);
+  await alice.call("sendComponentAction", {
+    chat_id: chat.id,
+    message_id: form.id,
+    action: `form_submit:${formId(form)}`,
+    fields: Object.fromEntries(shown.map(([name, , , value]) => [name, value ?? ""])),
+  });
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(JSON.parse(items[0]?.result ?? "")).toEqual({
+    action: "accept",
+    content: {
+      seat: 'by "the" wing & quiet',
+      bags: 2,
+      cabin: "c2",
+      insured: false,
+      meals: ["soup"],
+    },
+  });
+});
+
 test("answers that the form does not allow are refused by the names of its fields", async () => {
   const question = { message: "How?", requestedSchema: choices };
   await using asked = await callTool((tools) => asksAtOnce(tools, [question], 1));
@@ -312,6 +377,40 @@ test("a form with fifty fields can be answered", async () => {
   const final = await answerTo(reader, trigger);
   const { items } = await alice.call("getToolCalls", { message_id: final.id });
   expect(JSON.parse(items[0]?.result ?? "")).toEqual({ action: "accept", content: fields });
+});
+
+test("what a tool asks is listed for the owner until it is answered, hidden or deleted", async () => {
+  const questions = ["1?", "2?", "3?", "4?"].map((message) => ({ message, requestedSchema }));
+  await using asked = await callTool((tools) => asksAtOnce(tools, questions, 1));
+  const { alice, bob, chat, reader } = asked;
+  const forms = await Promise.all(
+    questions.map(async ({ message }) => {
+      const isAsked = ({ content }: Message) => content.includes(message);
+      return (await reader.event("events.messageNew", isAsked)).params;
+    }),
+  );
+  const [first, second, third, last] = forms as [Message, Message, Message, Message];
+  const listed = async (person = alice) => (await person.call("getPendingToolCalls")).questions;
+  const ids = async () => (await listed()).map(({ message_id }) => message_id);
+  expect(new Set(await ids())).toEqual(new Set(forms.map(({ id }) => id)));
+  expect(await listed(bob)).toEqual([]);
+  const chat_id = chat.id;
+  const action = `dismiss:${formId(first)}`;
+  await alice.call("sendComponentAction", { chat_id, message_id: first.id, action });
+  await alice.call("deleteMessagesForMe", { chat_id, message_ids: [second.id] });
+  await alice.call("deleteMessages", { chat_id, message_ids: [third.id] });
+  const [left, ...others] = await listed();
+  expect(others).toEqual([]);
+  expect(left).toMatchObject({
+    message_id: last.id,
+    conversation_id: chat.id,
+    agent: { username: agentOf(alice) },
+    created_at: last.created_at,
+  });
+  expect(Date.parse(left?.expires_at ?? "")).toBe(Date.parse(last.created_at) + 600_000);
+  await alice.call("stopChatAgents", { chat_id });
+  await reader.event("events.toolCallUpdated", ({ call }) => call.status === "failed");
+  expect(await listed()).toEqual([]);
 });
 
 test("the owner can decline", async () => {

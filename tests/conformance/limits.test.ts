@@ -176,12 +176,14 @@ describe.concurrent("over time", () => {
     operation_burst: 20,
   });
 
-  /** Calls until a call is refused. Returns the number of successes. */
+  /** Calls until a call is refused. Returns the number of calls before it. */
   async function exhaust(call: () => Promise<unknown>) {
     for (let count = 0; count < 50; count++) {
       const outcome = await call().catch((error: unknown) => error);
-      if (outcome instanceof Error)
-        return { count, failed: await failure(Promise.reject(outcome)) };
+      if (!(outcome instanceof Error)) continue;
+      const failed = await failure(Promise.reject(outcome));
+      // A search may reach its deadline on a busy machine.
+      if (failed.code !== "unavailable") return { count, failed };
     }
     throw new Error("there was no limit");
   }

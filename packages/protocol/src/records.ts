@@ -735,6 +735,15 @@ export const PendingToolCall = record("PendingToolCall", {
 });
 export type PendingToolCall = z.infer<typeof PendingToolCall>;
 
+export const PendingQuestion = record("PendingQuestion", {
+  message_id: uuid.meta({ description: "The message with the form." }),
+  conversation_id: uuid,
+  agent: Account,
+  created_at: timestamp,
+  expires_at: timestamp.meta({ description: "The tool waits for an answer until then." }),
+});
+export type PendingQuestion = z.infer<typeof PendingQuestion>;
+
 export const UsageRow = record("UsageRow", {
   agent: z.string().meta({ description: "The agent's username." }),
   conversation_id: uuid,

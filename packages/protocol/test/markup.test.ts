@@ -62,6 +62,19 @@ describe("elements", () => {
         ),
       ],
     ],
+    "fields with descriptions and values": [
+      '<form id="f"><input name="n" hint="As on your &quot;ID&quot;" value="Ada">' +
+        '<select name="s" hint="Either" value="Sell"><option>Buy</option><option>Sell</option></select>' +
+        '<input name="e" hint="" value=""></form>',
+      [
+        form(
+          "f",
+          input("n", { hint: 'As on your "ID"', value: "Ada" }),
+          select("s", ["Buy", "Sell"], { hint: "Either", value: "Sell" }),
+          input("e"),
+        ),
+      ],
+    ],
     "a form in a card": [
       '<card title="t"><form id="f"><input name="n"/></form></card>',
       [card("t", form("f", input("n")))],

@@ -15,8 +15,8 @@ const NEVER_MS = 3_600_000;
 
 const created: Sequencer[] = [];
 afterEach(() => {
-  for (const each of created.splice(0)) each.stop();
   jest.useRealTimers();
+  for (const each of created.splice(0)) each.stop();
 });
 
 function testSequencer(options: Partial<SequencerOptions> = {}) {
@@ -201,12 +201,12 @@ describe("gaps", () => {
   });
 
   test("a gap is not given up while events are delivered, although some event always waits", async () => {
+    jest.useFakeTimers();
     let reads = 0;
     const { order, received, lost, follow, commit } = testSequencer({
       readLog: async () => void reads++,
       gapTimeoutMs: 100,
     });
-    jest.useFakeTimers();
     follow();
     const events = Array.from({ length: 20 }, (_, n) => commit(`${n}`));
     // Each pair arrives in reverse, and its first half only after the second half of the next pair.
@@ -214,7 +214,7 @@ describe("gaps", () => {
     for (const n of [1, ...pairs.flat(), 18]) {
       order.receive(events[n] as EventChange);
       jest.advanceTimersByTime(10);
-      // Whoever reads the log decides afterwards whether the gap is given up.
+      // The read of the log, which the timer has started, ends.
       await new Promise(process.nextTick);
     }
     expect(reads).toBeGreaterThan(10);

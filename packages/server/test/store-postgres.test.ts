@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { selfSigned } from "@parley/testkit/certificate.ts";
@@ -46,6 +46,7 @@ beforeAll(async () => {
   shared = (await postgres.database()).url;
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
+afterEach(() => void setSystemTime());
 
 const open = (url: string, logLimits: Partial<LogLimits> = {}) =>
   openPostgresStore({ url, tls: false, logLimits });
@@ -570,19 +571,22 @@ describe("several nodes", () => {
     expect(new Set(entered.map((who) => who?.kind === "session" && who.session_id)).size).toBe(24);
   });
 
-  test("finish units that need each other's conversations", async () => {
+  test.each([
+    ["finish units that need each other's conversations", 0],
+    ["finish them also when they are late, as on a busy machine", 60_000],
+  ])("%s", async (_, lateMs) => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
     const { alice, bob, room } = await place(stores[0]);
     const other = await stores[0].write((tx) => newGroup(tx, [alice, bob]));
-    await Promise.all(
-      times(60).map((n) =>
-        (stores[n % 3] as SharedStore).write(async (tx) => {
-          const order = n % 2 ? [room, other] : [other, room];
-          for (const each of order) await send(tx, each, alice, `${n}`);
-        }),
-      ),
+    const writes = times(60).map((n) =>
+      (stores[n % 3] as SharedStore).write(async (tx) => {
+        const order = n % 2 ? [room, other] : [other, room];
+        for (const each of order) await send(tx, each, alice, `${n}`);
+      }),
     );
+    if (lateMs > 0) setSystemTime(Date.now() + lateMs);
+    await Promise.all(writes);
     expect(await seqs(url, room)).toEqual(times(60).map((n) => n + 1));
     expect(await seqs(url, other)).toEqual(times(60).map((n) => n + 1));
   });
@@ -611,6 +615,39 @@ describe("several nodes", () => {
     await holding;
     await Promise.all(waiting);
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("renew leases while writes, and changes of some of the turns, wait", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, room } = await place(store);
+    const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+    const other = await store.write((tx) => newGroup(tx, [alice, agent]));
+    await store.write(async (tx) => {
+      for (const each of [room, other]) {
+        const trigger_uuid = (await send(tx, each, alice, "question")).id;
+        const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
+        await tx.queueTurn({ agent_id: agent.id, conversation_id: each.id, trigger_uuid, ...rest });
+      }
+    });
+    const { turns } = await store.write((tx) => tx.claimTurns("here", 0, 2));
+    const ids = turns.map(({ id }) => id);
+    await using sql = new SQL({ url: cluster.url, max: 1 });
+    const locked = Promise.withResolvers<void>();
+    const freed = Promise.withResolvers<void>();
+    const holding = sql.begin(async (tx) => {
+      await tx.unsafe("LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE");
+      await tx.unsafe(`SELECT 1 FROM turns WHERE id = ${ids[0]} FOR UPDATE`);
+      locked.resolve();
+      await freed.promise;
+    });
+    await locked.promise;
+    const waiting = store.write((tx) => send(tx, room, alice, "waits"));
+    await store.note((tx) => tx.renewLeases("here", ids, 60_000));
+    freed.resolve();
+    await Promise.all([holding, waiting]);
+    const abandoned = await store.write((tx) => tx.abandonedTurns("there"));
+    expect(abandoned.map(({ id }) => id)).toEqual(ids.slice(0, 1));
   });
 
   test("share a transaction after they have waited for writers of many conversations", async () => {

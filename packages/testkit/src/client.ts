@@ -48,6 +48,8 @@ export async function post(
     ...(input !== undefined && { body: JSON.stringify(input) }),
     // A node that was paused closes its idle connections when it resumes, which races with their reuse.
     keepalive: false,
+    // A call that is never answered fails here, before its test times out without saying where.
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   const read = await answer(response);
   if (!read.body.ok) checkDeclared(operation, read.body.code);

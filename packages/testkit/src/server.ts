@@ -12,6 +12,8 @@ export const SOURCES: readonly string[] = [
 ];
 /** Settings of every test server: quiet, on a free port, and an undeclared failure is an internal error. */
 const DEFAULTS = { PORT: "0", PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on" };
+/** A server that does not start in this time is ended, so that its test fails with what it printed. */
+const START_TIMEOUT_MS = 120_000;
 const KEY = Buffer.alloc(32, 7).toString("base64");
 
 /** A real server in its own process, with its own data folder. */
@@ -67,10 +69,7 @@ export async function startServer(
   const dataDir = env.PARLEY_DATA ?? mkdtempSync(join(tmpdir(), "parley-test-"));
   const data = { ...env, PARLEY_DATA: dataDir };
   const own = services && (await sharedSettings(services, dataDir));
-  const start = () =>
-    own
-      ? Promise.all([0, 1].map(() => spawnServer({ ...own, ...data }, program)))
-      : Promise.all([spawnServer(data, program)]);
+  const start = () => spawnServers(own ? 2 : 1, { ...own, ...data }, program);
   let running = await start();
   const first = () => running[0] as Spawned;
   const all = async (signal: NodeJS.Signals) => {
@@ -119,10 +118,29 @@ const sharedSettings = async (
 
 type Spawned = Awaited<ReturnType<typeof spawnServer>>;
 
+/** All or none: none runs on if another one did not start. */
+async function spawnServers(
+  count: number,
+  env: Environment,
+  program: readonly string[],
+): Promise<Spawned[]> {
+  const spawning = Array.from({ length: count }, () => spawnServer(env, program));
+  try {
+    return await Promise.all(spawning);
+  } catch (error) {
+    for (const each of await Promise.allSettled(spawning)) {
+      if (each.status === "fulfilled") each.value.process.kill("SIGKILL");
+    }
+    throw error;
+  }
+}
+
 async function spawnServer(env: Environment, program: readonly string[]) {
   const child = spawnMain({ ...DEFAULTS, ...env }, [], program);
   const read = collect(child);
+  const late = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
   const url = await read.until(/listens on (\S+)/);
+  clearTimeout(late);
   if (url === null) throw new Error(`the server did not start: ${read.output()}`);
   return { process: child, url, output: read.output };
 }

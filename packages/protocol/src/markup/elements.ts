@@ -9,18 +9,21 @@ export interface ButtonBlock {
   action: string;
   label: string;
 }
-export interface InputField {
-  type: "input";
+interface Field {
   name: string;
   label: string;
-  input_type: InputType;
   required: boolean;
+  /** A description of the field. */
+  hint?: string;
+  /** What the field is prefilled with. */
+  value?: string;
 }
-export interface SelectField {
+export interface InputField extends Field {
+  type: "input";
+  input_type: InputType;
+}
+export interface SelectField extends Field {
   type: "select";
-  name: string;
-  label: string;
-  required: boolean;
   options: string[];
 }
 export interface FormBlock {

@@ -191,13 +191,20 @@ function pieceOf(name: TagName | undefined, attributes: Map<string, string>): Pi
     const id = attributes.get("id");
     return id ? { type: name, id, children: [] } : null;
   }
-  const field = attributes.get("name");
-  if (!field) return null;
-  const label = attributes.get("label") || field;
-  const required = attributes.has("required") && attributes.get("required") !== "false";
-  if (name === "select") return { type: name, name: field, label, required, options: [] };
+  const fieldName = attributes.get("name");
+  if (!fieldName) return null;
+  const hint = attributes.get("hint");
+  const value = attributes.get("value");
+  const field = {
+    name: fieldName,
+    label: attributes.get("label") || fieldName,
+    required: attributes.has("required") && attributes.get("required") !== "false",
+    ...(hint && { hint }),
+    ...(value && { value }),
+  };
+  if (name === "select") return { type: name, ...field, options: [] };
   const input_type = inputTypes.find((type) => type === attributes.get("type")) ?? "text";
-  return { type: "input", name: field, label, input_type, required };
+  return { type: "input", ...field, input_type };
 }
 
 /** Closes the innermost open element with the name. Elements opened inside it stay unclosed. */

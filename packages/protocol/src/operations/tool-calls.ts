@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { PendingToolCall, ToolCallDetail } from "../records.ts";
+import { PendingQuestion, PendingToolCall, ToolCallDetail } from "../records.ts";
 import { text, uuid } from "../text.ts";
 
 export const getToolCalls = operation({
@@ -16,8 +16,9 @@ export const getToolCalls = operation({
 export const getPendingToolCalls = operation({
   name: "getPendingToolCalls",
   socket: "tools.pending",
-  summary: "Lists the tool calls that wait for the caller's decision, oldest first.",
-  output: z.object({ items: z.array(PendingToolCall) }),
+  summary:
+    "Lists the tool calls that wait for the caller's decision and what tools ask the caller, oldest first.",
+  output: z.object({ items: z.array(PendingToolCall), questions: z.array(PendingQuestion) }),
 });
 
 export const decideToolCall = operation({

@@ -158,7 +158,8 @@ class TurnDispatcher implements Dispatcher {
   async #renewLeases(): Promise<void> {
     const { store, node } = this.#services;
     if (this.#calls.size === 0) await store.ready();
-    else await store.write((tx) => tx.renewLeases(node, [...this.#calls.keys()], LEASE_MS));
+    // A note, because a renewal that waits behind many writes would come too late.
+    else await store.note((tx) => tx.renewLeases(node, [...this.#calls.keys()], LEASE_MS));
     const now = performance.now();
     const isLate = now - this.#renewedAt > 2 * LEASE_RENEWAL_MS;
     this.#renewedAt = now;

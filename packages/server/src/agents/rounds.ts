@@ -1,19 +1,18 @@
 import type { Turn } from "@parley/protocol";
 import { approvalCard } from "../rules/approval-card.ts";
-import { haveFiles, withoutFiles } from "../rules/context-files.ts";
 import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
-import { haveProviderFields, withoutProviderFields } from "../rules/provider-fields.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { partTokens } from "../rules/tool-context.ts";
 import { addUsage, tokensOf, totalUsage } from "../rules/usage.ts";
 import type { TurnRecord, TurnRound } from "../store/turns.ts";
 import type { AnswerStream, Deltas } from "./deltas.ts";
+import { fallback } from "./fallbacks.ts";
 import { type AgentKey, fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import { type PreparedTurn, reserveRound } from "./prepare-turn.ts";
 import type { ModelEvent, ModelRequest, ToolUseEvent } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
-import { ProviderError, providerErrors } from "./providers/provider-errors.ts";
+import { type ProviderError, providerErrors } from "./providers/provider-errors.ts";
 import { definitionOf } from "./tools/offered.ts";
 import { type CallServices, makeCalls, storeCalls } from "./tools/run-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
@@ -226,10 +225,7 @@ function newAnswer(stream: AnswerStream) {
   };
 }
 
-/**
- * Many models take no pictures, some know no tools or take back nothing that they sent, and documents can be damaged: a request that the
- * provider refuses is made again without what it may have refused.
- */
+/** A request that the provider refuses is made again without what it may have refused. */
 async function askWithFallbacks(
   { services, prepared, stream, attempts }: Answering,
   { api_key }: AgentKey,
@@ -247,37 +243,16 @@ async function askWithFallbacks(
     try {
       return await answer.take(callModel(adapters[provider.protocol], current, options));
     } catch (error) {
-      next = answer.isCharged() ? null : fallback(current, error);
-      if (next === null) throw error;
+      const other = answer.isCharged() ? null : fallback(current, error);
+      if (other === null) throw error;
+      next = other.request;
       const { status } = error as ProviderError;
-      const what = leftOut(current, next);
-      services.log.warn({ turn: turn.id, status }, `provider refused request with ${what}`);
+      services.log.warn(
+        { turn: turn.id, status },
+        `provider refused request with ${other.leftOut}`,
+      );
     }
   }
-}
-
-function leftOut(before: ModelRequest, after: ModelRequest): "tools" | "provider fields" | "files" {
-  if (after.tools.length < before.tools.length) return "tools";
-  return haveProviderFields(before.messages) && !haveProviderFields(after.messages)
-    ? "provider fields"
-    : "files";
-}
-
-/** The request without what the provider may have refused; null if nothing can be left out. */
-function fallback(request: ModelRequest, error: unknown): ModelRequest | null {
-  if (!(error instanceof ProviderError) || error.status === undefined) return null;
-  const isRefusal = error.code === "provider_refused" || error.code === "context_too_long";
-  // A provider that was told the results of calls accepts tools.
-  const usesTools = request.messages.some(({ content }) =>
-    content.some(({ type }) => type === "tool_use"),
-  );
-  if (error.about_tools && request.tools.length > 0 && !usesTools) return { ...request, tools: [] };
-  if (isRefusal && haveProviderFields(request.messages)) {
-    return { ...request, messages: withoutProviderFields(request.messages) };
-  }
-  if (!isRefusal || !haveFiles(request.messages)) return null;
-  const why = error.code === "context_too_long" ? "too_large" : "not_accepted";
-  return { ...request, messages: withoutFiles(request.messages, why) };
 }
 
 /** Stores the number of attempts in the background, in order. */

@@ -1,3 +1,4 @@
+import type { PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { formAction } from "../rules/elicitation-form.ts";
 import { elicitedValues } from "../rules/elicitation-values.ts";
@@ -5,7 +6,29 @@ import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { ElicitationAnswer, ElicitationRecord } from "../store/elicitations.ts";
 import type { MessageRecord } from "../store/messages.ts";
-import type { WriteTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+
+/** How long the owner has to answer. */
+export const ANSWER_MS = 10 * 60_000;
+
+/** What tools ask the caller, as far as it can still be answered, oldest first. */
+export async function pendingQuestions(
+  tx: ReadTx,
+  { account }: Caller,
+  now: number,
+): Promise<PendingQuestion[]> {
+  const ids = await tx.openElicitations(account.id);
+  const messages = await tx.messageViews(ids, account.id);
+  return messages
+    .map(({ id, conversation_id, sender, created_at }) => ({
+      message_id: id,
+      conversation_id,
+      agent: sender,
+      created_at,
+      expires_at: new Date(Date.parse(created_at) + ANSWER_MS).toISOString(),
+    }))
+    .filter(({ expires_at }) => Date.parse(expires_at) > now);
+}
 
 /**
  * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not

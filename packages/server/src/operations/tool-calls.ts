@@ -1,5 +1,6 @@
 import { operations } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
+import { pendingQuestions } from "../domain/elicitations.ts";
 import { decide } from "../domain/tool-calls.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -16,7 +17,8 @@ const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message
 
 const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, caller }) =>
   store.read(async (tx) => {
-    const calls = await tx.pendingToolCalls(caller.account.id, Date.now());
+    const now = Date.now();
+    const calls = await tx.pendingToolCalls(caller.account.id, now);
     return {
       items: calls.map((call) => ({
         call: toolCallDetail(call, caller.account),
@@ -24,6 +26,7 @@ const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, calle
         conversation_id: call.conversation_uuid,
         agent: publicAccount(call.agent),
       })),
+      questions: await pendingQuestions(tx, caller, now),
     };
   }),
 );

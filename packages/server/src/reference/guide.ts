@@ -175,14 +175,15 @@ Trading at **$187.20**, up 1.4 %.
 </card>
 
 <form id="feedback">
-<input name="email" label="E-mail" type="email" required>
-<select name="mood" label="Mood"><option>Good</option><option>Bad</option></select>
+<input name="email" label="E-mail" type="email" hint="We answer there" required>
+<select name="mood" label="Mood" value="Good"><option>Good</option><option>Bad</option></select>
 </form>`;
 
 const components = () => html`
 ${paragraph("Content is CommonMark with the elements below and no other HTML: any other tag is shown as text. Attributes are plain text, never URLs or scripts. While a message streams, an unfinished element is not shown.")}
 ${panel("Message content", markupExample)}
 ${list(
+  "A field may have a `hint`, which describes it, and a `value`, which it is prefilled with: for a `<select>` one of its options.",
   "`sendComponentAction` submits a pressed button with its `action`, or a form with `form_submit:<id>` and the `fields`.",
   "The reply is posted by the agent that wrote the message. If a person wrote it, or the agent has left, another agent of the conversation replies, the caller's own first. If there is none, no reply is posted.",
   "The reply's `reply_to_id` is the message with the component, its `action` says who submitted what, and its content quotes the submitted values. A reply triggers no agent; models see it as an action of the person.",

@@ -1,8 +1,9 @@
 import type { Account, File, Message } from "@parley/protocol";
 import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
 import { isElicitation } from "./elicitation-form.ts";
-import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
+import type { ModelMessage } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
+import { joinRoles } from "./roles.ts";
 import { namesText, type SystemTextInput, systemText } from "./system-text.ts";
 import { estimateTokens } from "./token-estimate.ts";
 import {
@@ -204,35 +205,13 @@ const textMessage = (role: ModelMessage["role"], text: string): ModelMessage => 
   content: [{ type: "text", text }],
 });
 
-/** Begins with the names, and joins consecutive messages of one role. */
+/** Begins with the names and ends with a message of the user. */
 function alternateRoles(names: string, kept: readonly ContextMessage[]): ModelMessage[] {
   if (kept.length === 0) return [textMessage("user", `${names}\n\n${PROMPT_TO_ANSWER}`)];
-  const messages: ModelMessage[] = [textMessage("user", names)];
-  for (const next of kept.flatMap((each) => each.messages)) {
-    const last = messages.at(-1);
-    if (last?.role === "user" && next.role === "user") {
-      messages.splice(-1, 1, { role: "user", content: joinContent(last.content, next.content) });
-    } else if (last?.role === "assistant" && next.role === "assistant") {
-      messages.splice(-1, 1, {
-        role: "assistant",
-        content: joinContent(last.content, next.content),
-      });
-    } else {
-      messages.push(next);
-    }
-  }
+  const messages = joinRoles([
+    textMessage("user", names),
+    ...kept.flatMap((each) => each.messages),
+  ]);
   if (messages.at(-1)?.role !== "user") messages.push(textMessage("user", PROMPT_TO_ANSWER));
   return messages;
-}
-
-/** Concatenates parts. Two adjacent texts become one, with a blank line between them. */
-function joinContent<Part extends UserPart | AssistantPart>(
-  before: readonly Part[],
-  after: readonly Part[],
-): (Part | TextPart)[] {
-  const last = before.at(-1);
-  const [first] = after;
-  if (last?.type !== "text" || first?.type !== "text") return [...before, ...after];
-  const text = `${last.text}\n\n${first.text}`;
-  return [...before.slice(0, -1), { type: "text", text }, ...after.slice(1)];
 }

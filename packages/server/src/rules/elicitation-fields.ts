@@ -15,8 +15,12 @@ export interface Choice {
 export interface Question {
   readonly name: string;
   readonly label: string;
+  /** The description of the property, unless that is the label; null if there is none. */
+  readonly hint: string | null;
   readonly isRequired: boolean;
   readonly schema: Schema;
+  /** The default of the property. It may not be what the schema allows. */
+  readonly proposed: unknown;
   /** Null: anything of the right type. */
   readonly choices: readonly Choice[] | null;
   /** Whether several choices may be taken. Forms have no field for that: each choice is a field. */
@@ -24,23 +28,28 @@ export interface Question {
 }
 
 const MAX_LABEL_CHARACTERS = 200;
+/** Fifty of them fit into a message. */
+const MAX_HINT_CHARACTERS = 300;
 
 export const YES_OR_NO: readonly Choice[] = [
   { value: true, label: "Yes" },
   { value: false, label: "No" },
 ];
 
-export function questionsOf({ properties, required }: Schema): Question[] {
+export function questionsOf({ properties, required, default: defaults }: Schema): Question[] {
   const names = Array.isArray(required) ? required : [];
+  const proposals = new Map(isObject(defaults) ? Object.entries(defaults) : []);
   return Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => {
     const schema = isObject(property) ? property : {};
     const several = schema.type === "array" ? choicesOf(schema.items) : null;
-    const [label = name] = [schema.title, schema.description].filter(isText);
+    const [label = name, hint] = [schema.title, schema.description].filter(isText);
     return {
       name,
       label: labelOf(label),
+      hint: hint === undefined ? null : hintOf(hint),
       isRequired: names.includes(name),
       schema,
+      proposed: schema.default ?? proposals.get(name),
       choices: several ?? choicesOf(schema),
       isMultiple: several !== null,
     };
@@ -98,12 +107,16 @@ function distinct(choices: readonly Choice[]): Choice[] {
 }
 
 /** As clients show it and send it back: one line, without spaces at its ends. */
-const labelOf = (text: string) =>
+const labelOf = (text: string) => singleLine(text.slice(0, MAX_LABEL_CHARACTERS)) || "—";
+
+const hintOf = (text: string) =>
+  singleLine(text.slice(0, MAX_HINT_CHARACTERS)) + (text.length > MAX_HINT_CHARACTERS ? "…" : "");
+
+const singleLine = (text: string) =>
   text
-    .slice(0, MAX_LABEL_CHARACTERS)
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp} ]+/gu, " ")
-    .trim() || "—";
+    .trim();
 
 const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);

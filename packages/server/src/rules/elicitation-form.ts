@@ -20,6 +20,8 @@ interface Asked {
 }
 
 const MAX_MESSAGE_CHARACTERS = 2000;
+/** As many as clients let people type. A part of a default would be something else. */
+const MAX_VALUE_CHARACTERS = 1000;
 const PREFIX = "elicit-";
 
 /** The action with which the form of a question is submitted. */
@@ -29,10 +31,12 @@ const ANSWER = /^(?:form_submit|dismiss):elicit-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-
 
 /** A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted. */
 export function elicitationForm({ id, server, owner, message, schema }: Asked): string {
+  const { description } = schema;
+  const asked = typeof description === "string" ? `${message}\n\n${description}` : message;
   return [
     `@${owner}, the tool server **${inertText(server)}** asks:`,
     "",
-    ...quotedText(message.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()),
+    ...quotedText(asked.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()),
     "",
     `<form id="${PREFIX}${id}">`,
     ...questionsOf(schema).flatMap(fieldMarkup),
@@ -54,25 +58,60 @@ export function elicitationAnswer(
   return { id, action: action.startsWith("dismiss:") ? "decline" : "accept" };
 }
 
+interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string | null;
+  readonly value: string | null;
+  readonly isRequired: boolean;
+}
+
 function fieldMarkup(question: Question): string[] {
-  const { name, label, isRequired, choices, isMultiple, schema } = question;
-  if (isMultiple) {
-    return (choices ?? []).map((choice, place) => {
-      const each = `${label}: ${choice.label}`;
-      return select(choiceName(question, place), each, false, YES_OR_NO);
-    });
-  }
-  if (choices) return [select(name, label, isRequired, choices)];
-  return [`<input ${attributes(name, label, isRequired)} type="${inputType(schema)}">`];
+  const { choices, isMultiple, schema } = question;
+  if (isMultiple) return multipleChoice(question, choices ?? []);
+  const field = { ...question, value: proposedValue(question) };
+  if (choices) return [select(field, choices)];
+  return [`<input ${attributes(field)} type="${inputType(schema)}">`];
 }
 
-function select(name: string, label: string, isRequired: boolean, choices: readonly Choice[]) {
+/** Each choice is a question of its own. The first one has the description of all. */
+function multipleChoice(question: Question, choices: readonly Choice[]): string[] {
+  const { label, hint, proposed } = question;
+  return choices.map((choice, place) => {
+    const isProposed = Array.isArray(proposed) && proposed.includes(choice.value);
+    const field = {
+      name: choiceName(question, place),
+      label: `${label}: ${choice.label}`,
+      hint: place === 0 ? hint : null,
+      value: Array.isArray(proposed) ? labelIn(YES_OR_NO, isProposed) : null,
+      isRequired: false,
+    };
+    return select(field, YES_OR_NO);
+  });
+}
+
+/** The default as the field shows it; null if there is none that the field could have. */
+function proposedValue({ choices, schema, proposed }: Question): string | null {
+  if (choices) return labelIn(choices, proposed);
+  if (inputType(schema) === "number") return Number.isFinite(proposed) ? `${proposed}` : null;
+  return typeof proposed === "string" && proposed.length <= MAX_VALUE_CHARACTERS ? proposed : null;
+}
+
+const labelIn = (choices: readonly Choice[], value: unknown) =>
+  choices.find((choice) => choice.value === value)?.label ?? null;
+
+function select(field: Field, choices: readonly Choice[]) {
   const options = choices.map((choice) => `<option>${escaped(choice.label)}</option>`);
-  return `<select ${attributes(name, label, isRequired)}>${options.join("")}</select>`;
+  return `<select ${attributes(field)}>${options.join("")}</select>`;
 }
 
-const attributes = (name: string, label: string, isRequired: boolean) =>
-  `name="${escaped(name)}" label="${escaped(label)}"${isRequired ? " required" : ""}`;
+const attributes = ({ name, label, hint, value, isRequired }: Field) =>
+  [
+    `name="${escaped(name)}" label="${escaped(label)}"`,
+    ...(hint ? [`hint="${escaped(hint)}"`] : []),
+    ...(value ? [`value="${escaped(value)}"`] : []),
+    ...(isRequired ? ["required"] : []),
+  ].join(" ");
 
 function inputType({ type, format }: Schema): string {
   if (type === "number" || type === "integer") return "number";

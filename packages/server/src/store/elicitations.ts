@@ -3,6 +3,11 @@ import type { Awaitable } from "./awaitable.ts";
 /** What tools ask the owners of agents while they run. */
 export interface ElicitationReads {
   elicitation(uuid: string): Awaitable<ElicitationRecord | null>;
+  /**
+   * The ids of the messages in which tools ask an owner what is not answered, oldest first. Messages
+   * that are deleted since, or that the owner cannot see, are among them.
+   */
+  openElicitations(ownerId: number): Awaitable<string[]>;
 }
 
 export interface ElicitationWrites {
@@ -18,6 +23,8 @@ export interface NewElicitation {
   readonly call_uuid: string;
   readonly conversation_id: number;
   readonly owner_id: number;
+  /** The message with the form. */
+  readonly message_uuid: string;
   /** The JSON Schema of what is asked for. */
   readonly schema: Readonly<Record<string, unknown>>;
 }
@@ -27,6 +34,6 @@ export interface ElicitationAnswer {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-export interface ElicitationRecord extends NewElicitation {
+export interface ElicitationRecord extends Omit<NewElicitation, "message_uuid"> {
   readonly answer: ElicitationAnswer | null;
 }

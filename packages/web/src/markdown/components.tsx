@@ -158,8 +158,8 @@ const formFieldErrors = (error: unknown) =>
 
 interface FormChildProps {
   child: FormBlock["children"][number];
-  /** Values of the draft by field name. */
-  drafted: Readonly<Record<string, string>>;
+  /** Values of the draft by field name; null if there is none. */
+  drafted: Readonly<Record<string, string>> | null;
 }
 
 function FormChild({ child, drafted }: FormChildProps) {
@@ -172,20 +172,23 @@ function FormChild({ child, drafted }: FormChildProps) {
     ) : (
       <ActionButton action={child.action} label={child.label} first={false} />
     );
+  // A field that was cleared stays empty.
+  const initial = drafted ? (drafted[child.name] ?? "") : child.value;
   if (child.type === "input")
     return (
       <TextField
         label={labelOf(child)}
+        hint={child.hint}
         name={child.name}
         type={child.input_type}
         required={child.required}
-        defaultValue={drafted[child.name]}
+        defaultValue={initial}
         step={child.input_type === "number" ? "any" : undefined}
         maxLength={1000}
         autoComplete="off"
       />
     );
-  return <SelectField field={child} drafted={drafted[child.name]} />;
+  return <SelectField field={child} initial={initial} />;
 }
 
 const labelOf = ({ label, required }: { label: string; required: boolean }) =>
@@ -193,19 +196,19 @@ const labelOf = ({ label, required }: { label: string; required: boolean }) =>
 
 interface SelectFieldProps {
   field: Extract<FormBlock["children"][number], { type: "select" }>;
-  drafted: string | undefined;
+  initial: string | undefined;
 }
 
-function SelectField({ field, drafted }: SelectFieldProps) {
+function SelectField({ field, initial }: SelectFieldProps) {
   const { name, required, options } = field;
   return (
-    <Field label={labelOf(field)} name={name}>
+    <Field label={labelOf(field)} name={name} hint={field.hint}>
       {(attributes) => (
         <select
           {...attributes}
           name={name}
           required={required}
-          defaultValue={drafted}
+          defaultValue={initial}
           className="field"
         >
           {!required && <option value="">Nothing chosen</option>}

@@ -4,8 +4,8 @@ import { use, useState } from "react";
 import { ActionTarget } from "./action-target.ts";
 
 interface FormDraft {
-  /** The kept values by field name, as of when the form was rendered first. */
-  initial: Readonly<Record<string, string>>;
+  /** The kept values by field name, as of when the form was rendered first; null if nothing was typed. */
+  initial: Readonly<Record<string, string>> | null;
   keep: (element: HTMLFormElement) => void;
   clear: () => void;
 }
@@ -32,13 +32,14 @@ function filledFields(element: HTMLFormElement): Record<string, string> {
   return Object.fromEntries(filled.map(([name, value]) => [name, String(value)]));
 }
 
-/** The values of a stored draft; none if it cannot be parsed. */
-function parseDraft(draft: string): Record<string, string> {
+/** The values of a stored draft; null if there is none that can be parsed. */
+function parseDraft(draft: string): Record<string, string> | null {
+  if (draft === "") return null;
   try {
-    const fields: unknown = JSON.parse(draft || "{}");
-    if (typeof fields !== "object" || fields === null) return {};
+    const fields: unknown = JSON.parse(draft);
+    if (typeof fields !== "object" || fields === null) return null;
     return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
   } catch {
-    return {};
+    return null;
   }
 }

@@ -1,4 +1,4 @@
-import type { Message, PendingToolCall } from "@parley/protocol";
+import type { PendingQuestion, PendingToolCall } from "@parley/protocol";
 import {
   type HTMLAttributes,
   type KeyboardEvent,
@@ -186,20 +186,20 @@ function Keys() {
 }
 
 /** What tools ask: it is answered in its conversation. */
-function Questions({ questions }: { questions: readonly Message[] }) {
+function Questions({ questions }: { questions: readonly PendingQuestion[] }) {
   return (
     <ul aria-label="Questions of tools" className="flex flex-col gap-2">
-      {questions.map(({ id, conversation_id, sender }) => (
-        <li key={id}>
+      {questions.map(({ message_id, conversation_id, agent }) => (
+        <li key={message_id}>
           <Link
-            to={chatPath(conversation_id, id)}
+            to={chatPath(conversation_id, message_id)}
             className="flex items-center gap-3 rounded-lg border border-line bg-surface p-4 text-md shadow-low hover:bg-hover"
           >
             <span className="text-warn">
               <Icon name="tool" size={17} />
             </span>
             <span className="min-w-0 flex-1 break-words">
-              A tool of {nameOf(sender)} asks you something
+              A tool of {nameOf(agent)} asks you something
             </span>
             <Icon name="next" size={17} />
           </Link>

@@ -1,5 +1,4 @@
-import type { Account, Message } from "@parley/protocol";
-import { isMyAgent } from "../lib/names.ts";
+import type { Message } from "@parley/protocol";
 
 /** Forms in which a tool asks the owner of its agent something, and their «Decline» button. */
 const ELICITATION = /^(?:form_submit|dismiss):elicit-/;
@@ -31,13 +30,3 @@ export function isQuestionOver(id: string, messages: readonly Message[]): boolea
 /** Whether a message asks what a tool wants to know. The server posts it outside of the agent's turn. */
 export const isQuestion = ({ content, turn }: Pick<Message, "content" | "turn">) =>
   turn === null && content.includes('<form id="elicit-');
-
-/** The questions to the person that are neither answered nor over. */
-export const openQuestions = (messages: readonly Message[], me: Account): Message[] =>
-  messages.filter(
-    (message) =>
-      isQuestion(message) &&
-      isMyAgent(message.sender, me) &&
-      !message.uses.some(({ token }) => answersTool(token)) &&
-      !isQuestionOver(message.id, messages),
-  );

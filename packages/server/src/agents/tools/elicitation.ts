@@ -1,5 +1,6 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import { messageChanged } from "../../changes/change.ts";
+import { ANSWER_MS } from "../../domain/elicitations.ts";
 import type { Delivered } from "../../realtime/bus.ts";
 import { formProblem } from "../../rules/elicitation-fields.ts";
 import { elicitationForm } from "../../rules/elicitation-form.ts";
@@ -9,8 +10,6 @@ import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import { FormRefused } from "./errors.ts";
 import type { Elicit } from "./servers.ts";
 
-/** How long the owner has to answer. */
-const ANSWER_MS = 10 * 60_000;
 /** Each question is a message to everybody in the conversation. */
 const MAX_QUESTIONS_PER_CALL = 8;
 
@@ -101,7 +100,14 @@ async function post(
     at: Date.now(),
   });
   if (!posted) return false;
-  await tx.insertElicitation({ uuid: id, call_uuid: call.uuid, conversation_id, owner_id, schema });
+  await tx.insertElicitation({
+    uuid: id,
+    call_uuid: call.uuid,
+    conversation_id,
+    owner_id,
+    message_uuid: posted.id,
+    schema,
+  });
   tx.emit(messageChanged("events.messageNew", posted, posted.seq));
   return true;
 }

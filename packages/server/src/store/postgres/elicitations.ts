@@ -1,5 +1,10 @@
 import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
-import { ELICITATION, type ElicitationRow, toElicitation } from "../shared/elicitations.ts";
+import {
+  ELICITATION,
+  type ElicitationRow,
+  openElicitations,
+  toElicitation,
+} from "../shared/elicitations.ts";
 import type { Methods } from "./unit.ts";
 
 export const elicitationReads: Methods<keyof ElicitationReads> = {
@@ -7,18 +12,23 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
     const row = await unit.get<ElicitationRow>(`${ELICITATION} WHERE uuid = $1`, uuid);
     return row && toElicitation(row);
   },
+  openElicitations: async (unit, ownerId) => {
+    const rows = await unit.all<{ message_uuid: string }>(openElicitations("$1"), ownerId);
+    return rows.map(({ message_uuid }) => message_uuid);
+  },
 };
 
 export const elicitationWrites: Methods<keyof ElicitationWrites> = {
-  insertElicitation: async (unit, { uuid, call_uuid, conversation_id, owner_id, schema }) => {
+  insertElicitation: async (unit, asked) => {
     await unit.change(
-      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, schema)
-       VALUES ($1, $2, $3, $4, $5)`,
-      uuid,
-      call_uuid,
-      conversation_id,
-      owner_id,
-      JSON.stringify(schema),
+      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      asked.uuid,
+      asked.call_uuid,
+      asked.conversation_id,
+      asked.owner_id,
+      asked.message_uuid,
+      JSON.stringify(asked.schema),
     );
   },
   answerElicitation: async (unit, uuid, { action, content }) => {

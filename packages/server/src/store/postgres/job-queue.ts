@@ -8,8 +8,8 @@ export const BATCH_SIZE = 256;
 /** How long a unit is retried while the database is unavailable or others conflict with it. */
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;
-/** A unit that others conflict with is tried this often, however long that takes. */
-const MIN_ATTEMPTS = 5;
+/** A unit that others conflict with, or whose locks they hold, is tried this often, however long that takes. */
+export const MIN_ATTEMPTS = 5;
 
 export type Work = (unit: Unit) => Awaitable<unknown>;
 
@@ -19,6 +19,8 @@ export interface Job {
   /** The time after which it is not retried. */
   readonly deadline: number;
   conflicts: number;
+  /** How often it had to wait for locks of other transactions. */
+  lockWaits: number;
   /** The keys of the rows that it is known to need. */
   readonly keys: Set<string>;
   resolve(result: unknown): void;
@@ -60,6 +62,7 @@ export class JobQueue {
         work,
         deadline,
         conflicts: 0,
+        lockWaits: 0,
         keys: new Set(),
         resolve: settle(resolve),
         reject: settle(reject),

@@ -728,4 +728,9 @@ export const migrations: readonly string[] = [
   -- Thoughts would outlive messages that are deleted, so they are not stored.
   ALTER TABLE tool_calls DROP COLUMN thoughts;
   `,
+  `
+  -- The message in which a tool asks, so that an owner can list what is asked.
+  ALTER TABLE elicitations ADD COLUMN message_uuid uuid;
+  CREATE INDEX elicitations_by_owner ON elicitations (owner_id);
+  `,
 ];

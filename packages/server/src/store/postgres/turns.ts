@@ -163,9 +163,12 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
   },
   renewLeases: async (unit, node, ids, leaseMs) => {
+    // Waits for no lock: nobody takes over a turn that a transaction of this node is changing.
     await unit.change(
       `UPDATE turns SET lease_until = ${NOW} + $2
-       WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[])`,
+       WHERE id IN (SELECT id FROM turns
+         WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[])
+         ORDER BY id FOR UPDATE SKIP LOCKED)`,
       node,
       leaseMs,
       list(ids),

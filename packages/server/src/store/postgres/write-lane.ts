@@ -8,6 +8,7 @@ import {
   type Job,
   JobQueue,
   type Lane,
+  MIN_ATTEMPTS,
   RETRY_TIMEOUT_MS,
   type Work,
 } from "./job-queue.ts";
@@ -178,7 +179,8 @@ export class WriteLane implements Lane {
     const together: Job[] = [];
     const keys: string[] = [];
     for (const [job, key] of wanted) {
-      if (Date.now() > job.deadline + RETRY_TIMEOUT_MS) {
+      const isLate = Date.now() > job.deadline + RETRY_TIMEOUT_MS;
+      if (++job.lockWaits >= MIN_ATTEMPTS && isLate) {
         job.reject(new Unavailable("too many changes at once"));
         continue;
       }

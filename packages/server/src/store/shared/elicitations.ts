@@ -1,9 +1,14 @@
-import type { ElicitationAnswer, ElicitationRecord, NewElicitation } from "../elicitations.ts";
+import type { ElicitationAnswer, ElicitationRecord } from "../elicitations.ts";
 
 export const ELICITATION =
   "SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content FROM elicitations";
 
-export type ElicitationRow = Omit<NewElicitation, "schema"> & {
+/** Questions of earlier versions have no message. */
+export const openElicitations = (owner: "?" | "$1") =>
+  `SELECT message_uuid FROM elicitations
+   WHERE owner_id = ${owner} AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`;
+
+export type ElicitationRow = Omit<ElicitationRecord, "schema" | "answer"> & {
   schema: string | null;
   action: ElicitationAnswer["action"] | null;
   content: string | null;

@@ -1,29 +1,38 @@
 import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
-import { ELICITATION, type ElicitationRow, toElicitation } from "../shared/elicitations.ts";
+import {
+  ELICITATION,
+  type ElicitationRow,
+  openElicitations,
+  toElicitation,
+} from "../shared/elicitations.ts";
 import type { Connection } from "./connection.ts";
 
 export function elicitationReads(db: Connection): ElicitationReads {
   const byId = db.query<ElicitationRow>(`${ELICITATION} WHERE uuid = ?`);
+  const open = db.query<{ message_uuid: string }>(openElicitations("?"));
   return {
     elicitation: (uuid) => {
       const row = byId.get(uuid);
       return row && toElicitation(row);
     },
+    openElicitations: (ownerId) => open.all(ownerId).map(({ message_uuid }) => message_uuid),
   };
 }
 
 export function elicitationWrites(db: Connection): ElicitationWrites {
   const insert = db.change(
-    `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, schema)
-     VALUES (?, ?, ?, ?, ?)`,
+    `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
+     VALUES (?, ?, ?, ?, ?, ?)`,
   );
   const answer = db.change(
     "UPDATE elicitations SET action = ?2, content = ?3 WHERE uuid = ?1 AND action IS NULL",
   );
   const remove = db.change("DELETE FROM elicitations WHERE call_uuid = ?");
   return {
-    insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id, schema }) =>
-      void insert.run(uuid, call_uuid, conversation_id, owner_id, JSON.stringify(schema)),
+    insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id, message_uuid, schema }) => {
+      const values = [uuid, call_uuid, conversation_id, owner_id, message_uuid];
+      insert.run(...values, JSON.stringify(schema));
+    },
     answerElicitation: (uuid, { action, content }) =>
       void answer.run(uuid, action, JSON.stringify(content)),
     deleteElicitations: (callUuid) => void remove.run(callUuid),

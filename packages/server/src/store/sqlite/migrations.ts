@@ -692,4 +692,9 @@ export const migrations: readonly string[] = [
   CREATE INDEX turns_waiting ON turns (agent_id, conversation_id) WHERE status = 'waiting';
   CREATE INDEX turns_running ON turns (agent_id, conversation_id) WHERE status = 'running';
   `,
+  `
+  -- The message in which a tool asks, so that an owner can list what is asked.
+  ALTER TABLE elicitations ADD COLUMN message_uuid TEXT;
+  CREATE INDEX elicitations_by_owner ON elicitations (owner_id);
+  `,
 ];

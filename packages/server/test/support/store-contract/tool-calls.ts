@@ -156,19 +156,23 @@ export function toolCalls(check: Check) {
   });
 
   check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
-    const { insert, alice, room } = await talk(fixture);
+    const { insert, alice, agent, room, message } = await talk(fixture);
     const { uuid: call_uuid } = await insert(0);
     const uuid = Bun.randomUUIDv7();
+    const message_uuid = message.id;
+    const open = (owner = alice) => fixture.store.read((tx) => tx.openElicitations(owner.id));
     const { store } = fixture;
     const schema = { properties: { name: { title: "Ω" } } };
     const asked = { uuid, call_uuid, conversation_id: room.id, owner_id: alice.id, schema };
     await store.write(async (tx) => {
       await tx.toolCall(call_uuid);
-      await tx.insertElicitation(asked);
+      await tx.insertElicitation({ ...asked, message_uuid });
     });
+    expect([await open(), await open(agent)]).toEqual([[message_uuid], []]);
     expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer: null });
     const answer = { action: "accept", content: { name: "Ω" } } as const;
     await store.write((tx) => tx.answerElicitation(uuid, answer));
+    expect(await open()).toEqual([]);
     await store.write((tx) => tx.answerElicitation(uuid, { action: "decline", content: {} }));
     expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer });
     await store.write((tx) => tx.deleteElicitations(call_uuid));
