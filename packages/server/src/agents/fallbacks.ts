@@ -10,6 +10,9 @@ interface Fallback {
   readonly leftOut: "tools" | "provider fields" | "files" | "calls";
 }
 
+/** How providers refuse calls without thoughts. Others mean no credit or an unknown model. */
+const INVALID: ReadonlySet<number | undefined> = new Set([400, 422]);
+
 /**
  * Many models take no pictures, some know no tools, take back nothing that they sent or want back all
  * of it, and documents can be damaged. Returns the request without what the provider may have refused;
@@ -28,10 +31,11 @@ export function fallback(request: ModelRequest, error: unknown): Fallback | null
     const plain = withoutProviderFields(messages);
     return { request: { ...request, messages: plain }, leftOut: "provider fields" };
   }
-  if (haveFiles(messages)) {
-    const visible = withoutFiles(messages, isTooLong ? "too_large" : "not_accepted");
-    return { request: { ...request, messages: visible }, leftOut: "files" };
+  // Before the files, which a model that wants its thoughts back may see.
+  if (!isTooLong && INVALID.has(error.status) && haveCalls(messages)) {
+    return { request: { ...request, messages: callsAsText(messages) }, leftOut: "calls" };
   }
-  if (isTooLong || !haveCalls(messages)) return null;
-  return { request: { ...request, messages: callsAsText(messages) }, leftOut: "calls" };
+  if (!haveFiles(messages)) return null;
+  const visible = withoutFiles(messages, isTooLong ? "too_large" : "not_accepted");
+  return { request: { ...request, messages: visible }, leftOut: "files" };
 }

@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolResultPart, ToolUsePart, UserPart } from "./model-content.ts";
 import { indentLines } from "./quoting.ts";
-import { joinRoles } from "./roles.ts";
+import { joinRoles, joinTexts } from "./roles.ts";
 
 export const haveCalls = (messages: readonly ModelMessage[]) =>
   messages.some(({ content }) => content.some(({ type }) => type === "tool_use"));
@@ -13,7 +13,8 @@ export function callsAsText(messages: readonly ModelMessage[]): ModelMessage[] {
   const asked = new Map<string, ToolUsePart>();
   const told = messages.map((message): ModelMessage => {
     if (message.role === "user") {
-      return { role: "user", content: message.content.flatMap((part) => userParts(part, asked)) };
+      const parts = message.content.flatMap((part) => userParts(part, asked));
+      return { role: "user", content: joinTexts(parts) };
     }
     for (const part of message.content) if (part.type === "tool_use") asked.set(part.id, part);
     return { role: "assistant", content: message.content.filter(({ type }) => type === "text") };
@@ -27,6 +28,7 @@ const userParts = (part: UserPart, asked: ReadonlyMap<string, ToolUsePart>): Use
 function resultParts({ content, is_error }: ToolResultPart, call?: ToolUsePart): UserPart[] {
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   const called = `you called the tool ${call?.name} with ${JSON.stringify(call?.input)}`;
-  const text = `(${called}; ${is_error ? "it failed" : "it returned"}:) ${indentLines(texts.join("\n\n"))}`;
+  const result = `(${called}; ${is_error ? "it failed" : "it returned"}:) ${texts.join("\n\n")}`;
+  const text = indentLines(result);
   return [{ type: "text", text }, ...content.filter(({ type }) => type !== "text")];
 }

@@ -19,6 +19,10 @@ export function joinRoles(messages: readonly ModelMessage[]): ModelMessage[] {
   return joined;
 }
 
+/** Makes one text of adjacent ones: some providers accept a text, but no list of texts. */
+export const joinTexts = (parts: readonly UserPart[]): UserPart[] =>
+  parts.reduce<UserPart[]>((joined, part) => joinContent(joined, [part]), []);
+
 /** Concatenates parts. Two adjacent texts become one, with a blank line between them. */
 function joinContent<Part extends UserPart | AssistantPart>(
   before: readonly Part[],
