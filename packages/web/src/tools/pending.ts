@@ -41,7 +41,8 @@ export function usePendingCalls(me: Account): PendingCalls {
     client.getPendingToolCalls().then(
       (found) => {
         if (!isLatest()) return;
-        setWaiting(found);
+        // A node of an earlier version lists no questions.
+        setWaiting({ ...NOTHING, ...found });
         setProblem(null);
       },
       (error: unknown) => isLatest() && setProblem(error),
