@@ -76,7 +76,7 @@ class TurnDispatcher implements Dispatcher {
     for (const call of this.#calls.values()) call.abort();
     // Another node can take the turns over before their leases would expire.
     await store
-      .write((tx) => tx.renewLeases(node, ids, 0))
+      .note((tx) => tx.renewLeases(node, ids, 0))
       .catch((error) => log.warn({ err: error }, "turn lease release failed"));
   }
 

@@ -163,12 +163,13 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
   },
   renewLeases: async (unit, node, ids, leaseMs) => {
-    // Waits for no lock: nobody takes over a turn that a transaction of this node is changing.
+    // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.
+    const mode = leaseMs > 0 ? "SKIP LOCKED" : "";
     await unit.change(
       `UPDATE turns SET lease_until = ${NOW} + $2
        WHERE id IN (SELECT id FROM turns
          WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[])
-         ORDER BY id FOR UPDATE SKIP LOCKED)`,
+         ORDER BY id FOR UPDATE ${mode})`,
       node,
       leaseMs,
       list(ids),
