@@ -8,7 +8,7 @@ export const BATCH_SIZE = 256;
 /** How long a unit is retried while the database is unavailable or others conflict with it. */
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;
-/** A unit that others conflict with, or whose locks they hold, is tried this often, however long that takes. */
+/** A unit that others conflict with, or whose locks they hold, is tried this often even if it is late. */
 export const MIN_ATTEMPTS = 5;
 
 export type Work = (unit: Unit) => Awaitable<unknown>;

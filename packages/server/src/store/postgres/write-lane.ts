@@ -21,6 +21,9 @@ import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./trans
  */
 const SMALL_BATCH = 16;
 
+/** A unit does not wait for locks again this long after its deadline, however often it was tried. */
+const LOCK_WAIT_TIMEOUT_MS = 12_000;
+
 export interface WriteLaneOptions {
   /** One batch runs at a time; the next one may begin while small ones are being committed. */
   readonly connections: Connections;
@@ -179,8 +182,9 @@ export class WriteLane implements Lane {
     const together: Job[] = [];
     const keys: string[] = [];
     for (const [job, key] of wanted) {
-      const isLate = Date.now() > job.deadline + RETRY_TIMEOUT_MS;
-      if (++job.lockWaits >= MIN_ATTEMPTS && isLate) {
+      const lateMs = Date.now() - job.deadline;
+      const isRefused = ++job.lockWaits >= MIN_ATTEMPTS && lateMs > RETRY_TIMEOUT_MS;
+      if (isRefused || lateMs > LOCK_WAIT_TIMEOUT_MS) {
         job.reject(new Unavailable("too many changes at once"));
         continue;
       }
