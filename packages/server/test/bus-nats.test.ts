@@ -144,6 +144,7 @@ describe("delivery", () => {
         .flatMap((frame) => (frame.method === "events.messageDelta" ? [frame.params.id] : []));
     await until(() => deltas().includes("another"), "bob receives the other delta");
     expect(deltas()).toEqual(["another"]);
+    expect(received(bob)).toContain("messageComplete");
   });
 
   test("events for accounts reach their sockets on all nodes, except the excluded socket", async () => {
