@@ -105,7 +105,7 @@ function singleOf({ choices, schema }: Question, given: unknown): Read {
 }
 
 /** Not the other notations that `Number` reads, such as `0x10`. */
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 function numberOf({ type, minimum, maximum }: Values, given: unknown): Read {
   const value = typeof given === "string" && DECIMAL.test(given.trim()) ? Number(given) : given;
