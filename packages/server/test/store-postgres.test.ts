@@ -3,6 +3,7 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { until } from "@parley/testkit/until.ts";
 import { SQL } from "bun";
 import type { Change } from "../src/changes/change.ts";
@@ -118,6 +119,26 @@ test("the check of ownership catches a unit that changes a conversation it has n
   expect(error).toBe(`dropTurns changes conversation ${room.id}, which its unit does not own`);
   await store.close();
   await empty(shared);
+});
+
+test("whoever waits for a connection that is never made is told, and later the connection is made", async () => {
+  await using proxy = await FaultyProxy.to(shared.replace(/^postgres/, "http"));
+  proxy.silence((accepted) => accepted % 2 === 0);
+  const url = new URL(shared);
+  url.port = new URL(proxy.url).port;
+  const pool = openPool({ url: url.href, tls: false }, 8);
+  const some = connections(pool, 8);
+  const useAll = () =>
+    Promise.allSettled(
+      times(8).map(() => some.use((connection) => connection.run("SELECT pg_sleep(0.2)"))),
+    );
+  const refused = (await useAll()).filter((each) => each.status === "rejected");
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { reason } of refused) expect(reason).toBeInstanceOf(Unavailable);
+  proxy.reset();
+  expect((await useAll()).map(({ status }) => status)).toEqual(times(8).map(() => "fulfilled"));
+  await some.close();
+  await pool.close();
 });
 
 /** Several stores on a new database, as of several nodes. */

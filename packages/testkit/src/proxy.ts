@@ -14,6 +14,8 @@ export class FaultyProxy implements AsyncDisposable {
   private target: URL;
   private readonly listener = createServer((client) => this.accept(client));
   private isRefusing = false;
+  private isSilent: (accepted: number) => boolean = () => false;
+  private readonly silent = new Set<Socket>();
   private stalled: readonly Direction[] = [];
   private delayMs = () => 0;
   private limits: { direction: Direction; bytes: number }[] = [];
@@ -39,11 +41,17 @@ export class FaultyProxy implements AsyncDisposable {
   /** Cuts all open connections. */
   cut(): void {
     for (const link of this.links) this.end(link);
+    for (const client of this.silent) client.destroy();
   }
 
   /** Refuses new connections; open ones stay. */
   refuse(isRefusing: boolean): void {
     this.isRefusing = isRefusing;
+  }
+
+  /** Accepts these new connections, by their number, and never answers them. */
+  silence(isSilent: (accepted: number) => boolean): void {
+    this.isSilent = isSilent;
   }
 
   /** Silently drops all bytes in these directions; without arguments, in none. */
@@ -70,6 +78,7 @@ export class FaultyProxy implements AsyncDisposable {
   /** Forwards everything again. */
   reset(): void {
     this.isRefusing = false;
+    this.isSilent = () => false;
     this.stalled = [];
     this.limits = [];
     this.delayMs = () => 0;
@@ -86,6 +95,12 @@ export class FaultyProxy implements AsyncDisposable {
       return;
     }
     this.accepted++;
+    if (this.isSilent(this.accepted)) {
+      this.silent.add(client);
+      client.on("error", () => {});
+      client.on("close", () => this.silent.delete(client));
+      return;
+    }
     const server = connect(Number(this.target.port), this.target.hostname);
     const link: Link = { client, server, passed: { toServer: 0, toClient: 0 } };
     this.links.add(link);

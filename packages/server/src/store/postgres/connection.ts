@@ -15,6 +15,8 @@ const IDLE_IN_TRANSACTION_MS = 5000;
 /** How long a statement waits for a lock of another transaction. */
 const LOCK_TIMEOUT_MS = 8000;
 const CONNECT_TIMEOUT_S = 5;
+/** Longer than a connection attempt may take. */
+const RESERVE_TIMEOUT_MS = CONNECT_TIMEOUT_S * 1000 + 1000;
 
 export function openPool(
   { url, tls }: PostgresOptions,
@@ -68,7 +70,7 @@ export function connections(pool: SQL, most: number): Connections {
     while (taken >= most) await new Promise<void>((resolve) => waiting.push(resolve));
     taken++;
     try {
-      return idle.pop() ?? (await pool.reserve());
+      return idle.pop() ?? (await reserve(pool));
     } catch (error) {
       back();
       throw lost(error) ? new Unavailable("the database cannot be reached") : error;
@@ -108,6 +110,30 @@ export function connections(pool: SQL, most: number): Connections {
       for (const reserved of idle) reserved.release();
     },
   };
+}
+
+/**
+ * If a connection attempt times out while the pool has other connections, the pool never answers the
+ * one who waited for it.
+ */
+async function reserve(pool: SQL): Promise<ReservedSQL> {
+  const reserved = pool.reserve();
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => timeout.reject(new Unavailable("the database cannot be reached")),
+    RESERVE_TIMEOUT_MS,
+  );
+  try {
+    return await Promise.race([reserved, timeout.promise]);
+  } catch (error) {
+    reserved.then(
+      (late) => late.release(),
+      () => {},
+    );
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Converts bigints to numbers: ids, counters and times are far below 2^53. */
