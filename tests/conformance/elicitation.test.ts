@@ -499,6 +499,17 @@ test("a form that is longer than a message may be is not asked", async () => {
   expect(await formsIn(alice, chat)).toEqual([]);
 });
 
+test("a form is asked without the descriptions and defaults that do not fit into a message", async () => {
+  const field = { title: "Field", description: '"'.repeat(300), default: "x" };
+  const properties = Object.fromEntries(
+    Array.from({ length: 40 }, (_, place) => [`field${place}`, field]),
+  );
+  const long = { message: "?", requestedSchema: { type: "object", properties } };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [long], 1));
+  const { params: form } = await asked.reader.event("events.messageNew", (each) => !!formId(each));
+  expect(form.content).toContain('<input name="field39" label="Field" type="text">');
+});
+
 test("a form with fields that are not described is asked", async () => {
   const odd = { message: "?", requestedSchema: { properties: { a: null, b: { title: {} } } } };
   await using asked = await callTool((tools) => asksAtOnce(tools, [odd], 1));

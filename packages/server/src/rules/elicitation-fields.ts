@@ -28,7 +28,6 @@ export interface Question {
 }
 
 const MAX_LABEL_CHARACTERS = 200;
-/** Fifty of them fit into a message. */
 const MAX_HINT_CHARACTERS = 300;
 
 export const YES_OR_NO: readonly Choice[] = [
@@ -107,10 +106,14 @@ function distinct(choices: readonly Choice[]): Choice[] {
 }
 
 /** As clients show it and send it back: one line, without spaces at its ends. */
-const labelOf = (text: string) => singleLine(text.slice(0, MAX_LABEL_CHARACTERS)) || "—";
+const labelOf = (text: string) => singleLine(beginning(text, MAX_LABEL_CHARACTERS)) || "—";
 
 const hintOf = (text: string) =>
-  singleLine(text.slice(0, MAX_HINT_CHARACTERS)) + (text.length > MAX_HINT_CHARACTERS ? "…" : "");
+  singleLine(beginning(text, MAX_HINT_CHARACTERS)) + (text.length > MAX_HINT_CHARACTERS ? "…" : "");
+
+/** Not cut inside a surrogate pair. */
+export const beginning = (text: string, length: number) =>
+  text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
 
 const singleLine = (text: string) =>
   text

@@ -1,11 +1,14 @@
 import { inertText, quotedText } from "@parley/protocol/markup";
+import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import {
+  beginning,
   type Choice,
   choiceName,
   type Question,
   questionsOf,
   YES_OR_NO,
 } from "./elicitation-fields.ts";
+import { isAccepted } from "./elicitation-values.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -22,6 +25,8 @@ interface Asked {
 const MAX_MESSAGE_CHARACTERS = 2000;
 /** As many as clients let people type. A part of a default would be something else. */
 const MAX_VALUE_CHARACTERS = 1000;
+/** Half of what may be submitted, so that there is room for the answers without a default. */
+const MAX_PREFILLED_BYTES = 8192;
 const PREFIX = "elicit-";
 
 /** The action with which the form of a question is submitted. */
@@ -29,17 +34,34 @@ export const formAction = (id: string) => `form_submit:${PREFIX}${id}`;
 
 const ANSWER = /^(?:form_submit|dismiss):elicit-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-/** A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted. */
-export function elicitationForm({ id, server, owner, message, schema }: Asked): string {
+/**
+ * A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted.
+ * The fields have no values if these are too long to be submitted, and neither values nor hints if the
+ * message would be too long.
+ */
+export function elicitationForm(asked: Asked): string {
+  const proposed = questionsOf(asked.schema).flatMap(fieldsOf);
+  const prefilledBytes = Buffer.byteLength(JSON.stringify(unchanged(proposed)));
+  const fields = prefilledBytes > MAX_PREFILLED_BYTES ? proposed.map(withoutValue) : proposed;
+  const form = formMarkup(asked, fields);
+  if (Buffer.byteLength(form) <= MAX_CONTENT_BYTES) return form;
+  const bare = fields.map((field) => ({ ...withoutValue(field), hint: null }));
+  return formMarkup(asked, bare);
+}
+
+function formMarkup(
+  { id, server, owner, message, schema }: Asked,
+  fields: readonly Field[],
+): string {
   const { description } = schema;
   const asked = typeof description === "string" ? `${message}\n\n${description}` : message;
   return [
     `@${owner}, the tool server **${inertText(server)}** asks:`,
     "",
-    ...quotedText(asked.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()),
+    ...quotedText(beginning(asked, MAX_MESSAGE_CHARACTERS)),
     "",
     `<form id="${PREFIX}${id}">`,
-    ...questionsOf(schema).flatMap(fieldMarkup),
+    ...fields.map(fieldMarkup),
     "</form>",
     "",
     `<button action="dismiss:${PREFIX}${id}">Decline</button>`,
@@ -64,43 +86,57 @@ interface Field {
   readonly hint: string | null;
   readonly value: string | null;
   readonly isRequired: boolean;
+  readonly schema: Schema;
+  readonly choices: readonly Choice[] | null;
 }
 
-function fieldMarkup(question: Question): string[] {
-  const { choices, isMultiple, schema } = question;
-  if (isMultiple) return multipleChoice(question, choices ?? []);
-  const field = { ...question, value: proposedValue(question) };
-  if (choices) return [select(field, choices)];
-  return [`<input ${attributes(field)} type="${inputType(schema)}">`];
+/** With the default, if the form could be submitted with it. */
+function fieldsOf(question: Question): Field[] {
+  const fields = question.isMultiple
+    ? multipleChoice(question, question.choices ?? [])
+    : [{ ...question, value: proposedValue(question) }];
+  return isAccepted(question, unchanged(fields)) ? fields : fields.map(withoutValue);
 }
+
+/** What a client submits if nothing is typed. */
+const unchanged = (fields: readonly Field[]) =>
+  Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ""]));
+
+const withoutValue = (field: Field): Field => ({ ...field, value: null });
 
 /** Each choice is a question of its own. The first one has the description of all. */
-function multipleChoice(question: Question, choices: readonly Choice[]): string[] {
-  const { label, hint, proposed } = question;
-  return choices.map((choice, place) => {
-    const isProposed = Array.isArray(proposed) && proposed.includes(choice.value);
-    const field = {
-      name: choiceName(question, place),
-      label: `${label}: ${choice.label}`,
-      hint: place === 0 ? hint : null,
-      value: Array.isArray(proposed) ? labelIn(YES_OR_NO, isProposed) : null,
-      isRequired: false,
-    };
-    return select(field, YES_OR_NO);
-  });
+function multipleChoice(question: Question, choices: readonly Choice[]): Field[] {
+  const { label, hint, schema, proposed } = question;
+  const isProposed =
+    Array.isArray(proposed) && proposed.every((each) => labelIn(choices, each) !== null);
+  return choices.map((choice, place) => ({
+    name: choiceName(question, place),
+    label: `${label}: ${choice.label}`,
+    hint: place === 0 ? hint : null,
+    value: isProposed ? labelIn(YES_OR_NO, proposed.includes(choice.value)) : null,
+    isRequired: false,
+    schema,
+    choices: YES_OR_NO,
+  }));
 }
 
 /** The default as the field shows it; null if there is none that the field could have. */
 function proposedValue({ choices, schema, proposed }: Question): string | null {
   if (choices) return labelIn(choices, proposed);
   if (inputType(schema) === "number") return Number.isFinite(proposed) ? `${proposed}` : null;
-  return typeof proposed === "string" && proposed.length <= MAX_VALUE_CHARACTERS ? proposed : null;
+  return typeof proposed === "string" && isFieldText(proposed) ? proposed : null;
 }
+
+/** Whether a field can have it unaltered. */
+const isFieldText = (text: string) =>
+  text.length <= MAX_VALUE_CHARACTERS && text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);
 
 const labelIn = (choices: readonly Choice[], value: unknown) =>
   choices.find((choice) => choice.value === value)?.label ?? null;
 
-function select(field: Field, choices: readonly Choice[]) {
+function fieldMarkup(field: Field): string {
+  const { choices, schema } = field;
+  if (!choices) return `<input ${attributes(field)} type="${inputType(schema)}">`;
   const options = choices.map((choice) => `<option>${escaped(choice.label)}</option>`);
   return `<select ${attributes(field)}>${options.join("")}</select>`;
 }

@@ -17,10 +17,17 @@ export type ElicitedValues =
  * Reads the fields of a form by the schema that a tool asked with. Forms have texts only, and values
  * may be given by their labels. The `pattern` of a schema is left to the server: it could take forever.
  */
-export function elicitedValues(schema: Values, fields: Values): ElicitedValues {
+export const elicitedValues = (schema: Values, fields: Values): ElicitedValues =>
+  valuesFor(questionsOf(schema), fields);
+
+/** Whether a form with this one question could be submitted with these fields. */
+export const isAccepted = (question: Question, fields: Values): boolean =>
+  "content" in valuesFor([question], fields);
+
+function valuesFor(questions: readonly Question[], fields: Values): ElicitedValues {
   const content: Record<string, unknown> = {};
   const wrong: Record<string, string> = {};
-  for (const question of questionsOf(schema)) {
+  for (const question of questions) {
     const field = fieldOf(question, fields);
     const unclear = unclearChoices(question, fields);
     for (const name of unclear) wrong[name] = NOT_A_CHOICE;
@@ -98,7 +105,7 @@ function singleOf({ choices, schema }: Question, given: unknown): Read {
 }
 
 /** Not the other notations that `Number` reads, such as `0x10`. */
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 function numberOf({ type, minimum, maximum }: Values, given: unknown): Read {
   const value = typeof given === "string" && DECIMAL.test(given.trim()) ? Number(given) : given;

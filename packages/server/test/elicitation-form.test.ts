@@ -1,0 +1,137 @@
+import { describe, expect, test } from "bun:test";
+import { type FormBlock, parseMarkup } from "@parley/protocol/markup";
+import { sendComponentAction } from "@parley/protocol/operations/components";
+import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
+import { elicitationForm } from "../src/rules/elicitation-form.ts";
+import { elicitedValues } from "../src/rules/elicitation-values.ts";
+
+type Properties = Record<string, Record<string, unknown>>;
+
+const contentFor = (properties: Properties) =>
+  elicitationForm({
+    id: "0198c0de-0000-7000-8000-000000000000",
+    server: "air",
+    owner: "alice",
+    message: "How?",
+    schema: { type: "object", properties },
+  });
+
+function fieldsShown(properties: Properties) {
+  const blocks = parseMarkup(contentFor(properties));
+  const form = blocks.find((block): block is FormBlock => block.type === "form");
+  return (form?.children ?? []).flatMap((child) =>
+    child.type === "input" || child.type === "select" ? [child] : [],
+  );
+}
+
+/** What a client submits if nothing is changed. */
+const unchanged = (properties: Properties) =>
+  Object.fromEntries(fieldsShown(properties).map(({ name, value }) => [name, value ?? ""]));
+
+/** As many fields with the same schema. */
+const repeated = (count: number, schema: Record<string, unknown>): Properties =>
+  Object.fromEntries(Array.from({ length: count }, (_, place) => [`field${place}`, schema]));
+
+const text = (proposed: string) => ({ type: "string", title: "Text", default: proposed });
+const described = (description: string) => ({ type: "string", title: "Text", description });
+
+const isSubmittable = (fields: Record<string, string>) =>
+  sendComponentAction.input.shape.fields.safeParse(fields).success;
+
+describe("a form is asked without", () => {
+  const tooLong: Record<string, Properties> = {
+    "17 long defaults": repeated(17, text("x".repeat(1000))),
+    "6 long defaults in Chinese": repeated(6, text("行".repeat(1000))),
+    "11 long defaults in Chinese": repeated(11, text("行".repeat(1000))),
+    "9 long defaults of backslashes": repeated(9, text("\\".repeat(1000))),
+    "7 long defaults of ampersands": repeated(7, text("&".repeat(1000))),
+    "40 long descriptions": repeated(40, described('"'.repeat(300))),
+  };
+  test.each(Object.entries(tooLong))("%s", (_, properties) => {
+    expect(Buffer.byteLength(contentFor(properties))).toBeLessThanOrEqual(MAX_CONTENT_BYTES);
+    const shown = fieldsShown(properties).map(({ name, value, hint }) => [name, value, hint]);
+    const bare = Object.keys(properties).map((name) => [name, undefined, undefined]);
+    expect(shown).toEqual(bare);
+    expect(isSubmittable(unchanged(properties))).toBe(true);
+  });
+});
+
+test("descriptions that fit are shown if the defaults do not", () => {
+  const properties = repeated(17, { ...text("x".repeat(1000)), description: "Long" });
+  expect(fieldsShown(properties).map(({ value, hint }) => [value, hint])).toEqual(
+    Array.from({ length: 17 }, () => [undefined, "Long"]),
+  );
+});
+
+test("defaults that fit are shown, and leave room for the other answers", () => {
+  const properties = { ...repeated(7, text("x".repeat(1000))), other: described("Short") };
+  expect(fieldsShown(properties).map(({ value, hint }) => [value?.length, hint])).toEqual([
+    ...Array.from({ length: 7 }, () => [1000, undefined]),
+    [undefined, "Short"],
+  ]);
+  expect(isSubmittable({ ...unchanged(properties), other: "x".repeat(8000) })).toBe(true);
+});
+
+const meals = { type: "array", title: "Meals", items: { type: "string", enum: ["fish", "soup"] } };
+
+describe("a default is not shown that is", () => {
+  const unfit: Record<string, Record<string, unknown>> = {
+    "a text with a line break": text("one\ntwo"),
+    "a text with a tab": text("one\ttwo"),
+    "a text that is not Unicode": text("one \ud83d"),
+    "a part of a number": { type: "integer", default: 2.5 },
+    "a number below the minimum": { type: "number", minimum: 5, default: 1 },
+    "a number above the maximum": { type: "number", maximum: 5, default: 9 },
+    "not a date": { type: "string", format: "date", default: "tomorrow" },
+    "not an address": { type: "string", format: "email", default: "nobody" },
+    "a text that is too short": { type: "string", minLength: 5, default: "abc" },
+    "a list with too few choices": { ...meals, minItems: 1, default: [] },
+    "a list with one choice twice": { ...meals, minItems: 2, default: ["soup", "soup"] },
+    "a list with too many choices": { ...meals, maxItems: 1, default: ["fish", "soup"] },
+    "a list with an unknown choice": { ...meals, default: ["soup", "cake"] },
+  };
+  test.each(Object.entries(unfit))("%s", (_, field) => {
+    expect(fieldsShown({ field }).map(({ value }) => value)).not.toContainEqual(expect.anything());
+    expect(elicitedValues({ properties: { field } }, unchanged({ field }))).toEqual({
+      content: {},
+    });
+  });
+});
+
+test("defaults that are submitted unchanged are what the tool proposed", () => {
+  const proposed = {
+    text: '  `one` & <two> \\ "three" 😀 ',
+    count: 0,
+    price: 1e21,
+    day: "2026-11-17",
+    lines: "a\nb",
+    crossed: "x",
+    meals: ["fish", "soup"],
+    nothing: [],
+  };
+  const properties: Properties = {
+    text: { type: "string", default: proposed.text },
+    count: { type: "integer", default: proposed.count },
+    price: { type: "number", default: proposed.price },
+    day: { type: "string", format: "date", default: proposed.day },
+    lines: { type: "string", enum: [proposed.lines, "c"], default: proposed.lines },
+    crossed: { type: "string", enum: ["x", "y"], enumNames: ["y", "x"], default: "x" },
+    meals: { ...meals, default: ["soup", "fish"] },
+    nothing: { ...meals, default: proposed.nothing },
+  };
+  expect(elicitedValues({ properties }, unchanged(properties))).toEqual({ content: proposed });
+});
+
+test("texts of a tool are cut between characters", () => {
+  const long = `x${"😀".repeat(2000)}`;
+  const content = elicitationForm({
+    id: "0198c0de-0000-7000-8000-000000000000",
+    server: "air",
+    owner: "alice",
+    message: long,
+    schema: { properties: { field: { title: long, description: long } } },
+  });
+  expect(content).not.toContain("\ufffd");
+  const [field] = fieldsShown({ field: { title: long, description: long } });
+  expect(field?.hint).toBe(`x${"😀".repeat(149)}…`);
+});
