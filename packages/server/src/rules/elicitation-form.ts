@@ -58,7 +58,7 @@ function formMarkup(
   return [
     `@${owner}, the tool server **${inertText(server)}** asks:`,
     "",
-    ...quotedText(beginning(asked, MAX_MESSAGE_CHARACTERS).toWellFormed()),
+    ...quotedText(beginning(asked, MAX_MESSAGE_CHARACTERS)),
     "",
     `<form id="${PREFIX}${id}">`,
     ...fields.map(fieldMarkup),
