@@ -99,3 +99,22 @@ test("a graceful stop finishes calls in progress and tells clients to reconnect"
   await socket.until(() => socket.closed, "close");
   expect(socket.closed?.code).toBe(closeCodes.goingAway);
 });
+
+test("calls during a stop are answered as unavailable, not as if the session had ended", async () => {
+  await using server = await startServer({ PARLEY_LIMITS: UNLIMITED });
+  const person = await signUp(server.url);
+  const sockets = await Promise.all(Array.from({ length: 10 }, () => person.connect()));
+  const codes = new Set<string>();
+  const calling = sockets.map(async (socket) => {
+    for (let isOpen = true; isOpen; ) {
+      const calls = Array.from({ length: 20 }, () => socket.reply("getMe"));
+      for (const each of await Promise.allSettled(calls)) {
+        if (each.status === "rejected") isOpen = false;
+        else if (!each.value.ok) codes.add(each.value.error.code);
+      }
+    }
+  });
+  await server.stop();
+  await Promise.all(calling);
+  expect([...codes].filter((code) => code !== "unavailable")).toEqual([]);
+});

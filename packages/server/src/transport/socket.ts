@@ -13,7 +13,7 @@ import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
-import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
+import { Failure, forbidden, rateLimited, unauthorized, unavailable } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
@@ -110,6 +110,10 @@ function openSockets(hub: Services["hub"], { username, owner_id }: Person["accou
   return agents.reduce((sum, { account }) => sum + hub.sockets(account.username), 0);
 }
 
+const SESSION_ENDED = unauthorized("the session has ended");
+/** Clients keep their token, and make the call again. */
+const CLOSING = unavailable("the socket is being closed, please reconnect");
+
 /** One socket: its registration with the hub, its calls and their replies. */
 class Connection implements Client, Reader {
   readonly id: string = Bun.randomUUIDv7();
@@ -130,7 +134,8 @@ class Connection implements Client, Reader {
   private calls = 0;
   private outbox: string[] = [];
   private outboxBytes = 0;
-  private ended = false;
+  /** How calls fail once the socket is being closed; null before. */
+  private ended: Failure | null = null;
   /** The last call without an id. The next one starts after its reply: such replies keep the order. */
   private lastWithoutId: Promise<void> | null = null;
 
@@ -196,7 +201,7 @@ class Connection implements Client, Reader {
   }
 
   close(code: number, reason: string): void {
-    this.ended = true;
+    this.ended = code === closeCodes.signedOut ? SESSION_ENDED : CLOSING;
     // Lets the reply of the call that ended the session go out first.
     setImmediate(() => {
       this.flush(Number.POSITIVE_INFINITY);
@@ -213,12 +218,12 @@ class Connection implements Client, Reader {
   }
 
   closeSlow(): void {
-    this.ended = true;
+    this.ended = CLOSING;
     this.socket?.close(closeCodes.tooSlow, "the client reads too slowly: reconnect and catch up");
   }
 
   terminate(): void {
-    this.ended = true;
+    this.ended = CLOSING;
     this.socket?.terminate();
   }
 
@@ -294,7 +299,7 @@ class Connection implements Client, Reader {
   }
 
   private caller(): SessionCaller | AgentCaller {
-    if (this.ended) throw new Failure("unauthorized", "unauthorized: the session has ended");
+    if (this.ended) throw this.ended;
     const account = this.person?.account ?? this.account;
     return this.kind === "agent"
       ? { kind: "agent", account, token_id: this.session_id }
