@@ -135,3 +135,14 @@ test("texts of a tool are cut between characters", () => {
   const [field] = fieldsShown({ field: { title: long, description: long } });
   expect(field?.hint).toBe(`x${"😀".repeat(149)}…`);
 });
+
+test("half of a character in a text of a tool does not reach the message", () => {
+  const content = elicitationForm({
+    id: "0198c0de-0000-7000-8000-000000000000",
+    server: "air",
+    owner: "alice",
+    message: "a\ud83db",
+    schema: { properties: { field: { title: "a\ud83db", description: "a\ud83db" } } },
+  });
+  expect(content.isWellFormed()).toBe(true);
+});
