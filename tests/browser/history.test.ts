@@ -69,6 +69,49 @@ test("the scroll position is stable while older pages load", async () => {
   }
 });
 
+test("messages stay where they are when an older page arrives late", async () => {
+  const { ada, chat, path } = await history(150);
+  await ada.call("readChat", { chat_id: chat.id, seq: 150 });
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const releaseOlderPage = await holdOlderPages(page);
+  await page.goto(harness().url + path);
+  await message(page, "Message number 150,").waitFor();
+
+  // First with the oldest message in view, then with the oldest message above the view.
+  for (const [oldest, top] of [
+    [101, 0],
+    [51, 400],
+  ] as const) {
+    await scrollTo(0);
+    const anchor = message(page, `Message number ${oldest + 8},`);
+    const place = async () => (await anchor.boundingBox())?.y ?? Number.NaN;
+    await message(page, `Message number ${oldest},`).waitFor();
+    // New rows move until they are measured.
+    for (let last = Number.NaN, now = await place(); now !== last; now = await place()) {
+      last = now;
+      await nextFrame(page);
+    }
+    // The page arrives while the person scrolls up.
+    await scrollTo(top + 100);
+    await nextFrame(page);
+    await scrollTo(top);
+    await nextFrame(page);
+    const before = await place();
+    await releaseOlderPage();
+    while (((await numbers(page))[0] ?? 0) >= oldest) await nextFrame(page);
+    for (let look = 0; look < 5; look++) {
+      await nextFrame(page);
+      expect(await place()).toBeCloseTo(before, 0);
+    }
+  }
+  expect(visit.problems()).toEqual([]);
+
+  function scrollTo(top: number): Promise<void> {
+    return scroller(page).evaluate((box, to) => box.scrollTo(0, to), top);
+  }
+});
+
 test("a line marks the first unread message, and a button counts new messages below", async () => {
   const { ada, bob, chat, path } = await history(45);
   await using visit = await harness().visit(ada, { path });
@@ -171,6 +214,29 @@ test("a conversation opens at the scroll position it was left at", async () => {
   await isVisible(page, "Said at the end");
   expect(visit.problems()).toEqual([]);
 });
+
+/** Holds back every page of older messages; returns a function that waits for one and lets it through. */
+async function holdOlderPages(page: Page): Promise<() => Promise<void>> {
+  let held = Promise.withResolvers<() => void>();
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    const older = new Set<unknown>();
+    socket.onMessage((frame) => {
+      const { method, params, id } = JSON.parse(String(frame));
+      if (method === "getChatHistory" && params.before !== undefined) older.add(id);
+      server.send(frame);
+    });
+    server.onMessage((frame) => {
+      if (older.delete(JSON.parse(String(frame)).id)) held.resolve(() => socket.send(frame));
+      else socket.send(frame);
+    });
+  });
+  return async () => {
+    const release = await held.promise;
+    held = Promise.withResolvers();
+    release();
+  };
+}
 
 async function find(page: Page, word: string): Promise<void> {
   await page.keyboard.press("Control+k");

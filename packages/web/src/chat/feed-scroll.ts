@@ -2,7 +2,7 @@ import { type ReactVirtualizer, useVirtualizer } from "@tanstack/react-virtual";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useChatContext } from "./context.ts";
 import { estimateHeight, openingOf, PADDING_START_PX, type Start } from "./feed-opening.ts";
-import type { Row } from "./rows.ts";
+import { hasSameTop, type Row } from "./rows.ts";
 import { type ScrollPosition, savedPosition, savePosition } from "./scroll-positions.ts";
 
 export type FeedVirtualizer = ReactVirtualizer<HTMLDivElement, Element>;
@@ -58,6 +58,7 @@ export function useFeedScroll(options: FeedScrollOptions): FeedScroll {
     directDomUpdates: true,
     onChange: (instance) => onAtEnd(instance.isAtEnd()),
   });
+  useTextInPlace(virtual, rows);
   save.current = () => savePosition(chat.id, positionOf(virtual, hasNewer));
   const toEnd = useCallback(() => {
     setTarget(null);
@@ -93,6 +94,52 @@ function useFollowing(isComplete: boolean): boolean {
     wasComplete.current = isComplete;
   }, [isComplete]);
   return isComplete && wasComplete.current;
+}
+
+/**
+ * Keeps the text of messages in place when older ones are loaded above. The row that was the first
+ * then loses what it shows above its text, such as the day and the sender.
+ */
+function useTextInPlace(virtual: FeedVirtualizer, rows: readonly Row[]): void {
+  const previousFirst = useRef(rows[0]);
+  const changedAtTop = useRef(new Set<string>());
+  const before = previousFirst.current;
+  if (before && before.key !== rows[0]?.key) {
+    const now = rows.find(({ key }) => key === before.key);
+    if (now && !hasSameTop(before, now)) changedAtTop.current.add(now.key);
+  }
+  previousFirst.current = rows[0];
+
+  useLayoutEffect(() => {
+    virtual.shouldAdjustScrollPositionOnItemSizeChange = (row, _, list) => {
+      const viewStart = list.scrollOffset ?? 0;
+      const viewEnd = viewStart + (list.scrollRect?.height ?? 0);
+      const isChangedAtTop = changedAtTop.current.delete(String(row.key));
+      if (!list.itemSizeCache.has(row.key)) {
+        return row.start < viewStart || isAboveMeasured(row.index, viewEnd, list);
+      }
+      if (isChangedAtTop) return row.start < viewEnd;
+      // For every other row, the default of the virtualizer.
+      return row.end <= viewStart && list.scrollDirection !== "backward";
+    };
+  }, [virtual]);
+}
+
+/** Whether a row below this one is in view and measured: it is in its place already. */
+function isAboveMeasured(
+  index: number,
+  viewEnd: number,
+  {
+    measurementsCache,
+    itemSizeCache,
+  }: Pick<FeedVirtualizer, "measurementsCache" | "itemSizeCache">,
+): boolean {
+  for (let below = index + 1; below < measurementsCache.length; below++) {
+    const row = measurementsCache[below];
+    if (!row || row.start >= viewEnd) return false;
+    if (itemSizeCache.has(row.key)) return true;
+  }
+  return false;
 }
 
 /** Keeps a message in the middle. Its index changes when older messages are loaded above it. */

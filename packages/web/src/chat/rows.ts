@@ -63,6 +63,13 @@ export function rowsOf(
   return rows;
 }
 
+/** Whether two rows of a message show the same above its text. */
+export const hasSameTop = (one: Row, other: Row): boolean =>
+  one.day === other.day &&
+  one.changes.length === other.changes.length &&
+  one.isFirstUnread === other.isFirstUnread &&
+  one.first === other.first;
+
 const NO_CHANGES: readonly ConversationChange[] = [];
 
 /** The `seq` of a message. Messages that are not sent yet come last. */
