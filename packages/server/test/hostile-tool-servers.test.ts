@@ -29,12 +29,12 @@ async function callOf(answer: Call, options: Parameters<typeof startToolServers>
   server.answer = (received) =>
     received.message.method === "tools/call" ? answer(received.message, received) : undefined;
   const result = await tools.callTool(added, "echo");
-  // The next call is not affected.
+  // The next calls are not affected. On a busy machine an impatient one may end too early.
   server.answer = () => undefined;
-  expect(await tools.callTool(added, "echo", { text: "still there" })).toEqual({
-    text: '{"text":"still there"}',
-    is_error: false,
-  });
+  const next = () => tools.callTool(added, "echo", { text: "still there" });
+  let answered = await next();
+  while (options === impatient && Bun.deepEquals(answered, TIMEOUT)) answered = await next();
+  expect(answered).toEqual({ text: '{"text":"still there"}', is_error: false });
   return result;
 }
 
