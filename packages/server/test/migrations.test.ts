@@ -1,5 +1,7 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { migrations as postgres } from "../src/store/postgres/migrations.ts";
+import { migrate } from "../src/store/sqlite/connection.ts";
 import { migrations as sqlite } from "../src/store/sqlite/migrations.ts";
 
 const digest = (texts: readonly string[]) =>
@@ -14,4 +16,16 @@ test.each([
   ["PostgreSQL", postgres, 42, "6ba5a849e3de872bb01c49ddb9507094db03412a7b6a8f10df7acd71887efea0"],
 ] as const)("published migrations of %s are neither changed nor removed", (_, all, count, sum) => {
   expect(digest(all.slice(0, count))).toBe(sum);
+});
+
+test("a SQLite database whose 40th migration made the indexes of turns is migrated", () => {
+  using db = new Database(":memory:");
+  for (const migration of [...sqlite.slice(0, 39), sqlite[41] ?? ""]) db.run(migration);
+  db.run("PRAGMA user_version = 40");
+  migrate(db);
+  using current = new Database(":memory:");
+  migrate(current);
+  const schema = (of: Database) =>
+    of.query("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  expect(schema(db)).toEqual(schema(current));
 });
