@@ -146,3 +146,10 @@ test("half of a character in a text of a tool does not reach the message", () =>
   });
   expect(content.isWellFormed()).toBe(true);
 });
+
+test("choices with equal titles can be told apart, whatever the other titles are", () => {
+  const seat = { type: "string", enum: ["1", "2", "3"], enumNames: ["a", "a", "a (1)"] };
+  const [field] = fieldsShown({ seat });
+  const labels = field?.type === "select" ? field.options : [];
+  expect(labels).toEqual(["a (4)", "a (2)", "a (1)"]);
+});

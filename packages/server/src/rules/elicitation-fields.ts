@@ -95,13 +95,17 @@ function listedValues({ oneOf, anyOf, enum: values, enumNames }: Schema): [unkno
   return (Array.isArray(values) ? values : []).map((value, place) => [value, names[place]]);
 }
 
-/** Choices with the same label are told apart by their places. */
+/** Choices with the same label are told apart by numbers, which give no label that another one has. */
 function distinct(choices: readonly Choice[]): Choice[] {
   const counts = new Map<string, number>();
   for (const { label } of choices) counts.set(label, (counts.get(label) ?? 0) + 1);
   return choices.map((choice, place) => {
-    const isTaken = (counts.get(choice.label) ?? 0) > 1;
-    return { ...choice, label: isTaken ? `${choice.label} (${place + 1})` : choice.label };
+    let { label } = choice;
+    if (counts.get(label) === 1) return choice;
+    for (let number = place + 1; counts.has(label); number += choices.length) {
+      label = `${choice.label} (${number})`;
+    }
+    return { ...choice, label };
   });
 }
 
