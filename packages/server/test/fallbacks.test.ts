@@ -33,8 +33,10 @@ const request: ModelRequest = {
 /** What is left out, one after the other, while the provider refuses every request. */
 function leftOut(error: Error): [string, boolean][] {
   const steps: [string, boolean][] = [];
-  for (let next = fallback(request, error); next; next = fallback(next.request, error)) {
-    const seesPicture = next.request.messages.some(({ content }) =>
+  let current = request;
+  for (let next = fallback(current, error); next; next = fallback(current, error)) {
+    current = next.apply(current);
+    const seesPicture = current.messages.some(({ content }) =>
       content.some(({ type }) => type === "image"),
     );
     steps.push([next.leftOut, seesPicture]);

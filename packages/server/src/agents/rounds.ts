@@ -6,7 +6,7 @@ import { partTokens } from "../rules/tool-context.ts";
 import { addUsage, tokensOf, totalUsage } from "../rules/usage.ts";
 import type { TurnRecord, TurnRound } from "../store/turns.ts";
 import type { AnswerStream, Deltas } from "./deltas.ts";
-import { fallback } from "./fallbacks.ts";
+import { type Fallback, fallback } from "./fallbacks.ts";
 import { type AgentKey, fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import { type PreparedTurn, reserveRound } from "./prepare-turn.ts";
 import type { ModelEvent, ModelRequest, ToolUseEvent } from "./providers/adapter.ts";
@@ -48,7 +48,8 @@ export async function streamAnswer(
   const stream = services.deltas.open(prepared.turn, call);
   const attempts = attemptCounter(services, prepared.turn);
   try {
-    await answerInRounds({ services, prepared, call, progress, stream, attempts });
+    const refused: Fallback[] = [];
+    await answerInRounds({ services, prepared, call, progress, stream, attempts, refused });
   } catch (error) {
     await stream.end();
     throw error;
@@ -67,6 +68,8 @@ interface Answering {
   readonly progress: Progress;
   readonly stream: AnswerStream;
   readonly attempts: ReturnType<typeof attemptCounter>;
+  /** What the provider has refused in this turn. It is left out of later requests too. */
+  readonly refused: Fallback[];
 }
 
 async function answerInRounds(answering: Answering): Promise<void> {
@@ -227,7 +230,7 @@ function newAnswer(stream: AnswerStream) {
 
 /** A request that the provider refuses is made again without what it may have refused. */
 async function askWithFallbacks(
-  { services, prepared, stream, attempts }: Answering,
+  { services, prepared, stream, attempts, refused }: Answering,
   { api_key }: AgentKey,
   request: ModelRequest,
   answer: ReturnType<typeof newAnswer>,
@@ -238,14 +241,14 @@ async function askWithFallbacks(
     backpressure: stream.backpressure,
     onAttempt: attempts.store,
   };
-  for (let next: ModelRequest | null = request; next !== null; ) {
-    const current: ModelRequest = next;
+  for (;;) {
+    const current = refused.reduce((each, { apply }) => apply(each), request);
     try {
       return await answer.take(callModel(adapters[provider.protocol], current, options));
     } catch (error) {
       const other = answer.isCharged() ? null : fallback(current, error);
       if (other === null) throw error;
-      next = other.request;
+      refused.push(other);
       const { status } = error as ProviderError;
       services.log.warn(
         { turn: turn.id, status },
