@@ -26,6 +26,8 @@ export const faults = {
   "a paused node": {
     begin: (_, node) => node.pause(),
     end: (_, node) => node.resume(),
+    // Of a COMMIT during which it was paused.
+    expectedErrors: DATABASE,
   },
   "a cut link between a node and NATS": {
     begin: (_, node) => node.disconnectNats(),

@@ -863,6 +863,34 @@ test("background work that fails is counted and reported until it succeeds again
   await database.drop();
 });
 
+describe("a unit during which its process is paused", () => {
+  test.each(["before", "after"])("is run again if that was %s its write", async (when) => {
+    await using own = await nodes(1);
+    const [store] = own.stores;
+    const { alice, room } = await place(store);
+    let isPaused = false;
+    /** The server closes the connection meanwhile. */
+    async function pause(): Promise<void> {
+      if (isPaused) return;
+      isPaused = true;
+      const isOpen = `datname = current_database() AND state = 'idle in transaction'`;
+      await execute(
+        own.url,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOpen}`,
+      );
+      setSystemTime(Date.now() + 20_000);
+    }
+    await store.write(async (tx) => {
+      await tx.account("alice");
+      if (when === "before") await pause();
+      await send(tx, room, alice, "late");
+      if (when === "after") await pause();
+    });
+    expect(isPaused).toBe(true);
+    expect(await seqs(own.url, room)).toEqual([1]);
+  });
+});
+
 describe("a database that goes away", () => {
   test("is waited for briefly, then everything is unavailable until it is back", async () => {
     await using own = await startPostgres();

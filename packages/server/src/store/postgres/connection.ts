@@ -53,6 +53,13 @@ export interface Connection {
 
 export type Rows<Row> = Row[] & { count: number; command: string };
 
+/** The connection broke during a transaction, which the server then rolls back unless it is committing. */
+export class ConnectionLost extends Unavailable {
+  constructor() {
+    super("the database cannot be reached");
+  }
+}
+
 /** A part of a pool's connections. Broken connections are replaced. */
 export interface Connections {
   /** Waits for a free connection and gives it to `work` for as long as that runs. */
@@ -94,7 +101,7 @@ export function connections(pool: SQL, most: number): Connections {
           if (timedOut(error)) throw new Unavailable("the database took too long");
           if (!lost(error)) throw error;
           broken = true;
-          throw new Unavailable("the database cannot be reached");
+          throw new ConnectionLost();
         }
       };
       try {

@@ -1,6 +1,6 @@
 import type { Awaitable } from "../awaitable.ts";
 import { Unavailable } from "../store.ts";
-import { conflicting } from "./connection.ts";
+import { ConnectionLost, conflicting } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
@@ -8,7 +8,10 @@ export const BATCH_SIZE = 256;
 /** How long a unit is retried while the database is unavailable or others conflict with it. */
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;
-/** A unit that others conflict with, or whose locks they hold, is tried this often even if it is late. */
+/**
+ * A unit that others conflict with, or whose locks they hold, is tried this often even if it is late. So
+ * is one whose connection broke: that of a process which was paused in a transaction has been closed.
+ */
 export const MIN_ATTEMPTS = 5;
 
 export type Work = (unit: Unit) => Awaitable<unknown>;
@@ -19,6 +22,8 @@ export interface Job {
   /** The time after which it is not retried. */
   readonly deadline: number;
   conflicts: number;
+  /** How often its connection broke. */
+  losses: number;
   /** How often it had to wait for locks of other transactions. */
   lockWaits: number;
   /** The keys of the rows that it is known to need. */
@@ -62,6 +67,7 @@ export class JobQueue {
         work,
         deadline,
         conflicts: 0,
+        losses: 0,
         lockWaits: 0,
         keys: new Set(),
         resolve: settle(resolve),
@@ -81,7 +87,8 @@ export class JobQueue {
   retry(job: Job, error: unknown): void {
     const isInTime = Date.now() < job.deadline;
     if (error instanceof Unavailable) {
-      if (isInTime) setTimeout(() => this.putBack([job]), UNAVAILABLE_RETRY_MS);
+      const isLost = error instanceof ConnectionLost && ++job.losses < MIN_ATTEMPTS;
+      if (isLost || isInTime) setTimeout(() => this.putBack([job]), UNAVAILABLE_RETRY_MS);
       else job.reject(error);
     } else if (!conflicting(error)) job.reject(error);
     else if (++job.conflicts < MIN_ATTEMPTS || isInTime) setTimeout(() => this.putBack([job]));

@@ -138,20 +138,22 @@ export class WriteLane implements Lane {
     const jobs = new Map(running.map(({ run, job }) => [run, job]));
     const place = order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     let entry: Cursor | null = null;
+    let isCommitting = false;
     try {
       entry = await log(connection, finished);
+      isCommitting = true;
       const { command } = await connection.run("COMMIT");
       // After a failed statement, PostgreSQL answers COMMIT with ROLLBACK and no error.
       if (command !== "COMMIT") throw new Error("the transaction was rolled back");
     } catch (error) {
+      // If the connection broke during COMMIT, the outcome is unknown: the caller has to check.
+      const isInDoubt = isCommitting && error instanceof Unavailable;
       for (const run of finished) {
-        // If the connection broke during COMMIT, the outcome is unknown: the caller has to check.
-        if (error instanceof Unavailable) jobs.get(run)?.reject(error);
+        if (isInDoubt) jobs.get(run)?.reject(error);
         else this.#queue.retry(jobs.get(run) as Job, error);
       }
       place.leave();
-      const isInDoubt = entry !== null && error instanceof Unavailable;
-      if (isInDoubt) void this.#publishIfCommitted(entry as Cursor, changes);
+      if (isInDoubt && entry !== null) void this.#publishIfCommitted(entry, changes);
       return;
     }
     await place.earlierLeft;
