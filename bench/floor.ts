@@ -1,11 +1,13 @@
 /**
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `database` it stores the
- * message before it replies. With `providerPort` it also calls the provider and relays every chunk.
+ * message before it replies. With `providerPort` it also calls the provider and relays every chunk; with
+ * both it stores the answer too.
  * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
  * log for each send, and takes uploads and downloads.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
+import { answerFloor } from "./answer-floor.ts";
 import { fileFloor } from "./file-floor.ts";
 import { messageFloor } from "./message-floor.ts";
 
@@ -23,6 +25,7 @@ const { subscriptions, database, providerPort, toolServerPort, folder } = JSON.p
 
 const lag = loopLag();
 const store = database === undefined ? null : messageFloor(database);
+const answers = database && providerPort ? answerFloor(`${database}-answers`) : null;
 const files = folder === undefined ? null : fileFloor(folder);
 
 const server = Bun.serve<{ token: string }>({
@@ -92,12 +95,16 @@ interface ProviderChunk {
 
 async function relay(conversation: string, port: number): Promise<void> {
   const id = Bun.randomUUIDv7();
-  let offset = 0;
+  let content = "";
   const show = (delta: string) => {
-    offset += delta.length;
-    const params = { id, delta, offset };
-    server.publish(conversation, JSON.stringify({ method: "events.messageDelta", params }));
+    content += delta;
+    const params = { id, delta, offset: content.length };
+    const publish = () =>
+      void server.publish(conversation, JSON.stringify({ method: "events.messageDelta", params }));
+    if (answers) answers.append(id, params.offset, delta, publish);
+    else publish();
   };
+  if (answers) await new Promise<void>((done) => answers.begin(id, done));
   const callTool = toolServerPort ? await openToolServer(toolServerPort) : undefined;
   const messages: object[] = [{ role: "user", content: "go on" }];
   for (;;) {
@@ -108,6 +115,7 @@ async function relay(conversation: string, port: number): Promise<void> {
       messages.push({ role: "tool", tool_call_id: use.id, content: await callTool(use) });
     }
   }
+  if (answers) await new Promise<void>((done) => answers.end(id, content, done));
   server.publish(
     conversation,
     `{"method":"events.messageComplete","params":{"id":"${id}","turn":{"status":"complete"}}}`,

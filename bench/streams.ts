@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { FLOOR, LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
 import { freePort, generate, type Measured, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
@@ -14,6 +15,9 @@ interface StreamResult {
   delta_p99: number;
   worst_lag_ms: number;
 }
+
+/** `storing` is the floor that also stores questions and answers. */
+type Role = "floor" | "storing" | "parley";
 
 const CHUNKS = 250;
 const PACE_MS = 20;
@@ -33,6 +37,10 @@ export async function streams(count: number, goal: number): Promise<Measurement[
   );
   await using floor = await startPinned(FLOOR, {
     FLOOR: JSON.stringify({ subscriptions, providerPort }),
+  });
+  const database = join(folder.path, "floor.db");
+  await using storing = await startPinned(FLOOR, {
+    FLOOR: JSON.stringify({ subscriptions, providerPort, database }),
   });
   await using parley = await startPinned(MAIN, {
     PARLEY_DATA: folder.path,
@@ -56,21 +64,29 @@ export async function streams(count: number, goal: number): Promise<Measurement[
       chunks,
       paceMs: PACE_MS,
     });
-  const results = { floor: [] as StreamResult[], parley: [] as StreamResult[] };
-  for (const server of [floor, parley]) await run(server, 100);
+  const results: Record<Role, StreamResult[]> = { floor: [], storing: [], parley: [] };
+  for (const server of [floor, storing, parley]) await run(server, 100);
   for (let window = 0; window < WINDOWS; window++) {
-    results.floor.push(await run(floor, CHUNKS));
-    results.parley.push(await run(parley, CHUNKS));
+    for (const [name, server] of Object.entries({ floor, storing, parley })) {
+      results[name as Role].push(await run(server, CHUNKS));
+    }
   }
-  const row = (metric: string, unit: string, value: (result: StreamResult) => number) => ({
+  const row = (
+    metric: string,
+    unit: string,
+    value: (result: StreamResult) => number,
+    relay: Role = "floor",
+  ) => ({
     scenario: `${count} streams of 50 chunks a second`,
     metric,
     unit,
     parley: results.parley.map(value),
-    floor: results.floor.map(value),
+    floor: results[relay].map(value),
   });
+  const cpu = ({ cpu_us, chunks }: StreamResult) => cpu_us / chunks;
   return [
-    { ...row("CPU per chunk", "µs", ({ cpu_us, chunks }) => cpu_us / chunks), goal },
+    { ...row("CPU per chunk", "µs", cpu), goal },
+    row("CPU per chunk, floor stores", "µs", cpu, "storing"),
     row("duration", "s", ({ seconds }) => seconds),
     row("first token p50", "ms", ({ first_p50 }) => first_p50),
     row("first token p99", "ms", ({ first_p99 }) => first_p99),
