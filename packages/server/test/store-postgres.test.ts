@@ -891,6 +891,39 @@ describe("a unit during which its process is paused", () => {
   });
 });
 
+describe("a transaction that the server aborts for a reason that passes", () => {
+  test.each([
+    ["57014", "messages"],
+    ["57014", "changes"],
+    ["53200", "messages"],
+    ["53200", "changes"],
+  ])("%s at a write to %s leaves a connection that works", async (state, table) => {
+    await using own = await nodes(1);
+    const [store] = own.stores;
+    const { alice, room } = await place(store);
+    await execute(
+      own.url,
+      `CREATE SEQUENCE attempts;
+       CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'once' USING ERRCODE = '${state}'; END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER fail_once BEFORE INSERT ON ${table}
+         FOR EACH ROW EXECUTE FUNCTION fail_once()`,
+    );
+    for (const text of ["one", "two", "three"]) {
+      await store.write(async (tx) => {
+        await tx.account("alice");
+        await send(tx, room, alice, text);
+        emitMarker(tx, text);
+      });
+    }
+    expect(await seqs(own.url, room)).toEqual([1, 2, 3]);
+    const isAborted = "datname = current_database() AND state = 'idle in transaction (aborted)'";
+    expect(await execute(own.url, `SELECT 1 FROM pg_stat_activity WHERE ${isAborted}`)).toEqual([]);
+  });
+});
+
 describe("a database that goes away", () => {
   test("is waited for briefly, then everything is unavailable until it is back", async () => {
     await using own = await startPostgres();

@@ -1,3 +1,4 @@
+import { anyText } from "@parley/protocol/text";
 import type { z } from "zod";
 import { badField } from "../rules/failure.ts";
 
@@ -17,12 +18,16 @@ export function cursorOf<Schema extends z.ZodType>(schema: Schema) {
 
 function decodeJson(cursor: string): unknown {
   try {
-    return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+    return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"), storable);
   } catch {
-    // Not JSON: the caller reports an invalid cursor.
+    // Not JSON, or with text that no item has: the caller reports an invalid cursor.
     return undefined;
   }
 }
+
+/** Cursors come from clients. Throws if PostgreSQL cannot read the text in one. */
+const storable = (_: string, value: unknown) =>
+  typeof value === "string" ? anyText.parse(value) : value;
 
 /** Makes a page of a query for `limit + 1` items: the extra item only shows that there is a next page. */
 export function pageOf<Item>(

@@ -20,7 +20,7 @@ import type { Caller, Participant } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
-const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.string() }));
+const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.uuid() }));
 
 const startChat = bind(operations.startChat, (context, input) => {
   const { store, caller, config, origin } = context;

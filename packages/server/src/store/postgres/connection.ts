@@ -93,9 +93,11 @@ export function connections(pool: SQL, most: number): Connections {
     async use(work) {
       const reserved = await take();
       let broken = false;
+      let isInTransaction = false;
       const run = async <Row>(sql: string, values: readonly unknown[] = []) => {
         try {
           const rows = await reserved.unsafe(sql, values as unknown[]);
+          isInTransaction = isOpenAfter((rows as unknown as Rows<Row>).command, isInTransaction);
           return numbered(rows) as unknown as Rows<Row>;
         } catch (error) {
           if (timedOut(error)) throw new Unavailable("the database took too long");
@@ -107,7 +109,10 @@ export function connections(pool: SQL, most: number): Connections {
       try {
         return await work({ run });
       } finally {
-        if (broken) reserved.release();
+        // Another transaction cannot begin on a connection that is still in an aborted one.
+        if (isInTransaction) await run("ROLLBACK").catch(() => {});
+        if (isInTransaction) await reserved.close().catch(() => {});
+        else if (broken) reserved.release();
         else idle.push(reserved);
         back();
       }
@@ -117,6 +122,12 @@ export function connections(pool: SQL, most: number): Connections {
       for (const reserved of idle) reserved.release();
     },
   };
+}
+
+/** Whether a connection is in a transaction after a statement that succeeded. */
+function isOpenAfter(command: string, isOpenBefore: boolean): boolean {
+  if (command === "BEGIN") return true;
+  return isOpenBefore && command !== "COMMIT" && command !== "ROLLBACK";
 }
 
 /**
