@@ -21,7 +21,7 @@ export interface Dispatcher {
   /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
   receive(change: Delivered): void;
   /** Takes over the turns of an earlier process and starts to claim turns. */
-  start(): Promise<void>;
+  start(): void;
   /** Aborts every call and releases the leases. Another process takes the turns over. */
   stop(): Promise<void>;
   /** The number of turns that run on this node. */
@@ -42,7 +42,7 @@ class TurnDispatcher implements Dispatcher {
   #isClaiming = false;
   /** Whether turns may have been queued since the last claim began. */
   #claimAgain = false;
-  #isTakingOver = false;
+  #takingOver: Promise<void> | null = null;
   #renewalTimer: NodeJS.Timeout | undefined;
   #renewedAt = performance.now();
   #isGracePeriod = false;
@@ -51,9 +51,8 @@ class TurnDispatcher implements Dispatcher {
     this.#services = services;
   }
 
-  async start(): Promise<void> {
-    await this.#takeOverTurns();
-    this.#wake();
+  start(): void {
+    this.#takeOverInBackground();
     this.#scheduleRenewal();
   }
 
@@ -78,6 +77,7 @@ class TurnDispatcher implements Dispatcher {
     await store
       .note((tx) => tx.renewLeases(node, ids, 0))
       .catch((error) => log.warn({ err: error }, "turn lease release failed"));
+    await this.#takingOver;
   }
 
   #wake(): void {
@@ -170,13 +170,11 @@ class TurnDispatcher implements Dispatcher {
 
   /** Not awaited: a takeover that waits for locks must not delay the next renewal. */
   #takeOverInBackground(): void {
-    if (this.#isTakingOver) return;
-    this.#isTakingOver = true;
-    this.#takeOverTurns()
-      .then(() => this.#wake())
+    this.#takingOver ??= this.#takeOverTurns()
       .catch((error) => this.#services.log.error({ err: error }, "turn takeover failed"))
       .finally(() => {
-        this.#isTakingOver = false;
+        this.#takingOver = null;
+        this.#wake();
       });
   }
 
