@@ -104,4 +104,18 @@ describe.each(stores)("the dispatcher on %s", (_, open) => {
     }
     await store.close();
   });
+
+  test("runs a turn again that the store did not let it begin", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    let reads = 0;
+    const read: Store["read"] = (unit) =>
+      ++reads === 1 ? Promise.reject(new Unavailable("for now")) : store.read(unit);
+    {
+      await using node = nodeOn({ ...store, read });
+      node.agents.start();
+      await untilAnswered(store, id);
+    }
+    await store.close();
+  });
 });

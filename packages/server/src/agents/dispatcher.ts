@@ -184,6 +184,8 @@ class TurnDispatcher implements Dispatcher {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
+        // It runs here, and its lease is renewed next: this process was paused.
+        if (turn.node === node && this.#calls.has(turn.id)) continue;
         if (turn.node === EXTERNAL_NODE) {
           await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });
         } else if (turn.rounds.length > 0) await endAndContinue(tx, turn);
