@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,6 +115,33 @@ describe.each(stores)("the dispatcher on %s", (_, open) => {
       await using node = nodeOn({ ...store, read });
       node.agents.start();
       await untilAnswered(store, id);
+    }
+    await store.close();
+  });
+
+  test("leaves a turn that is claimed while it stops to another process", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    const claimed = Promise.withResolvers<void>();
+    const stopping = Promise.withResolvers<void>();
+    const write: Store["write"] = async (unit) => {
+      const result = await store.write(unit);
+      if ((await statusOf(store, id)) === "running") {
+        claimed.resolve();
+        await stopping.promise;
+      }
+      return result;
+    };
+    {
+      await using node = nodeOn({ ...store, write });
+      node.agents.start();
+      await claimed.promise;
+      const stopped = node.agents.stop();
+      stopping.resolve();
+      await stopped;
+      expect(node.agents.running()).toBe(0);
+      const abandoned = await store.write((tx) => tx.abandonedTurns(NODE));
+      expect(abandoned).toMatchObject([{ id, status: "running" }]);
     }
     await store.close();
   });

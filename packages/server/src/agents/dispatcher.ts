@@ -39,7 +39,7 @@ class TurnDispatcher implements Dispatcher {
   /** The provider calls of the turns that run here, by turn. */
   readonly #calls = new Map<number, AbortController>();
   #isStopping = false;
-  #isClaiming = false;
+  #claiming: Promise<void> | null = null;
   /** Whether turns may have been queued since the last claim began. */
   #claimAgain = false;
   #takingOver: Promise<void> | null = null;
@@ -68,38 +68,41 @@ class TurnDispatcher implements Dispatcher {
   }
 
   async stop(): Promise<void> {
-    const { store, node, log } = this.#services;
     this.#isStopping = true;
     clearTimeout(this.#renewalTimer);
     const ids = [...this.#calls.keys()];
     for (const call of this.#calls.values()) call.abort();
-    // Another node can take the turns over before their leases would expire.
+    await Promise.all([this.#release(ids), this.#claiming, this.#takingOver]);
+  }
+
+  /** Releases leases, so that another node can take the turns over before they would expire. */
+  async #release(ids: readonly number[]): Promise<void> {
+    const { store, node, log } = this.#services;
     await store
       .note((tx) => tx.renewLeases(node, ids, 0))
       .catch((error) => log.warn({ err: error }, "turn lease release failed"));
-    await this.#takingOver;
   }
 
   #wake(): void {
-    this.#claim().catch((error) => this.#services.log.error({ err: error }, "turn claim failed"));
+    if (this.#isStopping) return;
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claim().catch((error) =>
+      this.#services.log.error({ err: error }, "turn claim failed"),
+    );
   }
 
   /** Claims and runs turns until none is left to claim. */
   async #claim(): Promise<void> {
-    if (this.#isStopping) return;
-    this.#claimAgain = true;
-    if (this.#isClaiming) return;
-    this.#isClaiming = true;
     try {
       while (this.#claimAgain && !this.#isStopping) {
         this.#claimAgain = false;
         const { turns, more } = await this.#claimBatch();
-        for (const { id } of turns) void this.#run(id);
+        await this.#runAll(turns.map(({ id }) => id));
         if (more) this.#claimAgain = true;
         if (more && turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
       }
     } finally {
-      this.#isClaiming = false;
+      this.#claiming = null;
     }
   }
 
@@ -119,6 +122,12 @@ class TurnDispatcher implements Dispatcher {
     const settings = await tx.agent(agent.id);
     const model = settings ? modelOf(settings, this.#services.config) : "";
     await beginTurn(tx, turn, conversation, model);
+  }
+
+  /** Starts turns that this node has claimed. If it stops meanwhile, they are left to others. */
+  async #runAll(ids: readonly number[]): Promise<void> {
+    if (this.#isStopping) return this.#release(ids);
+    for (const id of ids) void this.#run(id);
   }
 
   async #run(id: number): Promise<void> {
@@ -170,6 +179,7 @@ class TurnDispatcher implements Dispatcher {
 
   /** Not awaited: a takeover that waits for locks must not delay the next renewal. */
   #takeOverInBackground(): void {
+    if (this.#isStopping) return;
     this.#takingOver ??= this.#takeOverTurns()
       .catch((error) => this.#services.log.error({ err: error }, "turn takeover failed"))
       .finally(() => {
@@ -199,7 +209,7 @@ class TurnDispatcher implements Dispatcher {
       }
       return ids;
     });
-    for (const id of adopted) void this.#run(id);
+    await this.#runAll(adopted);
   }
 }
 
