@@ -173,6 +173,8 @@ describe.each(transports)("changes of a group over %s", (transport) => {
       ["m1", "m2"],
       ["t0", "t1", "t2"],
     ]);
+    const single = await page({ limit: 1, around: middle.items[1]?.id });
+    expect([single.texts, single.titles]).toEqual([["m4"], []]);
     const newer = await page({ limit: 2, after: oldest.items[0]?.id });
     expect([newer.texts, newer.titles]).toEqual([
       ["m2", "m3"],

@@ -165,7 +165,7 @@ export async function compose(config: Config): Promise<Running> {
     (limit, bytes) => log.warn({ bytes }, `slow socket closed: ${limit} exceeded`),
   );
   const publish = (topic: string, data: string) => {
-    unsent.sent(data.length, server.subscriberCount(topic));
+    unsent.sent(Buffer.byteLength(data), server.subscriberCount(topic));
     server.publish(topic, data);
   };
   const hub = newHub(bus, publish, socketCounts);
@@ -229,7 +229,7 @@ export async function compose(config: Config): Promise<Running> {
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
-  const agentsStarted = agents.start();
+  agents.start();
   const loadingClient = setTimeout(loadClient, LOAD_CLIENT_MS);
   services.externalTurns.start();
   return {
@@ -239,7 +239,6 @@ export async function compose(config: Config): Promise<Running> {
     async stop() {
       clearTimeout(loadingClient);
       await metricsServer?.stop(true);
-      await agentsStarted;
       await agents.stop();
       await services.externalTurns.stop();
       await services.toolServers.close();
@@ -399,10 +398,8 @@ const readLogMs = ({ nats }: Config) => (nats ? 5000 : 1000);
 function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
   try {
     return Bun.serve<Connection>(options);
-  } catch {
-    throw new ConfigError(
-      `HOST and PORT must name an address that is free, not "${config.host}:${config.port}".`,
-    );
+  } catch (error) {
+    throw addressError("HOST and PORT", config, error);
   }
 }
 
@@ -414,12 +411,19 @@ function listenForMetrics({ host, port }: { host: string; port: number }, servic
       : new Response(null, { status: 404 });
   try {
     return Bun.serve({ hostname: host, port, fetch });
-  } catch {
-    throw new ConfigError(
-      `PARLEY_METRICS_HOST and PARLEY_METRICS_PORT must name an address that is free, not "${host}:${port}".`,
-    );
+  } catch (error) {
+    throw addressError("PARLEY_METRICS_HOST and PARLEY_METRICS_PORT", { host, port }, error);
   }
 }
+
+const addressError = (
+  settings: string,
+  { host, port }: Pick<Config, "host" | "port">,
+  reason: unknown,
+) =>
+  new ConfigError(
+    `${settings} must name an address that is free, not "${host}:${port}": ${reason instanceof Error ? reason.message : reason}`,
+  );
 
 export const urlOf = (host: string, port: number | undefined) =>
   `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

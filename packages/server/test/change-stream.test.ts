@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import pino from "pino";
-import type { Change } from "../src/changes/change.ts";
+import type { Change, LoggedChange } from "../src/changes/change.ts";
+import { replayable } from "../src/changes/replay.ts";
 import { changeStream } from "../src/changes/stream.ts";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { alone } from "../src/realtime/cluster.ts";
-import type { Store } from "../src/store/store.ts";
+import type { ReadTx, Store } from "../src/store/store.ts";
 
 const log = pino({ level: "silent" });
 
@@ -57,4 +58,23 @@ test("the log is not read any more once the stream has stopped", async () => {
   answer.resolve();
   await Bun.sleep(5);
   expect(reads()).toBe(0);
+});
+
+test("an event about a message that was deleted since is replayed as its deletion", async () => {
+  const at = { conversation_id: "chat", seq: 3 };
+  const frame = { method: "events.messageComplete", params: { id: "message", content: "" }, at };
+  const logged: LoggedChange = {
+    kind: "event",
+    name: "events.messageComplete",
+    delivery: "counted",
+    to: { conversation: "chat" },
+    at,
+    shows: "message",
+    data: JSON.stringify(frame),
+  };
+  const tx = { messageViews: async () => [] } as Partial<ReadTx> as ReadTx;
+  const [change] = await replayable(tx, [logged]);
+  const method = "events.messageDeleted";
+  const params = { conversation_id: "chat", ids: ["message"] };
+  expect(change).toMatchObject({ name: method, data: JSON.stringify({ method, params, at }) });
 });

@@ -22,6 +22,7 @@ import type { Change } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import type { MessageRecord } from "../src/store/messages.ts";
+import { indexerThread } from "../src/store/sqlite/background.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
 import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -558,6 +559,26 @@ describe("the files", () => {
       await store.close();
     }
   });
+});
+
+test("the log is emptied once nobody reads an older state, and nobody waits for that", async () => {
+  using files = folder();
+  await withStore(files.database, conversation);
+  const [writer, reader] = [new Database(files.database), new Database(files.database)];
+  const indexer = indexerThread(files.database);
+  try {
+    reader.run("BEGIN");
+    reader.query("SELECT 1 FROM messages").all();
+    writer.run("UPDATE accounts SET display_name = 'Deleted account'");
+    expect(await indexer.ask({ kind: "truncate" })).toBe(false);
+    reader.run("COMMIT");
+    expect(await indexer.ask({ kind: "truncate" })).toBe(true);
+    expect(statSync(`${files.database}-wal`).size).toBe(0);
+  } finally {
+    await indexer.close();
+    reader.close();
+    writer.close();
+  }
 });
 
 describe("background work", () => {

@@ -12,9 +12,7 @@ type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 export async function replayable(tx: ReadTx, logged: readonly LoggedChange[]): Promise<Change[]> {
   const messages = await shownMessages(tx, logged);
   return logged.map((change) =>
-    change.kind === "event"
-      ? ({ ...change, data: dataOf(change, messages) } as EventChange as Change)
-      : change,
+    change.kind === "event" ? (replayed(change, messages) as Change) : change,
   );
 }
 
@@ -28,22 +26,20 @@ async function shownMessages(
   return new Map(messages.map((message) => [message.id, message]));
 }
 
-function dataOf(change: LoggedEvent, messages: ReadonlyMap<string, Message>): string {
+function replayed(change: LoggedEvent, messages: ReadonlyMap<string, Message>): EventChange {
   const { data, shows, name: method, at } = change;
-  if (shows === undefined) return data ?? "";
+  if (shows === undefined) return { ...change, data: data ?? "" };
   const message = messages.get(shows);
-  if (data === undefined) {
-    if (!message) return deletion(change, shows);
-    return JSON.stringify({ method, params: asSent(message), at });
-  }
-  const frame = JSON.parse(data) as EventFrame & { params: Message | SharedConversation };
-  if ("last_message" in frame.params) {
+  const frame = data && (JSON.parse(data) as EventFrame & { params: Message | SharedConversation });
+  if (frame && "last_message" in frame.params) {
     const { last_message } = frame.params;
     const shown = message && last_message && { ...last_message, content: message.content };
-    return JSON.stringify({ ...frame, params: { ...frame.params, last_message: shown ?? null } });
+    const params = { ...frame.params, last_message: shown ?? null };
+    return { ...change, data: JSON.stringify({ ...frame, params }) };
   }
   if (!message) return deletion(change, shows);
-  return JSON.stringify({ ...frame, params: { ...frame.params, content: message.content } });
+  const params = frame ? { ...frame.params, content: message.content } : asSent(message);
+  return { ...change, data: JSON.stringify({ ...(frame || { method, at }), params }) };
 }
 
 /**
@@ -60,9 +56,9 @@ const asSent = (message: Message): Message => ({
 });
 
 /** Replaces an event about a deleted message, so that the counter has no gap. */
-const deletion = ({ at }: LoggedEvent, id: string) =>
-  JSON.stringify({
-    method: "events.messageDeleted",
-    params: { conversation_id: at?.conversation_id, ids: [id] },
-    at,
-  });
+function deletion(change: LoggedEvent, id: string): EventChange {
+  const { at } = change;
+  const name = "events.messageDeleted";
+  const params = { conversation_id: at?.conversation_id, ids: [id] };
+  return { ...change, name, data: JSON.stringify({ method: name, params, at }) };
+}

@@ -1,4 +1,4 @@
-import { keyFile, openStore, openVault } from "../compose.ts";
+import { keyFile, openVault } from "../compose.ts";
 import { readConfig } from "../config.ts";
 import { secondFactorBinding } from "../domain/second-factor.ts";
 import { toolSecretsBinding } from "../domain/tools.ts";
@@ -8,6 +8,7 @@ import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 import { command } from "./command.ts";
 import { commandLog } from "./output.ts";
+import { openCommandStore } from "./people.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
@@ -18,11 +19,11 @@ PARLEY_MASTER_KEY, put the new key first and restart the server before.`,
   examples: [{ line: "keys rotate", summary: "As the user of the server, or as root." }],
   async run() {
     const config = readConfig();
-    const store = await openStore(config);
+    await using opened = await openCommandStore(config);
+    const { store } = opened;
     if (!config.masterKeys) keyFile(config).add();
     const { resealed, kept } = await rotateKeys(store, openVault(config));
     await commandLog(config, store).record("master_key_rotated", { keys_resealed: resealed });
-    await store.close();
     return {
       json: { resealed, kept },
       text: `Sealed ${resealed} keys with the newest master key; ${kept} already were.`,

@@ -35,12 +35,13 @@ the server, and run it again: docs/migrating.md has the steps.`,
   async run({ print }) {
     const { database, dataDir, files } = readConfig();
     if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
+    await using open = new AsyncDisposableStack();
     const source = openSqliteSource(resolve(dataDir, "parley.db"));
+    open.defer(() => source.close());
     const target = await openPostgresTarget(database);
+    open.defer(() => target.close());
     await migrateFiles({ dataDir, files, print });
     await migrateStore({ source, target, print });
-    await target.close();
-    source.close();
     return { json: { complete: !source.live }, text: "" };
   },
 });

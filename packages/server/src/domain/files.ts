@@ -23,7 +23,7 @@ export const uploadUsage = (size: number, now: number): UploadUsage => ({
 });
 
 /** Throws (413) for a file that is larger than the server takes. */
-export function checkSize(size: number, file_bytes: number): void {
+export function checkFileSize(size: number, file_bytes: number): void {
   if (size <= file_bytes) return;
   throw new Failure(
     "payload_too_large",

@@ -9,7 +9,7 @@ import type { WriteTx } from "../store/store.ts";
 import { endPendingCalls } from "./tool-calls.ts";
 import { stopTurns } from "./turns.ts";
 
-export function checkSize(
+export function checkGroupSize(
   participants: number,
   { group_participants }: { group_participants: number },
   field = "usernames",

@@ -44,10 +44,10 @@ export async function pageAround(tx: ReadTx, view: HistoryView, seq: number): Pr
   };
 }
 
-/** `from` is the place after which the page's changes begin: 0 if it is the first page. */
+/** `from` is the place after which the page's changes begin: 0 if it is the first page. A page may be empty. */
 async function older(tx: ReadTx, view: HistoryView, seq: number) {
   const page = await tx.history({ ...view, from: { seq, direction: "older" } });
-  return { ...page, from: page.has_more ? (page.items[0]?.seq ?? 0) : 0 };
+  return { ...page, from: page.has_more ? (page.items[0]?.seq ?? seq) : 0 };
 }
 
 /** `to` is the place before which the page's changes end: the end if it is the last page. */

@@ -10,7 +10,7 @@ import type { NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
-import { type OfferedTools, toolPermission } from "./tools.ts";
+import { type ServerTools, toolPermission } from "./tools.ts";
 
 /** How long a call waits for a decision. */
 export const APPROVAL_MS = 24 * 60 * 60_000;
@@ -53,7 +53,7 @@ export async function decide(
   callUuid: string,
   { decision, note }: Decision,
   { account }: Caller,
-  operatorTools: OfferedTools,
+  operatorTools: ServerTools,
 ): Promise<void> {
   const call = await tx.toolCall(callUuid);
   if (!call) throw notFound("tool call");
@@ -105,7 +105,7 @@ async function checkMember(tx: WriteTx, call: ToolCallRecord): Promise<void> {
 async function checkPermitted(
   tx: WriteTx,
   call: ToolCallRecord,
-  operatorTools: OfferedTools,
+  operatorTools: ServerTools,
 ): Promise<void> {
   const { server_id } = call;
   if (server_id === null) return;

@@ -51,17 +51,17 @@ export const openToolSecrets = (
   server.secrets === null ? {} : JSON.parse(vault.open(server.secrets, toolSecretsBinding(server)));
 
 /** The tools of servers, by the id of the server. Null: the server has not answered since the start. */
-export type OfferedTools = ReadonlyMap<string, readonly ToolRecord[] | null>;
+export type ServerTools = ReadonlyMap<string, readonly ToolRecord[] | null>;
 
-export const offeredTool = (offered: OfferedTools, grant: { server_id: string; tool: string }) =>
+export const toolGranted = (offered: ServerTools, grant: { server_id: string; tool: string }) =>
   offered.get(grant.server_id)?.find(({ name }) => name === grant.tool);
 
 /** The tools of the servers that a person can use: their own, and those of the operator. */
-export async function offeredTools(
+export async function toolsOfServers(
   tx: ReadTx,
   ownerId: number,
-  operatorTools: OfferedTools,
-): Promise<OfferedTools> {
+  operatorTools: ServerTools,
+): Promise<ServerTools> {
   const own = await tx.toolServers(ownerId);
   return new Map([...operatorTools, ...own.map(({ id, tools }) => [id, tools] as const)]);
 }
@@ -88,7 +88,7 @@ export interface ToolPermission {
 export async function toolPermission(
   tx: ReadTx,
   { agent_id, owner_id, server_id, tool }: AgentTool,
-  operatorTools: OfferedTools,
+  operatorTools: ServerTools,
 ): Promise<ToolPermission | null> {
   const grants = await tx.toolGrants(agent_id);
   const grant = grants.find((each) => each.server_id === server_id && each.tool === tool);
@@ -108,7 +108,7 @@ export async function toolPermission(
  */
 export function grantedFingerprint(
   grant: Pick<ToolGrantRecord, "server_id" | "tool"> & { changed?: boolean | undefined },
-  offered: OfferedTools,
+  offered: ServerTools,
   current: readonly ToolGrantRecord[],
 ): string | { problem: string } {
   const { server_id, tool, changed } = grant;
@@ -116,7 +116,7 @@ export function grantedFingerprint(
   if (changed === true && !before)
     return { problem: "was not granted before, so it cannot be kept" };
   const isUnknown = offered.get(server_id) === null;
-  const found = isUnknown ? before : offeredTool(offered, grant);
+  const found = isUnknown ? before : toolGranted(offered, grant);
   if (found) return (changed !== undefined && before ? before : found).fingerprint;
   return {
     problem: isUnknown
@@ -129,16 +129,16 @@ export function grantedFingerprint(
  * Returns a function for what each agent of a person was granted, as its owner sees it. A tool that is
  * gone counts as unchanged. The tools of the servers are read once for all agents.
  */
-export function grantsShownTo(tx: ReadTx, ownerId: number, operatorTools: OfferedTools) {
-  let reading: Promise<OfferedTools> | undefined;
+export function grantsShownTo(tx: ReadTx, ownerId: number, operatorTools: ServerTools) {
+  let reading: Promise<ServerTools> | undefined;
   return async ({ account }: AgentRecord): Promise<ToolGrant[]> => {
     const grants = await tx.toolGrants(account.id);
     if (grants.length === 0) return [];
-    reading ??= offeredTools(tx, ownerId, operatorTools);
+    reading ??= toolsOfServers(tx, ownerId, operatorTools);
     const offered = await reading;
     return grants.map((grant) => {
       const { server_id, tool, policy, fingerprint } = grant;
-      const now = offeredTool(offered, grant)?.fingerprint ?? fingerprint;
+      const now = toolGranted(offered, grant)?.fingerprint ?? fingerprint;
       return { server_id, tool, policy, changed: now !== fingerprint };
     });
   };

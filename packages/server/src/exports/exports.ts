@@ -1,8 +1,9 @@
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
 import { conflict, notFound, suspended } from "../rules/failure.ts";
 import { lease } from "../security/lease.ts";
+import { isSameSecret } from "../security/same-secret.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
@@ -51,7 +52,7 @@ export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
       token.split(".");
     const account = await store.read((tx) => tx.account(username));
     const isActive = account !== null && account.erased_at === null;
-    if (!isActive || !isSame(sign(account, expires, sessionId, nonce), signature)) {
+    if (!isActive || !isSameSecret(sign(account, expires, sessionId, nonce), signature)) {
       throw wrongLink();
     }
     if (Number(expires) < Date.now()) throw wrongLink();
@@ -101,9 +102,6 @@ async function checkActive(tx: ReadTx, { username }: AccountRecord): Promise<voi
 }
 
 const wrongLink = () => notFound("this link is wrong or has expired, ask for a new one");
-
-const isSame = (one: string, other: string) =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
 /** A stream that reads on only when its consumer does. `ended` is called once, however it ends. */
 function streamOf(

@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { isSameSecret } from "../security/same-secret.ts";
 import type { Vault } from "../security/vault.ts";
 
 /** What a link allows. */
@@ -23,9 +23,7 @@ export function fileLinks(vault: Pick<Vault, "fingerprint">): Links {
     verify(purpose, fileId, query, now = Date.now()) {
       const expires = query.get("expires") ?? "";
       if (!/^\d{1,12}$/.test(expires) || Number(expires) * 1000 <= now) return false;
-      const expected = Buffer.from(signature(purpose, fileId, expires));
-      const given = Buffer.from(query.get("signature") ?? "");
-      return given.length === expected.length && timingSafeEqual(given, expected);
+      return isSameSecret(query.get("signature") ?? "", signature(purpose, fileId, expires));
     },
   };
 }

@@ -1,7 +1,7 @@
-import { timingSafeEqual } from "node:crypto";
 import { messageChanged } from "../changes/change.ts";
 import { notFound } from "../rules/failure.ts";
 import { slackContent } from "../rules/slack.ts";
+import { isSameSecret } from "../security/same-secret.ts";
 import type { Throttle } from "../security/throttle.ts";
 import { hashToken } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -39,7 +39,7 @@ export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions):
   async post({ id, secret, network, body }) {
     requests.take(network);
     const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
-    if (!hook || !isSame(hashToken(secret), hook.secret_hash)) throw notFound("hook");
+    if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");
     posts.take(hook.id);
     const content = slackContent(await body());
     await store.write(async (tx) => {
@@ -57,9 +57,6 @@ export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions):
     });
   },
 });
-
-const isSame = (one: string, other: string) =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
 /** Where a hook posts, and as whom. */
 async function placeOf(

@@ -22,7 +22,7 @@ import {
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
 import { lockActive } from "../domain/sessions.ts";
-import { grantedFingerprint, grantsShownTo, offeredTools } from "../domain/tools.ts";
+import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/tools.ts";
 import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -162,7 +162,7 @@ const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
     if (isExternal(agent.account)) {
       throw badField("agent_username", "is an external agent: its program has tools of its own");
     }
-    const offered = await offeredTools(tx, caller.account.id, toolServers.operatorTools());
+    const offered = await toolsOfServers(tx, caller.account.id, toolServers.operatorTools());
     const current = await tx.toolGrants(agent.account.id);
     const grants = input.grants.map((grant, place) => {
       const fingerprint = grantedFingerprint(grant, offered, current);

@@ -7,7 +7,7 @@ import {
   addMembers,
   announceChanges,
   announceNew,
-  checkSize,
+  checkGroupSize,
   removeMember,
 } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
@@ -40,7 +40,7 @@ const startChat = bind(operations.startChat, (context, input) => {
       await checkNotBlockedBy(tx, caller.account, other);
     }
     await checkInvitation(tx, caller.account, others);
-    checkSize(others.length + 1, config.limits);
+    checkGroupSize(others.length + 1, config.limits);
     await lockActive(tx, caller.account);
     const people = [caller.account, ...others];
     const at = Date.now();
@@ -115,7 +115,7 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
     const added = invited.filter(({ username }) => !present.has(username));
     await checkNotGone(tx, group, added);
     await checkInvitation(tx, caller.account, added);
-    checkSize(group.participant_count + added.length, config.limits);
+    checkGroupSize(group.participant_count + added.length, config.limits);
     if (added.length > 0) await addMembers(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);
   });

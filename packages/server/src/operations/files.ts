@@ -2,7 +2,7 @@ import { operations } from "@parley/protocol";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import {
   checkDailyBytes,
-  checkSize,
+  checkFileSize,
   loadableFiles,
   takesNoFiles,
   uploadUsage,
@@ -26,7 +26,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   if (chat_id === undefined && caller.kind === "agent") {
     throw forbidden("agents upload files to conversations only");
   }
-  checkSize(size, file_bytes);
+  checkFileSize(size, file_bytes);
   const id = Bun.randomUUIDv7();
   const now = Date.now();
   const file = await store.write(async (tx) => {

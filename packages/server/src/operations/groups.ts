@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
-import { addMembers, announceChanges, checkSize, removeMember } from "../domain/groups.ts";
+import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -30,7 +30,7 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
     const { always_on } = input;
     const member = await findMember(tx, group.id, agent);
     if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
-    checkSize(group.participant_count + 1, config.limits, "agent_username");
+    checkGroupSize(group.participant_count + 1, config.limits, "agent_username");
     const mode = always_on ? [modeChange(agent, true)] : [];
     await addMembers(tx, group, [agent], caller.account, mode);
     if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);

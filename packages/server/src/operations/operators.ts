@@ -30,12 +30,12 @@ const getAccounts = bind(operations.getAccounts, async ({ store, config }, input
 const suspendAccount = bind(operations.suspendAccount, async (context, { username }) => {
   const { store, security, config } = context;
   const suspended = await security.write(async (tx, record) => {
-    const account = await personNamed(tx, username);
+    const account = await managedAccountNamed(tx, username);
     if (account.is_operator || config.operators.includes(username)) {
       throw conflict("an operator cannot be suspended: remove them from the operators first");
     }
     await suspend(tx, record, account, actorOf(context));
-    return personNamed(tx, username);
+    return managedAccountNamed(tx, username);
   });
   await stopAgentsOf(store, suspended);
   return managedAccount(suspended, config.operators);
@@ -43,8 +43,8 @@ const suspendAccount = bind(operations.suspendAccount, async (context, { usernam
 
 const restoreAccount = bind(operations.restoreAccount, (context, { username }) =>
   context.security.write(async (tx, record) => {
-    await restore(tx, record, await personNamed(tx, username), actorOf(context));
-    return managedAccount(await personNamed(tx, username), context.config.operators);
+    await restore(tx, record, await managedAccountNamed(tx, username), actorOf(context));
+    return managedAccount(await managedAccountNamed(tx, username), context.config.operators);
   }),
 );
 
@@ -52,7 +52,7 @@ const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
   const { security, config, erasures } = context;
   const { username, messages = false } = input;
   await security.write(async (tx, record) => {
-    const account = await personNamed(tx, username);
+    const account = await managedAccountNamed(tx, username);
     if (account.is_operator || config.operators.includes(username)) {
       throw conflict("an operator cannot be erased: remove them from the operators first");
     }
@@ -91,7 +91,7 @@ export const operators = [
   getStatistics,
 ];
 
-async function personNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
+async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });
   if (!account) throw notFound(`user ${username}`);
   return account;

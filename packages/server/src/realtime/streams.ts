@@ -68,7 +68,7 @@ class MessageStreams implements Streams {
 
   /**
    * Counts from the text that the event shows, even if a delta arrived earlier: clients need the rest
-   * of the text after this event. A replayed event shows the text so far.
+   * of the text after this event.
    */
   private receiveStart(place: Place, event: EventChange): void {
     this.begin(place, Buffer.byteLength(contentOf(event)));

@@ -1,7 +1,7 @@
 /** The configured providers, by id. */
 export type ProviderNames = ReadonlyMap<string, { display_name: string }>;
 
-/** What turns have in place of a node while a program of their owner answers them. */
+/** The `node` of turns that no node runs, because a program of their owner answers them. */
 export const EXTERNAL_NODE = "external";
 
 /** How long a claimed turn stays with a program that makes no calls about it. */

@@ -32,7 +32,7 @@ const MIN_ANSWER_TOKENS = 64;
 export type Grant = { output_tokens: number } | { refusal: string };
 
 /** What a turn would send to its provider, as estimated. */
-export interface TurnRequest {
+export interface EstimatedRequest {
   readonly input_tokens: number;
   /** The part of `input_tokens` that is for the contents of files. */
   readonly file_tokens: number;
@@ -40,7 +40,7 @@ export interface TurnRequest {
 }
 
 /** The longest answer that stays within every limit, or why the turn is refused. */
-export function grant(limits: BudgetLimits, spent: Spent, request: TurnRequest): Grant {
+export function grant(limits: BudgetLimits, spent: Spent, request: EstimatedRequest): Grant {
   const { input_tokens, max_output_tokens } = request;
   if (limits.turns_per_minute !== null && spent.turnsInMinute >= limits.turns_per_minute) {
     return {
@@ -92,7 +92,7 @@ const OPERATORS = {
 
 /** What of a request is too large for a budget; null if the budget is just used up. */
 function tooLarge(
-  { input_tokens, file_tokens }: TurnRequest,
+  { input_tokens, file_tokens }: EstimatedRequest,
   { limit, left, minimum }: { limit: number; left: number; minimum: number },
 ): string | null {
   if (file_tokens > 0 && input_tokens - file_tokens + minimum <= left) {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { z } from "zod";
 import type { OidcClient, OidcSettings } from "../config/oidc.ts";
@@ -7,6 +7,7 @@ import { unauthorized } from "../rules/failure.ts";
 import type { Issuer, IssuerMetadata } from "./issuer.ts";
 import { type Identity, identityOf } from "./oidc.ts";
 import { checkEndpoint, exchangeCode, withUserinfo } from "./oidc-exchange.ts";
+import { isSameSecret } from "./same-secret.ts";
 import type { Vault } from "./vault.ts";
 
 /**
@@ -88,7 +89,7 @@ export function oidcSignIn(options: OidcSignInOptions): OidcSignIn {
     },
     async finish({ flow: sealed, state, code, iss }) {
       const flow = openFlow(vault, sealed);
-      if (!flow || !isSame(state, flow.state))
+      if (!flow || !isSameSecret(state, flow.state))
         throw unauthorized("this sign-in was not begun here");
       if (flow.expires_at <= Date.now()) throw unauthorized("the sign-in took too long");
       const metadata = await issuer.metadata();
@@ -130,11 +131,6 @@ function openFlow(vault: Vault, sealed: string): Flow | null {
   }
 }
 
-const isSame = (one: string, other: string) => {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
-};
-
 /** An answer that another issuer has given must not be sent to this one (mix-up). */
 function checkAnswerIssuer(metadata: IssuerMetadata, address: string, iss: string | undefined) {
   const isRequired = metadata.authorization_response_iss_parameter_supported === true;
@@ -146,6 +142,6 @@ function checkAnswerIssuer(metadata: IssuerMetadata, address: string, iss: strin
 function checkIdToken(claims: JWTPayload, { nonce }: Flow, { id }: OidcClient): void {
   const isForOthers = Array.isArray(claims.aud) && claims.aud.length > 1;
   const isIssuedTo = claims.azp === undefined ? !isForOthers : claims.azp === id;
-  const hasNonce = typeof claims.nonce === "string" && isSame(claims.nonce, nonce);
+  const hasNonce = typeof claims.nonce === "string" && isSameSecret(claims.nonce, nonce);
   if (!hasNonce || !isIssuedTo) throw unauthorized("the ID token is not of this sign-in");
 }

@@ -310,9 +310,10 @@ class Connection implements Client, Reader {
   private reply(id: FrameId | undefined, outcome: Outcome): void {
     if (!this.socket) return;
     const text = encodeReply(id, outcome);
+    const bytes = Buffer.byteLength(text);
     this.outbox.push(text);
-    this.outboxBytes += text.length;
-    this.shared.backlog.sent(text.length);
+    this.outboxBytes += bytes;
+    this.shared.backlog.sent(bytes);
     if (this.outbox.length === 1) queueMicrotask(() => this.flush());
   }
 
@@ -320,7 +321,7 @@ class Connection implements Client, Reader {
     this.socket?.cork((socket) => {
       while (this.outbox.length > 0 && socket.getBufferedAmount() <= most) {
         const text = this.outbox.shift() as string;
-        this.outboxBytes -= text.length;
+        this.outboxBytes -= Buffer.byteLength(text);
         socket.send(text);
       }
     });

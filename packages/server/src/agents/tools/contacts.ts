@@ -2,7 +2,7 @@ import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
 import { loadClient } from "./load-client.ts";
-import { connectionPool, type Lease, type PoolKey } from "./pool.ts";
+import { connectionPool, type PooledConnection, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
@@ -19,7 +19,7 @@ export interface KnownServer
 
 /** A connection, and the tools of its server: as they are now if the connection is new. */
 export interface Contact {
-  readonly lease: Lease;
+  readonly lease: PooledConnection;
   readonly tools: readonly ToolRecord[];
 }
 
@@ -55,7 +55,7 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
       return { connection, tools };
     } catch (error) {
       await connection?.close();
-      // Who gave up learned nothing about the server.
+      // An attempt that was given up does not show that anything is wrong with the server.
       if (!isGivenUp(signal)) {
         const { contactError } = await loadClient();
         await server.save({ ...contactError(error), at: Date.now() });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { OperatorToolServer } from "../../config/tool-servers.ts";
-import type { OfferedTools } from "../../domain/tools.ts";
+import type { ServerTools } from "../../domain/tools.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
@@ -12,7 +12,7 @@ import { loadClient } from "./load-client.ts";
 export interface OperatorServers {
   /** As a person sees them: sessions of a server at an address are the person's own. */
   known(ownerId: number): KnownServer[];
-  tools(): OfferedTools;
+  tools(): ServerTools;
   /** Waits for the outcome of the first contact with those of these servers that are the operator's. */
   contacted(ids: readonly string[]): Promise<void>;
 }

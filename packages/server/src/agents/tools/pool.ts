@@ -3,14 +3,14 @@ import type { Connection } from "./connection.ts";
 import { PoolFull } from "./errors.ts";
 
 /** A connection that nobody else uses until it is released. */
-export interface Lease {
+export interface PooledConnection {
   readonly connection: Connection;
   /** Whether it was used before. */
   readonly isReused: boolean;
   release(): void;
 }
 
-/** Whoever has the same key shares connections. */
+/** Says which connections may be shared: those that were opened with the same key. */
 export interface PoolKey {
   readonly key: string;
   /** Whose connections they are; null for those that everybody shares. */
@@ -26,7 +26,7 @@ export interface ConnectionPool {
     { key, owner_id }: PoolKey,
     open: () => Promise<Connection>,
     signal: AbortSignal,
-  ): Promise<Lease>;
+  ): Promise<PooledConnection>;
   /** Closes the idle connections of a key; those in use are closed when they are released. */
   drop(key: string): void;
   /** How many connections are open. */
@@ -120,7 +120,7 @@ export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
     return false;
   }
 
-  function lease(slot: Slot, connection: Connection, isReused: boolean): Lease {
+  function lease(slot: Slot, connection: Connection, isReused: boolean): PooledConnection {
     const { generation } = slot;
     return {
       connection,

@@ -1,5 +1,5 @@
 import type { OperatorToolServer } from "../../config/tool-servers.ts";
-import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
+import { type ServerTools, toolGranted } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import { policyFor, type ToolPolicy } from "../../rules/tool-calls.ts";
@@ -70,7 +70,7 @@ export interface ToolServers {
   /** The servers that a person can use: their own, oldest first, and those of the operator. */
   known(owner_id: number): Promise<KnownServer[]>;
   /** The tools of the operator's servers, as far as they are known. */
-  operatorTools(): OfferedTools;
+  operatorTools(): ServerTools;
   /** Waits until the operator's servers among these have answered once, for five seconds at most. */
   contacted(server_ids: readonly string[]): Promise<void>;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
@@ -282,7 +282,7 @@ function grantedTools(
     !operator && operatorNames.includes(name) ? `${name} (own)` : name;
   const names = new Map(servers.map((server) => [server.id, nameOf(server)]));
   return grants.flatMap((grant) => {
-    const tool = offeredTool(offered, grant);
+    const tool = toolGranted(offered, grant);
     if (!tool) return [];
     const { name, title, description, input_schema, fingerprint } = tool;
     return {

@@ -20,7 +20,7 @@ export function stdioConnection(
     command,
     args: [...args],
     env: { ...env },
-    // Who knows what a program prints: not into the log.
+    // Not written to the log: it may contain secrets.
     stderr: "ignore",
     maxBufferSize: MAX_MESSAGE_BYTES,
   });

@@ -14,7 +14,7 @@ import type { Methods, Unit } from "./unit.ts";
 
 export const usageReads: Methods<keyof UsageReads> = {
   operatorSpending: async (unit, ownerId, provider, now) => {
-    // As below, for all agents of the owner.
+    // The next unit that spends for any agent of the owner, on any node, sees what this one reserves.
     await unit.ownRow("accounts", ownerId);
     const row = await unit.get<{ used: number }>(
       `SELECT coalesce(sum(u.operator_tokens), 0)::bigint AS used FROM accounts a

@@ -11,7 +11,6 @@ import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
 import { accountOf } from "./accounts.ts";
 
-/** Number of participants of a group that lists and events show. */
 /** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
 export const blockOf = (viewer: string) =>
   `CASE WHEN c.kind <> 'direct' THEN NULL
@@ -20,6 +19,7 @@ export const blockOf = (viewer: string) =>
      WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = o.account_id
        AND b.blocked_id = ${viewer} WHERE o.conversation_id = c.id) THEN 'theirs' END AS block`;
 
+/** Number of participants of a group that lists and events show. */
 export const SHOWN_PARTICIPANTS = 50;
 
 /** Identifies the direct conversation of two accounts. */

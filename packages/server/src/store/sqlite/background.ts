@@ -5,14 +5,17 @@ import type { IndexProgress } from "./search.ts";
 export type Task =
   /** Indexes new and changed messages for search, at most `most` of each. */
   | { kind: "index"; most: number }
-  /** Moves the write-ahead log into the database file. The log is then reused, or truncated. */
-  | { kind: "checkpoint"; truncate?: boolean }
+  /** Moves the write-ahead log into the database file. The log is then reused. */
+  | { kind: "checkpoint" }
+  /** Empties the write-ahead logs. Its result is whether it did: a reader may need what they have. */
+  | { kind: "truncate" }
   | { kind: "search"; query: SearchQuery }
   | { kind: "close" };
 
 interface Results {
   index: IndexProgress;
   checkpoint: undefined;
+  truncate: boolean;
   search: SearchHit[];
   close: undefined;
 }
@@ -29,12 +32,14 @@ interface WorkerRequest {
 
 type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
 
+export type Indexer = Background<"index" | "checkpoint" | "truncate">;
+
 /**
  * The thread that writes the search index and runs the checkpoints. It starts with its first task:
  * starting it earlier would delay the start of the service, and commands rarely have one.
  */
-export function indexerThread(path: string): Background<"index" | "checkpoint"> {
-  let thread: Background<"index" | "checkpoint"> | undefined;
+export function indexerThread(path: string): Indexer {
+  let thread: Indexer | undefined;
   return {
     ask: (task) => {
       thread ??= start(new URL("./worker.ts", import.meta.url), path);

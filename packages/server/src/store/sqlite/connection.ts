@@ -2,6 +2,9 @@ import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { keepPrivate } from "../private-file.ts";
 import { migrations } from "./migrations.ts";
 
+/** How long a connection waits for a lock of another process. */
+export const BUSY_TIMEOUT_MS = 5000;
+
 /**
  * Opens the database. SQLite itself does not sync commits and runs no checkpoints: the group writer
  * syncs the write-ahead log once for many commits, off the event loop, before it acknowledges them,
@@ -20,11 +23,25 @@ export function openDatabase(path: string): Database {
     "temp_store = MEMORY",
     // In KiB. Each of the two connections fills its cache with time; memory grows no further.
     "cache_size = -16384",
-    "busy_timeout = 5000",
+    `busy_timeout = ${BUSY_TIMEOUT_MS}`,
   ]) {
     db.run(`PRAGMA ${pragma}`);
   }
   return db;
+}
+
+/**
+ * Empties the write-ahead log. Returns false, without waiting, if somebody reads an older state of the
+ * database, such as a backup: the log has that state.
+ */
+export function truncateLog(db: Database): boolean {
+  db.run("PRAGMA busy_timeout = 0");
+  try {
+    const checkpoint = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)");
+    return checkpoint.get()?.busy === 0;
+  } finally {
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  }
 }
 
 export function migrate(db: Database): void {

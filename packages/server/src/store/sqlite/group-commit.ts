@@ -15,7 +15,7 @@ export interface GroupWriter {
   /** How many units have been committed. */
   written(): number;
   /** Runs a task while no transaction is open. */
-  pause(task: () => Promise<void>): Promise<void>;
+  pause<Result>(task: () => Promise<Result>): Promise<Result>;
   /** Refuses new units, and resolves once all earlier ones have ended. */
   close(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     pause: (task) =>
       gate.pause(async () => {
         await transaction;
-        await task();
+        return task();
       }),
   };
 }
@@ -130,12 +130,12 @@ function pauseGate() {
   return {
     isPaused: () => paused !== null,
     resumed: () => paused,
-    async pause(task: () => Promise<void>): Promise<void> {
+    async pause<Result>(task: () => Promise<Result>): Promise<Result> {
       while (paused) await paused;
       const over = Promise.withResolvers<void>();
       paused = over.promise;
       try {
-        await task();
+        return await task();
       } finally {
         paused = null;
         over.resolve();

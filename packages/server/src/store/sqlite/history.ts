@@ -35,25 +35,27 @@ interface Mark {
 export function followHistory(db: Database, path: string): () => void {
   const markPath = `${path}-mark`;
   const place = identityOf(path);
+  // Before the database: a server that runs meanwhile stores messages first, and then saves the mark.
+  const mark = readMark(markPath);
   const last = db.query<{ place: string }, []>("SELECT place FROM history").get();
   const current = db.query<Mark, []>(
     "SELECT id, (SELECT coalesce(max(id), 0) FROM messages) AS latestMessage FROM history",
   );
-  if (last?.place !== place || isBehind(current.get(), readMark(markPath))) {
+  if (last?.place !== place || isBehind(current.get(), mark)) {
     const renew = db.query("INSERT OR REPLACE INTO history (one, id, place) VALUES (1, ?, ?)");
     renew.run(Bun.randomUUIDv7(), place);
   }
   let saved = "";
   return () => {
     const { id, latestMessage } = current.get() as Mark;
-    const mark = `${id} ${`${latestMessage}`.padStart(MARK_DIGITS, "0")}`;
-    if (mark === saved) return;
+    const text = `${id} ${`${latestMessage}`.padStart(MARK_DIGITS, "0")}`;
+    if (text === saved) return;
     // Replaced in place, in one write of always the same length: file systems flush a file that was
     // truncated when it is closed, which would block the event loop.
     const file = openSync(markPath, constants.O_WRONLY | constants.O_CREAT, 0o600);
-    writeSync(file, mark, 0);
+    writeSync(file, text, 0);
     closeSync(file);
-    saved = mark;
+    saved = text;
   };
 }
 

@@ -1,5 +1,5 @@
 import type { BackgroundRunner } from "../shared/background-work.ts";
-import type { Background } from "./background.ts";
+import type { Indexer } from "./background.ts";
 import type { GroupWriter } from "./group-commit.ts";
 
 const INTERVAL_MS = 1000;
@@ -14,7 +14,7 @@ const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
 export interface MaintenanceOptions {
   readonly background: BackgroundRunner;
   readonly group: GroupWriter;
-  readonly indexer: Background<"index" | "checkpoint">;
+  readonly indexer: Indexer;
   /** Deletes rows of `search_changes` up to the last one that is indexed. */
   pruneSearchChanges(lastIndexed: number): Promise<unknown>;
   saveMark(): void;
@@ -86,12 +86,13 @@ export class Maintenance {
     await this.#options.group.pause(() => this.#checkpoint());
   }
 
-  /** Removes deleted and replaced text from the log. */
+  /** Removes deleted and replaced text from the log. It is tried again later while somebody reads it. */
   async #truncateLog(): Promise<void> {
     const { group, indexer } = this.#options;
     const erasedUpTo = this.#lastIndexed;
     await this.#checkpoint();
-    await group.pause(() => indexer.ask({ kind: "checkpoint", truncate: true }));
+    const isTruncated = await group.pause(() => indexer.ask({ kind: "truncate" }));
+    if (!isTruncated) return;
     this.#erasedUpTo = erasedUpTo;
     this.#erasedAt = performance.now();
   }

@@ -4,14 +4,15 @@ import { searchedText } from "../../rules/files.ts";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
 import { parsedFiles } from "./message-views.ts";
 
 const VERSION = 4;
 
 /** Writes the index. Only one thread does. */
 export interface SearchIndexer {
-  /** Truncates the index's write-ahead log, which may contain deleted text. */
-  truncateLog(): void;
+  /** Empties the index's write-ahead log, which may contain deleted text. False if somebody reads it. */
+  truncateLog(): boolean;
   /** Indexes new and changed messages, oldest first, at most `most` of each. */
   catchUp(most: number): IndexProgress;
   close(): void;
@@ -74,10 +75,9 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
     return { more: fresh.length === most || edits.length === most, lastChange };
   });
 
-  const truncate = index.query("PRAGMA wal_checkpoint(TRUNCATE)");
   return {
     catchUp: indexSome.immediate,
-    truncateLog: () => void truncate.get(),
+    truncateLog: () => truncateLog(index),
     close: () => index.close(),
   };
 }
@@ -180,7 +180,7 @@ function prepareIndex(file: string): Database {
   index.run("PRAGMA journal_mode = WAL");
   index.run("PRAGMA synchronous = OFF");
   index.run("PRAGMA secure_delete = ON");
-  index.run("PRAGMA busy_timeout = 5000");
+  index.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
   if (found?.user_version === VERSION) return index;
   if (found?.user_version !== 0) {

@@ -3,8 +3,8 @@ import type { Job } from "./batch-transaction.ts";
 
 /** Jobs that share one sync. */
 interface SyncBatch {
-  jobs: Job[];
-  synced: PromiseWithResolvers<void>;
+  readonly jobs: readonly Job[];
+  readonly synced: PromiseWithResolvers<void>;
 }
 
 export interface SyncPipelineOptions {
@@ -30,26 +30,22 @@ export interface SyncPipeline {
   syncing(): Promise<void> | undefined;
 }
 
-/** Syncs one batch at a time. Jobs that commit during a sync share the next one. */
+/** Syncs one batch at a time. During a sync only notes commit. */
 export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): SyncPipeline {
-  let next: SyncBatch | null = null;
   let current: SyncBatch | null = null;
   let failure: { error: unknown } | null = null;
 
-  async function syncBatches(): Promise<void> {
-    while (next) {
-      current = next;
-      next = null;
-      try {
-        await sync();
-        finish(current.jobs);
-        current.synced.resolve();
-      } catch (error) {
-        failure = { error };
-        for (const job of current.jobs) job.reject(error);
-        failed(error);
-        current.synced.reject(error);
-      }
+  async function syncBatch(batch: SyncBatch): Promise<void> {
+    current = batch;
+    try {
+      await sync();
+      finish(batch.jobs);
+      batch.synced.resolve();
+    } catch (error) {
+      failure = { error };
+      for (const job of batch.jobs) job.reject(error);
+      failed(error);
+      batch.synced.reject(error);
     }
     current = null;
   }
@@ -68,23 +64,20 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
     add(jobs) {
       const durable = jobs.filter((job) => job.durable);
       // A unit that wrote nothing may have read what another one of the batch wrote.
-      const isOnDisk = !current && !next && !durable.some((job) => job.wrote);
+      const isOnDisk = !durable.some((job) => job.wrote);
       const done = isOnDisk ? jobs : jobs.filter((job) => !job.durable);
       if (done.length > 0) finish(done);
-      if (done.length === jobs.length) return;
-      next ??= newBatch();
-      next.jobs.push(...durable);
-      if (!current) void syncBatches();
+      if (done.length < jobs.length) void syncBatch(newBatch(durable));
     },
-    settled: () => (failure ? Promise.reject(failure.error) : (next ?? current)?.synced.promise),
+    settled: () => (failure ? Promise.reject(failure.error) : current?.synced.promise),
     failure: () => failure,
     syncing: () => current?.synced.promise.catch(() => {}),
   };
 }
 
-function newBatch(): SyncBatch {
+function newBatch(jobs: readonly Job[]): SyncBatch {
   const synced = Promise.withResolvers<void>();
   // A failed sync is no unhandled rejection when no reader waits for it.
   synced.promise.catch(() => {});
-  return { jobs: [], synced };
+  return { jobs, synced };
 }

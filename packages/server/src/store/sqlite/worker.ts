@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { setPriority } from "node:os";
 import { serve } from "./background.ts";
+import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
 import { openIndexer } from "./search.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
@@ -11,9 +12,8 @@ lowerPriority();
 const path = process.argv[2];
 if (path === undefined) throw new Error("the indexing thread needs the path of the database");
 const db = new Database(path, { readwrite: true, strict: true });
-db.run("PRAGMA busy_timeout = 5000");
+db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
 const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
-const truncate = db.query("PRAGMA wal_checkpoint(TRUNCATE)");
 const indexer = openIndexer(path, db);
 
 /**
@@ -33,11 +33,8 @@ function lowerPriority(): boolean {
 
 serve(self, (task) => {
   if (task.kind === "index") return indexer.catchUp(task.most);
-  if (task.kind === "checkpoint") {
-    if (!task.truncate) return void checkpoint.get();
-    indexer.truncateLog();
-    return void truncate.get();
-  }
+  if (task.kind === "checkpoint") return void checkpoint.get();
+  if (task.kind === "truncate") return [indexer.truncateLog(), truncateLog(db)].every(Boolean);
   if (task.kind === "search") throw new Error("the indexing thread does not search");
   indexer.close();
   db.close();
