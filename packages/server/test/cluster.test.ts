@@ -336,6 +336,24 @@ describe("sockets of one account", () => {
     for (const each of [one, three, late]) expect(each.hub.sockets("alice")).toBe(0);
   });
 
+  test("sockets of a person's agents are counted together over all nodes", async () => {
+    const { nodes, deliverAll } = testCluster();
+    const [one, two, three] = await nodes(3);
+    const counts = () =>
+      [one, two, three].map(({ hub }) => [
+        hub.limitedSockets({ username: "alice:new", owner_id: 1 }),
+        hub.limitedSockets({ username: "alice", owner_id: null }),
+      ]);
+    for (const username of ["alice", "alice:first", "alicia:first"]) one.connect(username);
+    const second = two.connect("alice:second");
+    two.connect("alice:first");
+    await deliverAll();
+    expect(counts()).toEqual(Array(3).fill([3, 1]));
+    close(second);
+    await deliverAll();
+    expect(counts()).toEqual(Array(3).fill([2, 1]));
+  });
+
   test("sockets are counted again after nodes were disconnected from each other", async () => {
     const { nodes, advance, deliverAll } = testCluster();
     const [one, two] = await nodes(2);
