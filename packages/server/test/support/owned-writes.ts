@@ -142,6 +142,7 @@ const touched: Touched = {
   noteAgentsSeen: none,
   abandonedTurns: none,
   // What the node that owns a turn stores of it alone: they lock the rows of the turns.
+  renewNode: none,
   renewLeases: none,
   noteRounds: none,
   noteTries: none,
