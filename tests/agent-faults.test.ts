@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Conversation, closeCodes, type Message } from "@parley/protocol";
 import {
@@ -15,10 +16,16 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
-import { answers, beginAnswer, stallsAfter } from "@parley/testkit/provider-responders.ts";
+import {
+  answers,
+  beginAnswer,
+  stallsAfter,
+  toolCalls,
+} from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
+import { until } from "@parley/testkit/until.ts";
 
 test("an answer is not tried again in a conversation that is closed", async () => {
   await using server = await startServer(noRates);
@@ -38,6 +45,47 @@ function closeConversations({ dataDir }: TestServer): void {
   using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
   db.run("PRAGMA busy_timeout = 60000");
   db.run("UPDATE conversations SET closed_at = 1");
+}
+
+test("an agent is told that a search of its own took too long, and answers", async () => {
+  const api_key = "key-of-the-owner";
+  await using provider = await startSharedProvider();
+  await using server = await startServer({ ...noRates, ...providersAt(provider.url) });
+  const alice = await signUp(server.url, "alice");
+  await alice.call("setAgentKey", { provider: "claude", api_key });
+  const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+  await using reader = await alice.connect();
+  const search = { name: "search_messages", input: { query: "needle" } };
+  const button = '<button action="tool:search_messages">Search</button>';
+  provider.respond(api_key, toolCalls([search]), answers(`Not now. ${button}`), answers("Sorry."));
+  using _ = await lockSearchIndex(server);
+  const final = await answerTo(reader, await say(alice, chat, "needle?"));
+  expect(final).toMatchObject({ turn: { status: "complete" }, tool_calls: [{ status: "failed" }] });
+  expect(JSON.stringify(provider.calls(api_key)[1]?.body.messages)).toContain(
+    "The tool failed. Try again later.",
+  );
+  // A call that a button asks for is made before the model is called.
+  await alice.call("sendComponentAction", {
+    chat_id: chat.id,
+    message_id: final.id,
+    action: "tool:search_messages",
+    fields: { query: "needle" },
+  });
+  const { params } = await reader.event(
+    "events.messageComplete",
+    ({ turn }) => turn?.continues !== undefined,
+  );
+  expect(params).toMatchObject({ content: "Sorry.", turn: { status: "complete" } });
+});
+
+/** Locks the search index, so that every search exceeds its deadline. */
+async function lockSearchIndex({ dataDir }: TestServer): Promise<Disposable> {
+  const file = join(dataDir, "parley-search.db");
+  await until(() => existsSync(file), "the search index exists");
+  const index = new Database(file, { readwrite: true });
+  index.run("PRAGMA busy_timeout = 60000");
+  index.run("BEGIN IMMEDIATE");
+  return { [Symbol.dispose]: () => index.close() };
 }
 
 const ROUNDS = 25;

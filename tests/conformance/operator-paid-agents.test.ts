@@ -182,6 +182,28 @@ describe("daily_tokens_per_user", () => {
     expect((await ask(other, bob, "capped")).turn?.status).toBe("complete");
   });
 
+  test("is not extended by keys that are removed while they pay for an answer", async () => {
+    const ann = await signUp(server.url, "ann");
+    await using socket = await ann.connect();
+    for (let asked = 0; asked < 4; asked++) {
+      const api_key = newKey();
+      await ann.call("setAgentKey", { provider: "capped", api_key });
+      const answer = ask(socket, ann, "capped");
+      const first = await sharedProvider.nextCall(api_key);
+      await ann.call("removeAgentKey", { provider: "capped" });
+      sharedProvider.respond(api_key, answers("It is late."));
+      await first.callTools({ name: "current_time", input: {} });
+      expect((await answer).turn?.status).toBe("complete");
+    }
+    let used = 0;
+    for (let answer = await ask(socket, ann, "capped"); answer.turn?.status === "complete"; ) {
+      const { input_tokens = 0, output_tokens = 0 } = answer.turn.usage ?? {};
+      used += input_tokens + output_tokens;
+      answer = await ask(socket, ann, "capped");
+    }
+    expect(used).toBeLessThanOrEqual(DAILY_TOKENS);
+  });
+
   test("does not concern the owner's own key", async () => {
     const ann = await signUp(server.url, "ann");
     await using socket = await ann.connect();

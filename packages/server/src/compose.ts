@@ -229,7 +229,7 @@ export async function compose(config: Config): Promise<Running> {
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
-  const agentsStarted = agents.start();
+  agents.start();
   const loadingClient = setTimeout(loadClient, LOAD_CLIENT_MS);
   services.externalTurns.start();
   return {
@@ -239,7 +239,6 @@ export async function compose(config: Config): Promise<Running> {
     async stop() {
       clearTimeout(loadingClient);
       await metricsServer?.stop(true);
-      await agentsStarted;
       await agents.stop();
       await services.externalTurns.stop();
       await services.toolServers.close();

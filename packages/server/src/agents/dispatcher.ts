@@ -21,7 +21,7 @@ export interface Dispatcher {
   /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
   receive(change: Delivered): void;
   /** Takes over the turns of an earlier process and starts to claim turns. */
-  start(): Promise<void>;
+  start(): void;
   /** Aborts every call and releases the leases. Another process takes the turns over. */
   stop(): Promise<void>;
   /** The number of turns that run on this node. */
@@ -39,10 +39,10 @@ class TurnDispatcher implements Dispatcher {
   /** The provider calls of the turns that run here, by turn. */
   readonly #calls = new Map<number, AbortController>();
   #isStopping = false;
-  #isClaiming = false;
+  #claiming: Promise<void> | null = null;
   /** Whether turns may have been queued since the last claim began. */
   #claimAgain = false;
-  #isTakingOver = false;
+  #takingOver: Promise<void> | null = null;
   #renewalTimer: NodeJS.Timeout | undefined;
   #renewedAt = performance.now();
   #isGracePeriod = false;
@@ -51,9 +51,8 @@ class TurnDispatcher implements Dispatcher {
     this.#services = services;
   }
 
-  async start(): Promise<void> {
-    await this.#takeOverTurns();
-    this.#wake();
+  start(): void {
+    this.#takeOverInBackground();
     this.#scheduleRenewal();
   }
 
@@ -69,12 +68,16 @@ class TurnDispatcher implements Dispatcher {
   }
 
   async stop(): Promise<void> {
-    const { store, node, log } = this.#services;
     this.#isStopping = true;
     clearTimeout(this.#renewalTimer);
     const ids = [...this.#calls.keys()];
     for (const call of this.#calls.values()) call.abort();
-    // Another node can take the turns over before their leases would expire.
+    await Promise.all([this.#release(ids), this.#claiming, this.#takingOver]);
+  }
+
+  /** Releases leases, so that another node can take the turns over before they would expire. */
+  async #release(ids: readonly number[]): Promise<void> {
+    const { store, node, log } = this.#services;
     await store
       .note(async (tx) => {
         await tx.renewNode(node, 0);
@@ -84,25 +87,25 @@ class TurnDispatcher implements Dispatcher {
   }
 
   #wake(): void {
-    this.#claim().catch((error) => this.#services.log.error({ err: error }, "turn claim failed"));
+    if (this.#isStopping) return;
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claim().catch((error) =>
+      this.#services.log.error({ err: error }, "turn claim failed"),
+    );
   }
 
   /** Claims and runs turns until none is left to claim. */
   async #claim(): Promise<void> {
-    if (this.#isStopping) return;
-    this.#claimAgain = true;
-    if (this.#isClaiming) return;
-    this.#isClaiming = true;
     try {
       while (this.#claimAgain && !this.#isStopping) {
         this.#claimAgain = false;
         const { turns, more } = await this.#claimBatch();
-        for (const { id } of turns) void this.#run(id);
+        await this.#runAll(turns.map(({ id }) => id));
         if (more) this.#claimAgain = true;
         if (more && turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
       }
     } finally {
-      this.#isClaiming = false;
+      this.#claiming = null;
     }
   }
 
@@ -122,6 +125,12 @@ class TurnDispatcher implements Dispatcher {
     const settings = await tx.agent(agent.id);
     const model = settings ? modelOf(settings, this.#services.config) : "";
     await beginTurn(tx, turn, conversation, model);
+  }
+
+  /** Starts turns that this node has claimed. If it stops meanwhile, they are left to others. */
+  async #runAll(ids: readonly number[]): Promise<void> {
+    if (this.#isStopping) return this.#release(ids);
+    for (const id of ids) void this.#run(id);
   }
 
   async #run(id: number): Promise<void> {
@@ -178,13 +187,12 @@ class TurnDispatcher implements Dispatcher {
 
   /** Not awaited: a takeover that waits for locks must not delay the next renewal. */
   #takeOverInBackground(): void {
-    if (this.#isTakingOver) return;
-    this.#isTakingOver = true;
-    this.#takeOverTurns()
-      .then(() => this.#wake())
+    if (this.#isStopping) return;
+    this.#takingOver ??= this.#takeOverTurns()
       .catch((error) => this.#services.log.error({ err: error }, "turn takeover failed"))
       .finally(() => {
-        this.#isTakingOver = false;
+        this.#takingOver = null;
+        this.#wake();
       });
   }
 
@@ -194,6 +202,8 @@ class TurnDispatcher implements Dispatcher {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
+        // It runs here, and its lease is renewed next: this process was paused.
+        if (turn.node === node && this.#calls.has(turn.id)) continue;
         if (turn.node === EXTERNAL_NODE) {
           await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });
         } else if (turn.rounds.length > 0) await endAndContinue(tx, turn);
@@ -207,7 +217,7 @@ class TurnDispatcher implements Dispatcher {
       }
       return ids;
     });
-    for (const id of adopted) void this.#run(id);
+    await this.#runAll(adopted);
   }
 }
 

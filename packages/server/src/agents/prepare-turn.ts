@@ -175,20 +175,22 @@ export async function admitTurn(
 }
 
 /**
- * Reserves the tokens of the next call of the model and returns the longest answer that the limits
- * allow. Null if this node no longer runs the turn. Throws a `TurnFailed` if the limits are used up.
+ * Reserves the tokens of the next call of the model, which is made with the same key, and returns the
+ * longest answer that the limits allow. Null if this node no longer runs the turn. Throws a
+ * `TurnFailed` if the limits are used up.
  */
 export function reserveRound(
   services: PrepareServices,
-  { turn: { id }, context }: PreparedTurn,
+  { turn: { id }, context, by_operator }: PreparedTurn,
   needed: Omit<NeededTokens, "file_tokens">,
 ): Promise<number | null> {
   return services.store.write(async (tx) => {
     const admitted = await admitTurn(tx, services, id);
     if (!admitted) return null;
-    const { provider, by_operator } = admitted;
+    const { provider } = admitted;
     if (needed.input_tokens + MIN_OUTPUT_TOKENS > provider.context_tokens) throw tooLong();
-    const granted = await grantTokens(tx, admitted, { ...needed, file_tokens: 0 });
+    const paid = { ...admitted, by_operator };
+    const granted = await grantTokens(tx, paid, { ...needed, file_tokens: 0 });
     if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
     const { output_tokens } = granted;
     const context_ids = context.ids;
@@ -325,10 +327,13 @@ async function grantTokens(
   const operator_daily_tokens = (by_operator && provider.daily_tokens_per_user) || null;
   // What this turn has reserved is replaced by what it has spent.
   const own = spent_tokens - turn.reserved;
+  // The owner's key may have paid for what it has reserved before.
+  const ownByOperator = spent_tokens - (turn.by_operator ? turn.reserved : 0);
   const byOperator =
     operator_daily_tokens === null
       ? 0
-      : own + (await tx.operatorSpending(agent.owner.id, turn.agent.provider ?? "", startedAt));
+      : ownByOperator +
+        (await tx.operatorSpending(agent.owner.id, turn.agent.provider ?? "", startedAt));
   const spent = await tx.spending(agent.account.id, turn.conversation_id, startedAt);
   return grant(
     { ...agent.limits, operator_daily_tokens },

@@ -17,7 +17,7 @@ import { definitionOf } from "./tools/offered.ts";
 import { type CallServices, makeCalls, storeCalls } from "./tools/run-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
-export interface RoundServices extends KeyServices, Omit<CallServices, "config"> {
+export interface RoundServices extends KeyServices, Omit<CallServices, "config" | "log"> {
   deltas: Deltas;
 }
 

@@ -2,6 +2,7 @@ import { transient } from "../../changes/change.ts";
 import type { Provider } from "../../config.ts";
 import { APPROVAL_MS, addToolCall, changeToolCall } from "../../domain/tool-calls.ts";
 import { toolPermission } from "../../domain/tools.ts";
+import type { Logger } from "../../observe/log.ts";
 import type { ToolResultPart } from "../../rules/model-content.ts";
 import { needsApproval } from "../../rules/tool-calls.ts";
 import { resultText } from "../../rules/tool-context.ts";
@@ -13,7 +14,7 @@ import type { ContextFiles } from "../context-files/index.ts";
 import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
-import { REFUSED } from "./result-text.ts";
+import { failedCall, REFUSED } from "./result-text.ts";
 import type { CallPermission, Elicit, ToolResult, ToolServers } from "./servers.ts";
 
 export interface CallServices {
@@ -24,6 +25,7 @@ export interface CallServices {
   readonly toolServers: ToolServers;
   /** Asks the owner for what a tool needs to know, in the conversation. */
   readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
+  readonly log: Logger;
 }
 
 /** The turn that makes calls. */
@@ -195,7 +197,11 @@ function performed(
 ): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
-    return runBuiltIn(services, { turn, owner_id, provider, signal }, tool, call.arguments);
+    const place = { turn, owner_id, provider, signal };
+    return runBuiltIn(services, place, tool, call.arguments).catch((error) => {
+      services.log.error({ err: error, turn: turn.id, tool }, "built-in tool failed");
+      return failedCall("The tool failed. Try again later.");
+    });
   }
   const elicit = services.elicit(call, signal);
   const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };

@@ -58,7 +58,7 @@ export const usageValues = (delta: UsageDelta) => [
   delta.operator_tokens,
 ];
 
-const reservedUsage = (turn: TurnRecord, tokens: number, by_operator: boolean): UsageDelta => ({
+const reservedUsage = (turn: TurnRecord, tokens: number, operator_tokens: number): UsageDelta => ({
   agent_id: turn.agent.id,
   day: dayOf(turn.started_at ?? 0),
   conversation_id: turn.conversation_id,
@@ -67,19 +67,26 @@ const reservedUsage = (turn: TurnRecord, tokens: number, by_operator: boolean): 
   input_tokens: 0,
   output_tokens: 0,
   reserved: tokens,
-  operator_tokens: by_operator ? tokens : 0,
+  operator_tokens,
 });
+
+/** What a turn has reserved at the operator's expense. */
+const operatorReserved = ({
+  reserved,
+  by_operator,
+}: Pick<TurnRecord, "reserved" | "by_operator">): number => (by_operator ? reserved : 0);
 
 /** What a turn has reserved in total from now on, and the difference to what it had. */
 export function newReservation(turn: TurnRecord, reservation: Reservation) {
   const { spent_tokens, input_tokens, output_tokens, by_operator } = reservation;
   const reserved = spent_tokens + input_tokens + output_tokens;
-  return { reserved, usage: reservedUsage(turn, reserved - turn.reserved, by_operator) };
+  const byOperator = operatorReserved({ reserved, by_operator }) - operatorReserved(turn);
+  return { reserved, usage: reservedUsage(turn, reserved - turn.reserved, byOperator) };
 }
 
 /** Frees what a turn has reserved. */
 export const releasedUsage = (turn: TurnRecord): UsageDelta =>
-  reservedUsage(turn, -turn.reserved, turn.by_operator);
+  reservedUsage(turn, -turn.reserved, -operatorReserved(turn));
 
 /** Replaces what a turn has reserved by what it has used. */
 export function settledUsage(turn: TurnRecord, { status, usage }: FinishedTurn): UsageDelta {

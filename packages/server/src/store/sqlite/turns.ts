@@ -147,8 +147,8 @@ function leaseWrites(
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   // One process owns the database: a turn that another process runs is left over from a crash.
   const abandoned = db.query<StoredTurnRow>(
-    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?1
-       AND (t.node IS NOT '${EXTERNAL_NODE}' OR t.lease_until <= ?2)`,
+    `${TURN} WHERE t.status = 'running'
+       AND (t.lease_until <= ?2 OR (t.node IS NOT ?1 AND t.node IS NOT '${EXTERNAL_NODE}'))`,
   );
   const adopt = db.change(
     "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",

@@ -85,6 +85,23 @@ export function spending(check: Check) {
     },
   );
 
+  check("a turn that another key pays for is charged to it alone", async (fixture) => {
+    const { alice, agent, begin, finish } = await agentFixture(fixture);
+    const paid = () => fixture.store.read((tx) => tx.operatorSpending(alice.id, "claude", START));
+    const provided = await begin();
+    await reserve(fixture, provided.id, 100, 50);
+    await reserve(fixture, provided.id, 10, 5, true);
+    expect(await paid()).toBe(15);
+    await finish(provided.id, { usage: { input_tokens: 8, output_tokens: 4 } });
+    expect(await paid()).toBe(12);
+    const own = await begin(await fixture.group(alice, agent));
+    await reserve(fixture, own.id, 100, 50, true);
+    await reserve(fixture, own.id, 10, 5);
+    expect(await paid()).toBe(12);
+    await finish(own.id, { usage: { input_tokens: 8, output_tokens: 4 } });
+    expect(await paid()).toBe(12);
+  });
+
   check(
     "what an agent used on the day of a new provider counts for every provider",
     async (fixture) => {

@@ -244,6 +244,7 @@ export function turns(check: Check) {
     await store.write((tx) => tx.renewLeases("here", [], 20_000));
     await store.write((tx) => tx.renewLeases("there", [id], 20_000));
     expect(await abandoned("there")).toEqual([id]);
+    expect(await abandoned("here")).toEqual([id]);
     await store.write(async (tx) => {
       const reservation = {
         spent_tokens: 0,

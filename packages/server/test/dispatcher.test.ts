@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { until } from "@parley/testkit/until.ts";
+import { contextFiles } from "../src/agents/context-files/index.ts";
+import { deltas } from "../src/agents/deltas.ts";
+import { dispatcher } from "../src/agents/dispatcher.ts";
+import { elicitations } from "../src/agents/tools/elicitation.ts";
+import { toolServers } from "../src/agents/tools/servers.ts";
+import { readConfig } from "../src/config.ts";
+import { logger } from "../src/observe/log.ts";
+import { metrics } from "../src/observe/metrics.ts";
+import { guardedFetch } from "../src/security/guarded-fetch.ts";
+import { vault as newVault } from "../src/security/vault.ts";
+import { openPostgresStore } from "../src/store/postgres/index.ts";
+import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { type Store, Unavailable } from "../src/store/store.ts";
+import { newAccount, newAgent, newGroup, START, send } from "./support/store-contract/fixture.ts";
+
+const NODE = "here";
+const log = logger("silent");
+let folder: string;
+let postgres: TestPostgres;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "parley-dispatcher-"));
+  postgres = await startPostgres();
+});
+afterAll(async () => {
+  await postgres[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const stores: [string, () => Promise<Store>][] = [
+  ["SQLite", async () => openSqliteStore(join(folder, `${Bun.randomUUIDv7()}.db`))],
+  [
+    "PostgreSQL",
+    async () => openPostgresStore({ url: (await postgres.database()).url, tls: false }),
+  ],
+];
+
+/** Everything that a node needs to run turns. */
+function nodeOn(store: Store) {
+  const vault = newVault([Buffer.alloc(32, 1)]);
+  const fetch = guardedFetch({ allowPrivate: false });
+  const servers = toolServers({ store, vault, fetch, log, metrics: metrics() });
+  const agents = dispatcher({
+    node: NODE,
+    config: readConfig({}),
+    store,
+    vault,
+    deltas: deltas(store, NODE),
+    contextFiles: contextFiles({ store, blobs: null, log }),
+    toolServers: servers,
+    elicit: elicitations(store).ask,
+    log,
+  });
+  return {
+    agents,
+    async [Symbol.asyncDispose]() {
+      await agents.stop();
+      await servers.close();
+    },
+  };
+}
+
+/** Queues a turn that ends without a provider: its agent may not answer. */
+const queueRefusedTurn = (store: Store): Promise<number> =>
+  store.write(async (tx) => {
+    const alice = await newAccount(tx, { username: "alice" });
+    const agent = await newAgent(tx, alice, "claude");
+    const room = await newGroup(tx, [alice, agent]);
+    const asked = await send(tx, room, alice, "question");
+    await tx.queueTurn({
+      agent_id: agent.id,
+      conversation_id: room.id,
+      trigger_uuid: asked.id,
+      open_ended: true,
+      refusal: "No.",
+      most_waiting: 1,
+      at: START,
+    });
+    const [turn] = await tx.openTurns(room.id);
+    return turn?.id ?? 0;
+  });
+
+describe.each(stores)("the dispatcher on %s", (_, open) => {
+  const statusOf = (store: Store, id: number) =>
+    store.read(async (tx) => (await tx.turn(id))?.status);
+  const untilAnswered = (store: Store, id: number) =>
+    until(async () => (await statusOf(store, id)) === "failed", "the turn has ended");
+
+  test("claims turns although the store fails when it starts", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    let writes = 0;
+    const write: Store["write"] = (unit) =>
+      ++writes <= 2 ? Promise.reject(new Unavailable("for now")) : store.write(unit);
+    {
+      await using node = nodeOn({ ...store, write });
+      node.agents.start();
+      await untilAnswered(store, id);
+    }
+    await store.close();
+  });
+
+  test("runs a turn again that the store did not let it begin", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    let reads = 0;
+    const read: Store["read"] = (unit) =>
+      ++reads === 1 ? Promise.reject(new Unavailable("for now")) : store.read(unit);
+    {
+      await using node = nodeOn({ ...store, read });
+      node.agents.start();
+      await untilAnswered(store, id);
+    }
+    await store.close();
+  });
+
+  test("leaves a turn that is claimed while it stops to another process", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    const claimed = Promise.withResolvers<void>();
+    const stopping = Promise.withResolvers<void>();
+    const write: Store["write"] = async (unit) => {
+      const result = await store.write(unit);
+      if ((await statusOf(store, id)) === "running") {
+        claimed.resolve();
+        await stopping.promise;
+      }
+      return result;
+    };
+    {
+      await using node = nodeOn({ ...store, write });
+      node.agents.start();
+      await claimed.promise;
+      const stopped = node.agents.stop();
+      stopping.resolve();
+      await stopped;
+      expect(node.agents.running()).toBe(0);
+      const abandoned = await store.write((tx) => tx.abandonedTurns(NODE));
+      expect(abandoned).toMatchObject([{ id, status: "running" }]);
+    }
+    await store.close();
+  });
+});
