@@ -76,6 +76,15 @@ describe("a token", () => {
     expect(await create(alice, agent.username)).toBe("conflict");
   });
 
+  test("is one of ten at most, also if many are created at once", async () => {
+    const { agent } = await externalAgent(alice);
+    const create = () =>
+      outcome(alice.call("createAgentToken", { agent_username: agent.username }));
+    const created = await Promise.all(Array.from({ length: 20 }, create));
+    expect(created.filter((each) => each === "ok")).toHaveLength(9);
+    expect(created.filter((each) => each === "conflict")).toHaveLength(11);
+  });
+
   test("does not work while its owner is suspended, nor when the agent is deleted", async () => {
     const owner = await signUp(server.url, "owner");
     const { agent } = await externalAgent(owner);

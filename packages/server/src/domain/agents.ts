@@ -17,6 +17,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
+import { lockActive } from "./sessions.ts";
 
 /** Agents that a person may create, besides the default ones. */
 const MAX_CREATED_AGENTS = 20;
@@ -137,7 +138,7 @@ export async function createAgent(
   const { name, model = null, instructions = null } = input;
   const provider = providerOfNew(config, input);
   // One after another: otherwise two calls could both create the last agent.
-  await tx.lockCredentials(owner.id);
+  await lockActive(tx, owner);
   const created = (await tx.agents(owner.id)).filter(({ account }) => !isDefaultAgent(account));
   if (created.length >= MAX_CREATED_AGENTS) {
     throw conflict(`you have ${created.length} agents already; delete one first`);

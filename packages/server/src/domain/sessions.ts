@@ -24,9 +24,10 @@ interface SessionOptions {
 }
 
 /**
- * Locks an account that a session is opened for. Units that end all its sessions lock it too: they run
- * before, and this one sees what they changed, or after, and end the new session with the others.
- * Throws `suspended`, or `unauthorized` if the account is deleted.
+ * Locks an account that a session is opened for, or that something is stored for: it may have changed
+ * since the call authenticated. Units that suspend or erase it lock it too: they run before, and this
+ * one is refused, or after, and end or delete what this one stores. Throws `suspended`, or
+ * `unauthorized` if the account is deleted.
  */
 export async function lockActive(tx: WriteTx, { id }: AccountRecord): Promise<void> {
   const { account } = await tx.lockCredentials(id);

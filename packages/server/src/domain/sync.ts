@@ -4,7 +4,7 @@ import type { ReadTx, Store } from "../store/store.ts";
 
 /** The state from which a client follows events. */
 export interface SyncPoint {
-  /** Whether the session has ended, or the token was revoked, meanwhile. */
+  /** Whether the session has ended, the token was revoked, or its person suspended, meanwhile. */
   readonly isEnded: boolean;
   readonly conversations: { uuid: string; seq: number }[];
   readonly history_id: string;
@@ -19,7 +19,7 @@ export const readSyncPoint = (
   store.read(async (tx) => ({
     isEnded:
       token.kind === "agent"
-        ? !(await tx.hasAgentToken(token.id))
+        ? !(await tx.isAgentTokenValid(token.id))
         : await tx.hasSessionEnded(token.id),
     conversations: await tx.counters(id),
     history_id: await tx.historyId(),

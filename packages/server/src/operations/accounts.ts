@@ -5,6 +5,7 @@ import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -47,6 +48,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
 
 const updateMe = bind(operations.updateMe, ({ store, config, caller: { account } }, input) =>
   store.write(async (tx) => {
+    await lockActive(tx, account);
     const { display_name, added_by } = input;
     if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
     const shown =
@@ -81,6 +83,7 @@ const blockUser = bind(operations.blockUser, ({ store, caller: { account } }, { 
   store.write(async (tx) => {
     const person = await personNamed(tx, username);
     if (person.id === account.id) throw badField("username", "is your own");
+    await lockActive(tx, account);
     await setBlocked(tx, account, person, true);
   }),
 );

@@ -1,6 +1,7 @@
 import { type AgentToken, operations } from "@parley/protocol";
 import { revokeTokens } from "../domain/agent-tokens.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { isExternal } from "../rules/agents.ts";
 import { badField, conflict, notFound } from "../rules/failure.ts";
@@ -17,6 +18,8 @@ const createAgentToken = bind(operations.createAgentToken, async (context, input
   const id = Bun.randomUUIDv7();
   const token = newAgentToken();
   await security.write(async (tx, record) => {
+    // One after another: otherwise two calls could both create the last token.
+    await lockActive(tx, caller.account);
     const agent = await ownAgentAccount(tx, input.agent_username, caller);
     if (!isExternal(agent)) throw badField("agent_username", "is not an external agent");
     const existing = await tx.agentTokens(caller.account.id);

@@ -21,6 +21,7 @@ import {
   shownAgents,
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/tools.ts";
 import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
@@ -63,6 +64,7 @@ const createAgent = bind(operations.createAgent, (context, input) => {
 const updateAgent = bind(operations.updateAgent, (context, { provider, ...input }) =>
   context.store.write(async (tx) => {
     const { caller, config } = context;
+    await lockActive(tx, caller.account);
     const agent = await ownAgent(tx, config, caller, input);
     const isMoved = provider !== undefined && provider !== agent.account.provider;
     if (isMoved) await changeProvider(tx, config, agent, provider);
@@ -73,6 +75,7 @@ const updateAgent = bind(operations.updateAgent, (context, { provider, ...input 
 
 const deleteAgent = bind(operations.deleteAgent, async ({ store, caller }, { agent_username }) => {
   const agent = await store.write(async (tx) => {
+    await lockActive(tx, caller.account);
     const found = await ownAgentAccount(tx, agent_username, caller);
     if (isDefaultAgent(found)) throw conflict("the default agent of a provider cannot be deleted");
     await eraseAgent(tx, found, caller.account);
@@ -91,6 +94,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...c
   const sealed = vault.seal(api_key, binding);
   const tail = keyTail(api_key);
   await security.write(async (tx, record) => {
+    await lockActive(tx, caller.account);
     await tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() });
     await announceKey(tx, caller, provider);
     await record("agent_key_set", keyDetails(context, provider));
@@ -130,6 +134,7 @@ const getAgentModels = bind(operations.getAgentModels, async (context, choice) =
 const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
   context.store.write(async (tx) => {
     const { caller, config } = context;
+    await lockActive(tx, caller.account);
     await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
     return profile(tx, context, input);
   }),
@@ -138,6 +143,7 @@ const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
 const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const { provider, agent_username, ...given } = input;
+    await lockActive(tx, caller.account);
     const agent = await ownAgent(tx, config, caller, { provider, agent_username });
     const changed = Object.entries(given).filter(([, value]) => value !== undefined);
     const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
@@ -151,6 +157,7 @@ const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
   await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
   return context.security.write(async (tx, record) => {
     const { caller, config, origin, toolServers } = context;
+    await lockActive(tx, caller.account);
     const agent = await ownAgent(tx, config, caller, input);
     if (isExternal(agent.account)) {
       throw badField("agent_username", "is an external agent: its program has tools of its own");

@@ -12,6 +12,7 @@ import {
 } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
@@ -30,7 +31,7 @@ const startChat = bind(operations.startChat, (context, input) => {
     const direct = isDirect(input, others);
     if (direct && other) {
       // One after another: each conversation takes the pair from the one before.
-      if (input.new) await tx.lockCredentials(caller.account.id);
+      if (input.new) await lockActive(tx, caller.account);
       const existing = await tx.directConversation([caller.account.id, other.id]);
       if (existing !== null && !input.new) {
         return tx.conversationView(existing, caller.account.id);
@@ -40,6 +41,7 @@ const startChat = bind(operations.startChat, (context, input) => {
     }
     await checkInvitation(tx, caller.account, others);
     checkGroupSize(others.length + 1, config.limits);
+    await lockActive(tx, caller.account);
     const people = [caller.account, ...others];
     const at = Date.now();
     const uuid = Bun.randomUUIDv7();

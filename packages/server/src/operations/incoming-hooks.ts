@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type IncomingHook, operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { type Caller, tokenOf } from "../security/caller.ts";
@@ -21,6 +22,7 @@ const createIncomingHook = bind(operations.createIncomingHook, async (context, i
   const secret = randomBytes(32).toString("base64url");
   await security.write(async (tx, record) => {
     await ownGroup(tx, chat_id, caller);
+    await lockActive(tx, caller.account);
     const { length } = await tx.incomingHooks(chat_id);
     if (length >= MAX_HOOKS_PER_GROUP) throw conflict(`the group has ${length} hooks already`);
     const account = await hookAccount(tx, name, caller);

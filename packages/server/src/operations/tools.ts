@@ -1,5 +1,6 @@
 import { operations, type ToolServer } from "@parley/protocol";
 import { announceSettings } from "../domain/agents.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -20,6 +21,7 @@ const addToolServer = bind(operations.addToolServer, async (context, { name, url
   const id = Bun.randomUUIDv7();
   const secrets = token ? sealToolSecrets(vault, { id, owner_id }, { token }) : null;
   await security.write(async (tx, record) => {
+    await lockActive(tx, caller.account);
     const server = { id, owner_id, name, url, secrets, created_at: Date.now() };
     const outcome = await tx.insertToolServer(server, MAX_SERVERS);
     if (outcome === "full") throw conflict(`there are ${MAX_SERVERS} tool servers already`);

@@ -4,7 +4,8 @@ import type { Awaitable } from "./awaitable.ts";
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export interface AgentTokenReads {
   agentToken(tokenHash: string): Awaitable<AgentTokenRecord | null>;
-  hasAgentToken(id: string): Awaitable<boolean>;
+  /** Whether the token is not revoked, and the owner of its agent not suspended. */
+  isAgentTokenValid(id: string): Awaitable<boolean>;
   /** The tokens of all agents of an owner, ordered by creation. */
   agentTokens(ownerId: number): Awaitable<AgentTokenRecord[]>;
 }

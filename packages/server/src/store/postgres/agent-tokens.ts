@@ -1,5 +1,10 @@
 import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
-import { AGENT_TOKEN, type AgentTokenRow, toAgentToken } from "../shared/agent-tokens.ts";
+import {
+  AGENT_TOKEN,
+  type AgentTokenRow,
+  toAgentToken,
+  VALID_AGENT_TOKEN,
+} from "../shared/agent-tokens.ts";
 import { list, type Methods } from "./unit.ts";
 
 export const agentTokenReads: Methods<keyof AgentTokenReads> = {
@@ -7,8 +12,8 @@ export const agentTokenReads: Methods<keyof AgentTokenReads> = {
     const row = await unit.get<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = $1`, tokenHash);
     return row && toAgentToken(row);
   },
-  hasAgentToken: async (unit, id) =>
-    (await unit.get("SELECT id FROM agent_tokens WHERE id = $1", id)) !== null,
+  isAgentTokenValid: async (unit, id) =>
+    (await unit.get(`${VALID_AGENT_TOKEN} WHERE k.id = $1`, id)) !== null,
   agentTokens: async (unit, ownerId) => {
     const rows = await unit.all<AgentTokenRow>(
       `${AGENT_TOKEN} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`,

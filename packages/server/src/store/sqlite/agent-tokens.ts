@@ -1,10 +1,15 @@
 import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
-import { AGENT_TOKEN, type AgentTokenRow, toAgentToken } from "../shared/agent-tokens.ts";
+import {
+  AGENT_TOKEN,
+  type AgentTokenRow,
+  toAgentToken,
+  VALID_AGENT_TOKEN,
+} from "../shared/agent-tokens.ts";
 import type { Connection } from "./connection.ts";
 
 export function agentTokenReads(db: Connection): AgentTokenReads {
   const byHash = db.query<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = ?`);
-  const byId = db.query<{ id: string }>("SELECT id FROM agent_tokens WHERE id = ?");
+  const valid = db.query(`${VALID_AGENT_TOKEN} WHERE k.id = ?`);
   const byOwner = db.query<AgentTokenRow>(
     `${AGENT_TOKEN} WHERE a.owner_id = ? ORDER BY k.created_at, k.id`,
   );
@@ -13,7 +18,7 @@ export function agentTokenReads(db: Connection): AgentTokenReads {
       const row = byHash.get(tokenHash);
       return row && toAgentToken(row);
     },
-    hasAgentToken: (id) => byId.get(id) !== null,
+    isAgentTokenValid: (id) => valid.get(id) !== null,
     agentTokens: (ownerId) => byOwner.all(ownerId).map(toAgentToken),
   };
 }

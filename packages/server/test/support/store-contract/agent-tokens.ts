@@ -25,7 +25,11 @@ export function agentTokens(check: Check) {
     await store.write((tx) => tx.deleteAgentTokens([ids[0], Bun.randomUUIDv7()]));
     await store.write((tx) => tx.deleteAgentTokens([]));
     expect(await find("hash 0")).toBeNull();
-    const has = (id: string) => store.read((tx) => tx.hasAgentToken(id));
-    expect([await has(ids[0]), await has(ids[1])]).toEqual([false, true]);
+    const isValid = (id: string) => store.read((tx) => tx.isAgentTokenValid(id));
+    expect([await isValid(ids[0]), await isValid(ids[1])]).toEqual([false, true]);
+    await store.write((tx) => tx.setSuspended(alice.id, START + 6));
+    expect(await isValid(ids[1])).toBe(false);
+    await store.write((tx) => tx.setSuspended(alice.id, null));
+    expect(await isValid(ids[1])).toBe(true);
   });
 }
