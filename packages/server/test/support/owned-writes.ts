@@ -131,6 +131,7 @@ const touched: Touched = {
   startToolCall: (_, { conversation_id }) => [conversation_id],
   insertElicitation: (_, { conversation_id }) => [conversation_id],
   answerElicitation: none,
+  cancelElicitations: none,
   deleteElicitations: none,
   // These own what they find free: their results are checked.
   claimTurns: none,
