@@ -169,6 +169,61 @@ describe("a call that needs approval", () => {
     expect(made).toEqual([{ text: "a" }]);
   });
 
+  /** Two calls of one message, of which the owner has approved the first. */
+  async function setUpHalfDecided() {
+    const talk = await setUp("ask");
+    const { alice, key, reader, ask } = talk;
+    const both = ["a", "b"].map((text) => ({ name: "bank__echo", input: { text } }));
+    sharedProvider.respond(key, toolCalls(both), answers("Done."));
+    const first = await answerTo(reader, await ask("go on"));
+    const [one, other] = first.tool_calls.map(({ id }) => id) as [string, string];
+    await alice.call("decideToolCall", { call_id: one, decision: "approve" });
+    const calls = async () =>
+      (await alice.call("getToolCalls", { message_id: first.id })).items.map(
+        ({ status, error }) => [status, error],
+      );
+    return { ...talk, first, other, calls };
+  }
+
+  test("ends with the others of its message if the agent leaves, also if it is approved", async () => {
+    await using talk = await setUpHalfDecided();
+    const { alice, chat, tools, agent_username, calls } = talk;
+    await alice.call("removeGroupAgent", { chat_id: chat.id, agent_username });
+    const left = "The agent has left the conversation.";
+    expect(await calls()).toEqual([
+      ["failed", left],
+      ["rejected", left],
+    ]);
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("is not made after everybody's agents were stopped, although it was approved before", async () => {
+    await using talk = await setUpHalfDecided();
+    const { alice, bob, chat, tools, reader, first, other, calls } = talk;
+    await bob.call("stopChatAgents", { chat_id: chat.id });
+    expect(await calls()).toEqual([
+      ["failed", "stopped"],
+      ["pending", null],
+    ]);
+    await alice.call("decideToolCall", { call_id: other, decision: "reject" });
+    await continuation(reader, first);
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("goes on although the message that led to it was deleted", async () => {
+    await using talk = await setUp("ask");
+    const { alice, tools, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, echo("hello"), answers("Done."));
+    const trigger = await ask("go on");
+    const first = await answerTo(reader, trigger);
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [trigger.id] });
+    const call_id = first.tool_calls[0]?.id ?? "";
+    await alice.call("decideToolCall", { call_id, decision: "approve" });
+    const last = await continuation(reader, first);
+    expect([last.content, last.turn?.error]).toEqual(["Done.", null]);
+    expect(tools.got("tools/call")).toHaveLength(1);
+  });
+
   test("goes on with what only the provider understands of it", async () => {
     await using talk = await setUp("ask", { provider: "gpt" });
     const { alice, key, reader, ask } = talk;

@@ -422,6 +422,15 @@ test("the owner can decline", async () => {
   expect(JSON.parse(items[0]?.result ?? "")).toMatchObject({ action: "decline" });
 });
 
+test("a form that is deleted is not answered, and the agent goes on", async () => {
+  await using asked = await setUp();
+  const { alice, chat, reader, trigger, form } = asked;
+  await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [form.id] });
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(JSON.parse(items[0]?.result ?? "")).toMatchObject({ action: "cancel" });
+});
+
 test("an answer that comes too late is refused, and shown to nobody", async () => {
   await using asked = await setUp();
   const { alice, bob, chat, reader, trigger, id, submit } = asked;

@@ -8,6 +8,7 @@ import {
   outcome,
   RawSocket,
   replyTo,
+  type Socket,
   say,
   signUp,
   transports,
@@ -228,6 +229,21 @@ describe("an external agent", () => {
     await complete(agent, await claim(agent, next), "2");
     await answerTo(owner, second);
     expect(await owner.settledEvents("events.turnRequested")).toEqual([]);
+  });
+
+  test("is told on a new socket also of turns that an earlier one was told of", async () => {
+    const { agent, chat } = await externalAgent(carol);
+    const group = await groupOf(carol, agent);
+    const requested = (socket: Socket, message: Message) =>
+      socket.event("events.turnRequested", ({ message_id }) => message_id === message.id);
+    const earlier = await agent.connect();
+    const first = await say(carol, chat, "one");
+    await requested(earlier, first);
+    await earlier.close();
+    await using program = await agent.connect();
+    const second = await say(carol, group, `@${agent.username} two`);
+    await requested(program, second);
+    await requested(program, first);
   });
 
   test("gets what its owner can see", async () => {

@@ -676,19 +676,26 @@ describe("several nodes", () => {
     const table = await lock(cluster.url, "LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE");
     const row = await lock(cluster.url, `SELECT 1 FROM turns WHERE id = ${ids[0]} FOR UPDATE`);
     const waiting = store.write((tx) => send(tx, room, alice, "waits"));
-    await store.note((tx) => tx.renewLeases("here", ids, 60_000));
+    const renew = (leaseMs: number) =>
+      store.note(async (tx) => {
+        await tx.renewNode("here", leaseMs);
+        await tx.renewLeases("here", ids, leaseMs);
+      });
+    await renew(60_000);
     await Promise.all([table.release(), row.release(), waiting]);
-    const abandoned = async () =>
-      (await store.write((tx) => tx.abandonedTurns("there"))).map(({ id }) => id);
-    expect(await abandoned()).toEqual(ids.slice(0, 1));
+    const abandoned = async (node: string) =>
+      (await store.write((tx) => tx.abandonedTurns(node))).map(({ id }) => id);
+    // The lease of the turn that was locked has expired, but its node is alive.
+    expect(await abandoned("there")).toEqual([]);
+    expect(await abandoned("here")).toEqual(ids.slice(0, 1));
 
     // At a stop they are released, so that other nodes take the turns over.
-    await store.note((tx) => tx.renewLeases("here", ids, 60_000));
+    await renew(60_000);
     const streaming = await lock(cluster.url, `SELECT 1 FROM turns WHERE id = ${ids[0]} FOR SHARE`);
-    const releasing = store.note((tx) => tx.renewLeases("here", ids, 0));
+    const releasing = renew(0);
     await streaming.release();
     await releasing;
-    expect(await abandoned()).toEqual(ids);
+    expect(await abandoned("there")).toEqual(ids);
   });
 
   test("share a transaction after they have waited for writers of many conversations", async () => {

@@ -79,7 +79,10 @@ class TurnDispatcher implements Dispatcher {
   async #release(ids: readonly number[]): Promise<void> {
     const { store, node, log } = this.#services;
     await store
-      .note((tx) => tx.renewLeases(node, ids, 0))
+      .note(async (tx) => {
+        await tx.renewNode(node, 0);
+        await tx.renewLeases(node, ids, 0);
+      })
       .catch((error) => log.warn({ err: error }, "turn lease release failed"));
   }
 
@@ -166,9 +169,14 @@ class TurnDispatcher implements Dispatcher {
   /** Renews the leases of this node, then takes over turns with expired leases. */
   async #renewLeases(): Promise<void> {
     const { store, node } = this.#services;
-    if (this.#calls.size === 0) await store.ready();
+    const ids = [...this.#calls.keys()];
+    if (ids.length === 0) await store.ready();
     // A note, because a renewal that waits behind many writes would come too late.
-    else await store.note((tx) => tx.renewLeases(node, [...this.#calls.keys()], LEASE_MS));
+    else
+      await store.note(async (tx) => {
+        await tx.renewNode(node, LEASE_MS);
+        await tx.renewLeases(node, ids, LEASE_MS);
+      });
     const now = performance.now();
     const isLate = now - this.#renewedAt > 2 * LEASE_RENEWAL_MS;
     this.#renewedAt = now;

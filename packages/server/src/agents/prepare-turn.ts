@@ -128,7 +128,8 @@ async function affordablePlan(
   const { turn } = admitted;
   const { tools } = source;
   const context = await buildContext(tx, { ...admitted, ...source });
-  if (turn.trigger_deleted && !context.isAsked) {
+  // A turn that continues goes on with the results of calls, which were made.
+  if (turn.trigger_deleted && turn.continues_uuid === null && !context.isAsked) {
     throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
   }
   const granted = await grantTokens(tx, admitted, { spent_tokens: 0, ...context });

@@ -26,6 +26,8 @@ export async function removeMessages(
   if (!isNonEmpty(messages)) return 0;
   const seq = await tx.deleteMessages(messages, Date.now());
   const ids = messages.map(({ uuid }) => uuid);
+  // A tool whose form is deleted gets no answer.
+  for (const id of await tx.cancelElicitations(ids)) tx.emit({ kind: "elicitation_answered", id });
   await dropTurnsOf(tx, conversation, ids);
   const params = { conversation_id: conversation.uuid, ids };
   tx.emit(counted("events.messageDeleted", params, conversation.uuid, seq));

@@ -3,6 +3,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 import { closeAgentSockets } from "./agent-tokens.ts";
 import { endSessions } from "./sessions.ts";
+import { stopApprovedCalls } from "./tool-calls.ts";
 import { stopTurns } from "./turns.ts";
 
 /**
@@ -37,7 +38,8 @@ export async function restore(
 
 /**
  * Ends the running turns of a suspended account's agents and drops the waiting ones, each
- * conversation in a unit of its own. Turns that are left after a crash do not call their provider.
+ * conversation in a unit of its own. Calls that were approved and not made yet end too. Turns that are
+ * left after a crash do not call their provider.
  */
 export async function stopAgentsOf(
   store: Pick<Store, "read" | "write">,
@@ -50,6 +52,12 @@ export async function stopAgentsOf(
         tx,
         open.filter(({ agent }) => agent.owner_id === id),
       );
+    });
+  }
+  for (const { uuid } of await store.read((tx) => tx.pendingToolCalls(id, Date.now()))) {
+    await store.write(async (tx) => {
+      const call = await tx.toolCall(uuid);
+      if (call) await stopApprovedCalls(tx, call.conversation_id, [call.agent]);
     });
   }
 }

@@ -57,7 +57,10 @@ export async function decide(
 ): Promise<void> {
   const call = await tx.toolCall(callUuid);
   if (!call) throw notFound("tool call");
-  await checkDecider(tx, call, account);
+  // The call uses the owner's credentials.
+  if (call.owner_id !== account.id) {
+    throw forbidden("only the agent's owner may decide about its tool calls");
+  }
   const now = Date.now();
   const hasExpired = call.status === "expired" || isOverdue(call, now);
   if (hasExpired) throw conflict("the call has expired");
@@ -74,18 +77,6 @@ export async function decide(
       : { ...decided, status: "rejected", finished_at: now },
   );
   await continueWhenDecided(tx, call);
-}
-
-/** Only the owner decides: the call uses their credentials. Others learn of it if they can see it. */
-async function checkDecider(
-  tx: WriteTx,
-  call: ToolCallRecord,
-  { id }: AccountRecord,
-): Promise<void> {
-  if (call.owner_id === id) return;
-  const conversation = await tx.conversation(call.conversation_uuid, id);
-  if (!conversation?.joined) throw notFound("tool call");
-  throw forbidden("only the agent's owner may decide about its tool calls");
 }
 
 /** Other calls of an answer may still run. What is decided is carried out after the message. */
@@ -182,14 +173,47 @@ export async function endPendingCalls(
   conversationId: number,
   leaving: readonly AccountRecord[],
 ): Promise<void> {
-  for (const { id, owner_id } of leaving) {
-    if (owner_id === null) continue;
-    for (const call of await tx.pendingToolCalls(owner_id, Date.now())) {
-      if (call.agent_id !== id || call.conversation_id !== conversationId) continue;
-      const ended = { status: "rejected", error: AGENT_LEFT, finished_at: Date.now() } as const;
-      await changeToolCall(tx, call, ended);
+  for (const call of await undecidedCalls(tx, conversationId, leaving)) {
+    const status = isApproved(call) ? "failed" : "rejected";
+    if (isApproved(call) || call.status === "pending") {
+      await changeToolCall(tx, call, { status, error: AGENT_LEFT, finished_at: Date.now() });
     }
   }
+}
+
+/** Ends calls that are approved and not made yet, because others of their message are not decided. */
+export async function stopApprovedCalls(
+  tx: WriteTx,
+  conversationId: number,
+  agents: readonly AccountRecord[],
+): Promise<void> {
+  for (const call of (await undecidedCalls(tx, conversationId, agents)).filter(isApproved)) {
+    await changeToolCall(tx, call, {
+      status: "failed",
+      error: "stopped",
+      finished_at: Date.now(),
+    });
+  }
+}
+
+const isApproved = ({ status, started_at }: ToolCallRecord) =>
+  status === "running" && started_at === null;
+
+/** All calls of the agents' messages in a conversation that have one which waits for its owner. */
+async function undecidedCalls(
+  tx: WriteTx,
+  conversationId: number,
+  agents: readonly AccountRecord[],
+): Promise<ToolCallRecord[]> {
+  const messages = new Set<number>();
+  for (const { id, owner_id } of agents) {
+    if (owner_id === null) continue;
+    for (const call of await tx.pendingToolCalls(owner_id, Date.now())) {
+      const isTheirs = call.agent_id === id && call.conversation_id === conversationId;
+      if (isTheirs) messages.add(call.message_id);
+    }
+  }
+  return tx.toolCallsOf([...messages]);
 }
 
 /** Ends pending calls that nobody decided in time. Returns how many it has looked at. */

@@ -12,12 +12,17 @@ export function mcp(options: McpOptions): Mcp {
   };
   return {
     async serve(request) {
-      loading ??= load();
+      loading ??= load().catch((error) => {
+        // The next request tries again.
+        loading = undefined;
+        throw error;
+      });
       return (await loading).serve(request);
     },
     stop() {
       isStopped = true;
-      void loading?.then((server) => server.stop());
+      // A request that cannot be served because loading fails reports that.
+      loading?.then((server) => server.stop()).catch(() => {});
     },
   };
 }

@@ -2,6 +2,7 @@ import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
+import { stopApprovedCalls } from "../domain/tool-calls.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -56,6 +57,8 @@ const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller },
 const stopChatAgents = bind(operations.stopChatAgents, ({ store, caller }, { chat_id }) =>
   store.write(async (tx) => {
     const { id } = await joinedConversation(tx, chat_id, caller);
+    const agents = (await tx.conversationAgents(id)).map(({ account }) => account);
+    await stopApprovedCalls(tx, id, agents);
     return stopTurns(tx, await tx.openTurns(id));
   }),
 );

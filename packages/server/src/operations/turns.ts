@@ -27,7 +27,8 @@ const writeTurn = bind(operations.writeTurn, async (context, { turn_id, delta, o
   if (end > MAX_ANSWER_BYTES) throw await beyondEnd(store, turn, offset, caller);
   const chunk = { turn_id, text: delta, offset: end, first: offset === 0, at: Date.now() };
   const isStored = await store.note(async (tx) => {
-    // First, so that two calls at once wait here and not for each other's chunks.
+    // First, since it locks the turn: of two calls at once, the second finds the turn locked when it
+    // appends, and its unit runs again, instead of both appending at the same offset.
     await tx.renewLeases(EXTERNAL_NODE, [turn_id], EXTERNAL_LEASE_MS);
     if (delta === "") return (await tx.streamedBytes(turn.message_id ?? 0)) === offset;
     const refused = await tx.appendChunks(EXTERNAL_NODE, [chunk]);

@@ -30,12 +30,23 @@ export function erasures({ store, node, log }: ErasuresOptions): Erasures {
   let isWanted = false;
   let isStopped = false;
 
-  const openErasures = () => store.read((tx) => tx.openErasures());
-
+  /** Finishes all that can be finished. Those that fail are tried again at the next check. */
   async function finishAll(): Promise<void> {
+    const failed = new Set<number>();
+    const openErasures = async () =>
+      (await store.read((tx) => tx.openErasures())).filter(
+        ({ account }) => !failed.has(account.id),
+      );
     for (let open = await openErasures(); open.length > 0; open = await openErasures()) {
       if (!(await held.claim())) return;
-      for (const erasure of open) await finish(erasure);
+      for (const erasure of open) {
+        await held.renew();
+        await finish(erasure).catch((err) => {
+          if (err instanceof Stopped) throw err;
+          log.error({ err, account: erasure.account.username }, "account erasure failed");
+          failed.add(erasure.account.id);
+        });
+      }
     }
     await held.release();
   }

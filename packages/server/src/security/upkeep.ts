@@ -11,6 +11,8 @@ const MIN_EXPIRE_MS = 1000;
 const DAY_MS = 24 * PURGE_MS;
 /** Rows deleted per unit of work, so that other units are not held up. */
 const PURGE_BATCH = 1000;
+/** Tool calls that expire per unit of work: each takes several statements and an event. */
+const EXPIRE_BATCH = 20;
 
 export interface UpkeepOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -29,10 +31,14 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   let expiryTimer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  /** Deletes batches until one is not full. */
-  async function purge(what: string, batch: (tx: WriteTx) => Awaitable<number>): Promise<void> {
+  /** Deletes batches until one is not full. `batch` returns how many rows it had. */
+  async function purge(
+    what: string,
+    batch: (tx: WriteTx, size: number) => Awaitable<number>,
+    size = PURGE_BATCH,
+  ): Promise<void> {
     try {
-      while ((await store.write(batch)) === PURGE_BATCH);
+      while ((await store.write((tx) => batch(tx, size))) === size);
     } catch (err) {
       log.error({ err }, `${what} purge failed`);
     }
@@ -40,13 +46,13 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
 
   async function purgeAll(): Promise<void> {
     const now = Date.now();
-    await purge("session", (tx) => tx.purgeSessions(now, PURGE_BATCH));
-    await purge("audit log", (tx) => tx.pruneAuditLog(now - auditDays * DAY_MS, PURGE_BATCH));
-    await purge("report", (tx) => tx.pruneReports(now - auditDays * DAY_MS, PURGE_BATCH));
+    await purge("session", (tx, size) => tx.purgeSessions(now, size));
+    await purge("audit log", (tx, size) => tx.pruneAuditLog(now - auditDays * DAY_MS, size));
+    await purge("report", (tx, size) => tx.pruneReports(now - auditDays * DAY_MS, size));
   }
 
   async function expireCalls(): Promise<void> {
-    await purge("tool call", (tx) => expireToolCalls(tx, PURGE_BATCH));
+    await purge("tool call", expireToolCalls, EXPIRE_BATCH);
     const delay = await untilNextExpiry().catch((err) => {
       log.error({ err }, "tool call expiry check failed");
       return EXPIRE_MS;

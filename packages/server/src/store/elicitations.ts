@@ -14,6 +14,11 @@ export interface ElicitationWrites {
   insertElicitation(question: NewElicitation): Awaitable<void>;
   /** Stores the answer, unless there is one. The same unit owns the conversation. */
   answerElicitation(uuid: string, answer: ElicitationAnswer): Awaitable<void>;
+  /**
+   * Deletes what was asked in these messages and not answered, and returns the ids of the questions. The
+   * same unit owns the conversation.
+   */
+  cancelElicitations(messageUuids: readonly string[]): Awaitable<string[]>;
   /** Deletes what was asked during a call, answers included. */
   deleteElicitations(callUuid: string): Awaitable<void>;
 }

@@ -53,12 +53,14 @@ export interface TurnWrites {
    */
   claimOfflineTurns(waitedMs: number, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
   /**
-   * Running turns whose node is gone: the lease has expired, or, in a store of one process, another
-   * process than `node` has left them. Those of external agents are abandoned when the lease has expired.
+   * Running turns whose lease has expired, unless another node than `node` owns them and is alive; in a
+   * store of one process also those that another process has left.
    */
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
   /** Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. */
   adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
+  /** Makes a node count as alive for this long, whoever locks its turns meanwhile. */
+  renewNode(node: string, leaseMs: number): Awaitable<void>;
   /** Renews the leases of the turns among these that the node owns. */
   renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
   /**

@@ -131,6 +131,7 @@ const touched: Touched = {
   startToolCall: (_, { conversation_id }) => [conversation_id],
   insertElicitation: (_, { conversation_id }) => [conversation_id],
   answerElicitation: none,
+  cancelElicitations: none,
   deleteElicitations: none,
   // These own what they find free: their results are checked.
   claimTurns: none,
@@ -142,6 +143,7 @@ const touched: Touched = {
   noteAgentsSeen: none,
   abandonedTurns: none,
   // What the node that owns a turn stores of it alone: they lock the rows of the turns.
+  renewNode: none,
   renewLeases: none,
   noteRounds: none,
   noteTries: none,

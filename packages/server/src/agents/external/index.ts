@@ -4,6 +4,7 @@ import { beginTurn, endTurn } from "../../domain/turns.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Delivered } from "../../realtime/bus.ts";
 import type { Hub } from "../../realtime/hub.ts";
+import type { Person } from "../../realtime/people.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS } from "../../rules/agents.ts";
 import type { AgentCaller } from "../../security/caller.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
@@ -52,8 +53,8 @@ class ProgramTurns implements ExternalTurns {
   readonly #options: ExternalTurnsOptions;
   readonly #waiting = new WaitingClaims();
   readonly #presence: Presence;
-  /** The turns that the sockets of each agent on this node were told of. */
-  readonly #announced = new Map<string, ReadonlySet<number>>();
+  /** The turns that the sockets of each agent on this node were told of, while it has any. */
+  readonly #announced = new WeakMap<Person, ReadonlySet<number>>();
   #startedAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
@@ -118,14 +119,12 @@ class ProgramTurns implements ExternalTurns {
   /** Tells the sockets of an agent on this node of turns that they were not told of before. */
   async #announce(username: string): Promise<void> {
     const { store, hub } = this.#options;
-    const agent = hub.person(username)?.account;
-    if (!agent) {
-      this.#announced.delete(username);
-      return;
-    }
-    const requests = await store.read((tx) => requestedTurns(tx, agent.id, MAX_ANNOUNCED_TURNS));
-    const before = this.#announced.get(username);
-    this.#announced.set(username, new Set(requests.map(({ turn_id }) => turn_id)));
+    const agent = hub.person(username);
+    if (!agent) return;
+    const { id } = agent.account;
+    const requests = await store.read((tx) => requestedTurns(tx, id, MAX_ANNOUNCED_TURNS));
+    const before = this.#announced.get(agent);
+    this.#announced.set(agent, new Set(requests.map(({ turn_id }) => turn_id)));
     for (const request of requests) {
       if (before?.has(request.turn_id)) continue;
       hub.receive(transient("events.turnRequested", request, { users: [username] }));

@@ -25,9 +25,11 @@ export function elicitations(store: Store): Elicitations {
   const waiting = new Map<string, () => void>();
 
   async function answerOf(id: string, signal: AbortSignal): Promise<ElicitationAnswer | null> {
+    if (signal.aborted) return null;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ANSWER_MS);
-    signal.addEventListener("abort", () => resolve(), { once: true });
+    const abort = () => resolve();
+    signal.addEventListener("abort", abort);
     waiting.set(id, resolve);
     try {
       // It may have been answered before this waited.
@@ -38,6 +40,7 @@ export function elicitations(store: Store): Elicitations {
       return (await store.read((tx) => tx.elicitation(id)))?.answer ?? null;
     } finally {
       clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
       waiting.delete(id);
     }
   }

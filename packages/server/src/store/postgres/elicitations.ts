@@ -5,7 +5,7 @@ import {
   openElicitations,
   toElicitation,
 } from "../shared/elicitations.ts";
-import type { Methods } from "./unit.ts";
+import { list, type Methods } from "./unit.ts";
 
 export const elicitationReads: Methods<keyof ElicitationReads> = {
   elicitation: async (unit, uuid) => {
@@ -38,6 +38,14 @@ export const elicitationWrites: Methods<keyof ElicitationWrites> = {
       action,
       JSON.stringify(content),
     );
+  },
+  cancelElicitations: async (unit, messageUuids) => {
+    const rows = await unit.change<{ uuid: string }>(
+      `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
+       RETURNING uuid`,
+      list(messageUuids),
+    );
+    return rows.map(({ uuid }) => uuid);
   },
   deleteElicitations: async (unit, callUuid) => {
     await unit.change("DELETE FROM elicitations WHERE call_uuid = $1", callUuid);

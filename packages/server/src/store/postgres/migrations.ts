@@ -733,4 +733,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE elicitations ADD COLUMN message_uuid uuid;
   CREATE INDEX elicitations_by_owner ON elicitations (owner_id);
   `,
+  `
+  -- Until when nodes count as alive: nobody takes over their turns until then.
+  CREATE TABLE nodes (id TEXT PRIMARY KEY, alive_until bigint NOT NULL);
+  `,
 ];

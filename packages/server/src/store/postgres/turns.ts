@@ -19,6 +19,13 @@ const HEADS = `SELECT min(t.id) AS id, t.conversation_id FROM turns t
   WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
     AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
 
+/** Nodes of earlier versions are not in the table: their turns have leases alone. */
+const ABANDONED = `t.status = 'running' AND t.lease_until <= ${NOW} AND (t.node = $1
+  OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = t.node AND n.alive_until > ${NOW}))`;
+
+/** When the row of a node that is gone is deleted. */
+const FORGET_NODE_MS = 60 * 60_000;
+
 export const turnReads: Methods<keyof TurnReads> = {
   turn: async (unit, id) => {
     const place = await unit.get<{ conversation_id: number }>(
@@ -137,15 +144,16 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
     return claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
   },
-  abandonedTurns: async (unit) => {
+  abandonedTurns: async (unit, node) => {
     const found = await unit.all<Candidate>(
-      `SELECT id, conversation_id FROM turns WHERE status = 'running' AND lease_until <= ${NOW}
-       ORDER BY id LIMIT 100`,
+      `SELECT id, conversation_id FROM turns t WHERE ${ABANDONED} ORDER BY id LIMIT 100`,
+      node,
     );
     const rows = await claimFree(unit, found, (ids) =>
       unit.all<{ id: number }>(
-        `SELECT id FROM turns WHERE id = ANY($1::bigint[]) AND status = 'running'
-           AND lease_until <= ${NOW} ORDER BY id FOR UPDATE SKIP LOCKED`,
+        `SELECT id FROM turns t WHERE ${ABANDONED} AND id = ANY($2::bigint[]) ORDER BY id
+         FOR UPDATE SKIP LOCKED`,
+        node,
         ids,
       ),
     );
@@ -161,6 +169,15 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       node,
       leaseMs,
     );
+  },
+  renewNode: async (unit, node, leaseMs) => {
+    await unit.change(
+      `INSERT INTO nodes (id, alive_until) VALUES ($1, ${NOW} + $2::bigint)
+       ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
+      node,
+      leaseMs,
+    );
+    await unit.change(`DELETE FROM nodes WHERE alive_until < ${NOW} - ${FORGET_NODE_MS}`);
   },
   renewLeases: async (unit, node, ids, leaseMs) => {
     // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.

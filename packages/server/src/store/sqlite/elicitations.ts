@@ -27,6 +27,10 @@ export function elicitationWrites(db: Connection): ElicitationWrites {
   const answer = db.change(
     "UPDATE elicitations SET action = ?2, content = ?3 WHERE uuid = ?1 AND action IS NULL",
   );
+  const cancel = db.change<{ uuid: string }>(
+    `DELETE FROM elicitations WHERE action IS NULL
+       AND message_uuid IN (SELECT value FROM json_each(?)) RETURNING uuid`,
+  );
   const remove = db.change("DELETE FROM elicitations WHERE call_uuid = ?");
   return {
     insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id, message_uuid, schema }) => {
@@ -35,6 +39,8 @@ export function elicitationWrites(db: Connection): ElicitationWrites {
     },
     answerElicitation: (uuid, { action, content }) =>
       void answer.run(uuid, action, JSON.stringify(content)),
+    cancelElicitations: (messageUuids) =>
+      cancel.all(JSON.stringify(messageUuids)).map(({ uuid }) => uuid),
     deleteElicitations: (callUuid) => void remove.run(callUuid),
   };
 }

@@ -143,7 +143,7 @@ function waitingTurnWrites(
 
 function leaseWrites(
   db: Connection,
-): Pick<TurnWrites, "abandonedTurns" | "adoptTurn" | "renewLeases"> {
+): Pick<TurnWrites, "abandonedTurns" | "adoptTurn" | "renewNode" | "renewLeases"> {
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   // One process owns the database: a turn that another process runs is left over from a crash.
   const abandoned = db.query<StoredTurnRow>(
@@ -165,6 +165,8 @@ function leaseWrites(
       if (row) addToUsage(releasedUsage(parsed(row)));
       adopt.run(id, node, Date.now() + leaseMs);
     },
+    // There are no others who would ask.
+    renewNode: () => {},
     renewLeases: (node, ids, leaseMs) => {
       for (const id of ids) renew.run(node, Date.now() + leaseMs, id);
     },
