@@ -45,6 +45,20 @@ describe("headers", () => {
   });
 });
 
+describe("Vary", () => {
+  test.each([
+    ["/", "accept-encoding"],
+    ["/asyncapi.json", "host, x-forwarded-proto"],
+    ["/api/limits", ""],
+  ])("of %s names all headers that the response depends on", async (path, others) => {
+    for (const origin of [undefined, "https://elsewhere.example"]) {
+      const { headers } = await fetch(server.url + path, { headers: origin ? { origin } : {} });
+      const names = (headers.get("vary") ?? "").toLowerCase().split(", ");
+      expect(names.sort()).toEqual([...others.split(", "), "origin"].filter(Boolean).sort());
+    }
+  });
+});
+
 describe("PARLEY_METRICS_PORT", () => {
   test("moves the metrics, and nothing else, to a separate listener", async () => {
     await using apart = await startServer({ PARLEY_METRICS_PORT: "0" });

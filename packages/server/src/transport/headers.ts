@@ -48,9 +48,10 @@ const ALLOWED_HEADERS =
   "authorization, content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id";
 
 function addCors(headers: Headers, request: Request, config: Config): void {
+  // Also without an origin: caches must not answer other pages with this response.
+  headers.append("vary", "origin");
   const origin = request.headers.get("origin");
   if (origin === null) return;
-  headers.set("vary", "Origin");
   if (!originAllowed(request, config)) return;
   headers.set("access-control-allow-origin", origin);
   headers.set(
