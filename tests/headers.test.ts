@@ -45,6 +45,24 @@ describe("headers", () => {
   });
 });
 
+test("addresses that the server tells have the scheme that the trusted proxy names last", async () => {
+  await using proxied = await startServer({ PARLEY_PROXIES: "1" });
+  const schemes = async ({ url }: { url: string }, proto?: string) => {
+    const headers: Record<string, string> = proto ? { "x-forwarded-proto": proto } : {};
+    const [person] = await people(url, "person");
+    const { body } = await post(url, "exportMe", {}, person.token, headers);
+    const exported = (body.ok ? body.result : null) as { url: string };
+    const { servers } = await (await fetch(`${url}/asyncapi.json`, { headers })).json();
+    const [first] = Object.values(servers) as { protocol: string }[];
+    return [new URL(exported.url).protocol, first?.protocol];
+  };
+  expect(await schemes(proxied, "https")).toEqual(["https:", "wss"]);
+  expect(await schemes(proxied, "http, https")).toEqual(["https:", "wss"]);
+  expect(await schemes(proxied, "https, http")).toEqual(["http:", "ws"]);
+  expect(await schemes(proxied)).toEqual(["http:", "ws"]);
+  expect(await schemes(server, "https")).toEqual(["http:", "ws"]);
+});
+
 describe("Vary", () => {
   test.each([
     ["/", "accept-encoding"],

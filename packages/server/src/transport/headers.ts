@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { badField } from "../rules/failure.ts";
+import { isSecure } from "./origin.ts";
 
 /** The token of an `authorization: Bearer` header. */
 export const bearer = (request: Request): string | null =>
@@ -31,17 +32,13 @@ export function withHeaders(response: Response, request: Request, config: Config
   const { headers } = response;
   headers.set("x-content-type-options", "nosniff");
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
-  if (isSecure(request, config)) headers.set("strict-transport-security", STRICT_TRANSPORT);
+  if (isSecure(request, config.proxies)) headers.set("strict-transport-security", STRICT_TRANSPORT);
   addCors(headers, request, config);
   return response;
 }
 
 /** Tells browsers to use only https, for one year. */
 const STRICT_TRANSPORT = "max-age=31536000";
-
-/** Whether a trusted proxy received the request over TLS. */
-const isSecure = (request: Request, { proxies }: Config) =>
-  proxies > 0 && request.headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";
 
 /** Those of calls, and those of the Model Context Protocol. */
 const ALLOWED_HEADERS =

@@ -7,7 +7,7 @@ export function originOf(request: Request, peer: string, proxies: number): Origi
   return {
     address,
     network: networkOf(address),
-    base: baseOf(request, proxies),
+    base: `${isSecure(request, proxies) ? "https" : "http"}://${hostOf(request)}`,
     user_agent: boundedUserAgent(request.headers.get("user-agent")),
   };
 }
@@ -21,10 +21,15 @@ function clientAddress(request: Request, peer: string, proxies: number): string 
 
 const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
 
-/** The scheme and host of a request; the scheme that a trusted proxy names, if there is one. */
-function baseOf({ url, headers }: Request, proxies: number): string {
+/** The host that a request names, with its port. */
+export function hostOf({ headers }: Request): string {
   const host = headers.get("host") ?? "";
-  const forwarded = proxies > 0 ? headers.get("x-forwarded-proto") : null;
-  const isSecure = (forwarded ?? url).startsWith("https");
-  return `${isSecure ? "https" : "http"}://${HOST.test(host) ? host : "localhost"}`;
+  return HOST.test(host) ? host : "localhost";
 }
+
+/**
+ * Whether the client uses https, as a trusted proxy says. The last value is the proxy's: a proxy that
+ * appends to the header passes on what the client sent before it.
+ */
+export const isSecure = ({ headers }: Request, proxies: number): boolean =>
+  proxies > 0 && headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";

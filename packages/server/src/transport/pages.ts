@@ -3,6 +3,7 @@ import { VERSION } from "../observe/version.ts";
 import type { Services } from "../operation.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Page, Pages } from "./http.ts";
+import { hostOf, isSecure } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
 import { toolServerPages } from "./tool-servers.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
@@ -25,7 +26,7 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
     ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApiPage],
-    ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
+    ["/asyncapi.json", asyncApiPage(config)],
     ...toolServerPages(services),
     ["/docs", docsPage],
   ]);
@@ -51,19 +52,13 @@ async function openApiPage(): Promise<Response> {
   return new Response(documents.openApi(), { headers });
 }
 
-const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
-
 /** The AsyncAPI document, with the host and protocol of the request as the server's address. */
-function asyncApiPage(isBehindProxy: boolean): Page {
+function asyncApiPage({ proxies }: Config): Page {
   return async (request) => {
     const { documents, HOST_PLACEHOLDER } = await reference();
-    const forwarded = isBehindProxy && request.headers.get("x-forwarded-proto");
-    const isSecure = (forwarded || request.url).startsWith("https");
-    const text = isSecure ? documents.secureAsyncApi() : documents.asyncApi();
-    const host = request.headers.get("host") ?? "";
-    const address = HOST.test(host) ? host : "localhost";
+    const text = isSecure(request, proxies) ? documents.secureAsyncApi() : documents.asyncApi();
     const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
-    return new Response(text.replace(HOST_PLACEHOLDER, address), { headers });
+    return new Response(text.replace(HOST_PLACEHOLDER, hostOf(request)), { headers });
   };
 }
 
