@@ -3,7 +3,8 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { Message } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { agentOf, groupOf, type Person, people, say, signUp } from "@parley/testkit/client.ts";
-import { nextNode } from "@parley/testkit/nodes.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
+import { nextNode, nodesOf } from "@parley/testkit/nodes.ts";
 import { answers, fails, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
@@ -527,6 +528,24 @@ describe("requests to /mcp", () => {
       method: "tools/list",
     }));
     expect((await request(other, list)).status).toBe(429);
+  });
+
+  test("of all external agents of a person count against one rate", async () => {
+    await using limited = await startServer(
+      limits({ operations_per_second: 1, operation_burst: 100, signups_per_hour: 0 }),
+    );
+    // Nodes share their counts with a delay, so that this test uses one node.
+    const owner = await signUp(nodesOf(limited.url).at(-1) as string, "owner");
+    const agents = [(await externalAgent(owner)).agent, (await externalAgent(owner)).agent];
+    const batch = Array.from({ length: 16 }, () => ping);
+    const statuses: number[] = [];
+    // 96 requests of each agent: fewer than a rate of its own would take.
+    for (let sent = 0; sent < 12; sent++) {
+      const agent = agents[sent % 2] as Person;
+      statuses.push((await request(agent, batch)).status);
+    }
+    expect(statuses).toContain(429);
+    expect((await request(owner, ping)).status).toBe(200);
   });
 
   test("of a service key act for a person, and are refused without one", async () => {

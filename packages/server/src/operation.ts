@@ -176,6 +176,20 @@ export type Outcome = { ok: true; result: unknown } | { ok: false; failure: Fail
 
 export type Invoke = (call: Call) => Promise<Outcome>;
 
+/** Counts a call against the rate of its caller. Throws `rate_limited`. */
+export function takeRate(
+  rates: Services["rates"],
+  rate: Operation["rate"],
+  caller: AnyCaller | AgentCaller,
+): void {
+  if ("key" in caller) rates.services.take(caller.key.name);
+  else rates[rate].take(rateKey(caller));
+}
+
+/** A person's programs share a rate, however many agents there are, and leave the person's own alone. */
+const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
+  kind === "agent" ? `agents of ${account.owner_id}` : `${account.id}`;
+
 /**
  * The single path of every call, for all transports: find the operation, authenticate, throttle, check
  * the access level, parse the input, run the handler, turn an error into a failure.
@@ -193,7 +207,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     }
     return after(call.authenticate(), (caller) => {
       if (caller.kind !== "service") about(caller.account.username);
-      take(contract, caller);
+      takeRate(rates, contract.rate, caller);
       return after(checkAccess(contract, caller), () =>
         caller.kind === "delegate"
           ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller, about))
@@ -201,15 +215,6 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
       );
     });
   }
-
-  function take(contract: Operation, caller: AnyCaller | AgentCaller): void {
-    if ("key" in caller) rates.services.take(caller.key.name);
-    else rates[contract.rate].take(rateKey(caller));
-  }
-
-  /** A person's programs share a rate, however many agents there are, and leave the person's own alone. */
-  const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
-    kind === "agent" ? `agents of ${account.owner_id}` : `${account.id}`;
 
   /** Throws `forbidden` unless the caller has the operation's access level. */
   function checkAccess(

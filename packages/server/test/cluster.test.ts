@@ -31,7 +31,7 @@ function testCluster() {
   const buses: ((packet: Delivered) => void)[] = [];
   const disconnected = new Set<string>();
   const dead = new Set<string>();
-  let inTransit: (() => void)[] = [];
+  let inTransit: { to: string; arrive: () => void }[] = [];
   let nodeCount = 0;
 
   async function deliverAll(): Promise<void> {
@@ -40,8 +40,15 @@ function testCluster() {
     while (inTransit.length > 0) {
       const all = inTransit;
       inTransit = [];
-      for (const arrive of all) arrive();
+      for (const { arrive } of all) arrive();
       await turn();
+    }
+  }
+  /** Delivers messages until one has arrived at the node. */
+  function deliverOneTo(node: string): void {
+    for (let next = inTransit.shift(); next; next = inTransit.shift()) {
+      next.arrive();
+      if (next.to === node) return;
     }
   }
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -58,9 +65,10 @@ function testCluster() {
     const send = (to: string, body: unknown) => {
       const text = JSON.stringify(body);
       if (disconnected.has(node)) return;
-      inTransit.push(() => {
+      const arrive = () => {
         if (!disconnected.has(to)) channels.get(to)?.receive(JSON.parse(text));
-      });
+      };
+      inTransit.push({ to, arrive });
     };
     const own = { receive: (_: unknown) => {}, up: () => {} };
     channels.set(node, own);
@@ -133,6 +141,8 @@ function testCluster() {
         channels.get(id)?.up();
         return deliverAll();
       },
+      /** Connects the node, without delivering what it sends. */
+      introduce: () => channels.get(id)?.up(),
       /** Disconnects the node. */
       down: () => void disconnected.add(id),
       /** Connects the node again without letting it know, as after a pause of its process. */
@@ -153,7 +163,7 @@ function testCluster() {
     return all as [Node, Node, Node];
   }
   type Node = ReturnType<typeof node>;
-  return { node, nodes, deliverAll, advance };
+  return { node, nodes, deliverOneTo, deliverAll, advance };
 }
 
 const shown = (client: FakeClient) =>
@@ -336,6 +346,24 @@ describe("sockets of one account", () => {
     for (const each of [one, three, late]) expect(each.hub.sockets("alice")).toBe(0);
   });
 
+  test("sockets of a person's agents are counted together over all nodes", async () => {
+    const { nodes, deliverAll } = testCluster();
+    const [one, two, three] = await nodes(3);
+    const counts = () =>
+      [one, two, three].map(({ hub }) => [
+        hub.limitedSockets({ username: "alice:new", owner_id: 1 }),
+        hub.limitedSockets({ username: "alice", owner_id: null }),
+      ]);
+    for (const username of ["alice", "alice:first", "alicia:first"]) one.connect(username);
+    const second = two.connect("alice:second");
+    two.connect("alice:first");
+    await deliverAll();
+    expect(counts()).toEqual(Array(3).fill([3, 1]));
+    close(second);
+    await deliverAll();
+    expect(counts()).toEqual(Array(3).fill([2, 1]));
+  });
+
   test("sockets are counted again after nodes were disconnected from each other", async () => {
     const { nodes, advance, deliverAll } = testCluster();
     const [one, two] = await nodes(2);
@@ -402,6 +430,23 @@ describe("sockets of one account", () => {
       [closeCodes.goingAway],
       [closeCodes.goingAway],
     ]);
+  });
+
+  test("sockets are not counted by a part of a state from before a disconnection", async () => {
+    const { node, nodes, deliverOneTo, deliverAll } = testCluster();
+    const [one] = await nodes(1);
+    const all = Array.from({ length: 1234 }, (_, n) => one.connect(`user${n}`));
+    await deliverAll();
+    const late = node();
+    late.introduce();
+    deliverOneTo(late.id);
+    late.down();
+    await deliverAll();
+    close(all[0] as FakeClient);
+    await deliverAll();
+    await late.up();
+    expect(late.hub.sockets("user0")).toBe(0);
+    expect(late.hub.sockets("user1233")).toBe(1);
   });
 
   test("sockets of more accounts than fit one message are known to a node that starts later", async () => {

@@ -11,10 +11,13 @@ import type { Context } from "../src/operation.ts";
 import { ownData } from "../src/operations/own-data.ts";
 import { secondFactor } from "../src/operations/second-factor.ts";
 import { sessions } from "../src/operations/sessions.ts";
+import { alone } from "../src/realtime/cluster.ts";
 import { recoveryCodeHash } from "../src/security/recovery-codes.ts";
+import { signInThrottle } from "../src/security/sign-in-throttle.ts";
 import { vault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { Unavailable } from "../src/store/store.ts";
 import { newAccount } from "./support/store-contract/fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
@@ -40,7 +43,13 @@ const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
 const attempt = { succeeded() {}, withdrawn() {}, checksCode() {} };
 
 /** Calls an operation while `meanwhile` runs between its check of the password and its write. */
-function call(name: string, input: object, meanwhile: () => Promise<unknown>, caller?: object) {
+function call(
+  name: string,
+  input: object,
+  meanwhile: () => Promise<unknown>,
+  caller?: object,
+  services: Partial<Context> = {},
+) {
   const bound = [...sessions, ...ownData, ...secondFactor].find(
     (each) => each.contract.name === name,
   );
@@ -63,6 +72,7 @@ function call(name: string, input: object, meanwhile: () => Promise<unknown>, ca
     caller,
     origin,
     about() {},
+    ...services,
   };
   return bound.handle(context as unknown as Context, input);
 }
@@ -177,3 +187,34 @@ test.each([
     expect(await sessionsOf(account)).toEqual([]);
   },
 );
+
+const unreachable = () => Promise.reject(new Unavailable("the database cannot be reached"));
+
+test.each([
+  ["signIn", "write"],
+  ["signIn", "read"],
+  ["confirmSecondFactor", "write"],
+  ["renewRecoveryCodes", "write"],
+  ["renewRecoveryCodes", "read"],
+] as const)("%s counts no failure while the database cannot %s", async (name, failing) => {
+  const account = await newPerson();
+  const { username } = account;
+  const factor = { account_id: account.id, secret: "sealed", at: Date.now() };
+  await store.write((tx) => tx.beginSecondFactor(factor));
+  if (name !== "confirmSecondFactor") await store.write((tx) => tx.confirmSecondFactor(factor));
+  const throttle = signInThrottle((scope) => ({ cluster: alone, name: scope }));
+  const caller = { kind: "session" as const, account, session_id: Bun.randomUUIDv7() };
+  for (let count = 0; count < 20; count++) {
+    // The first read comes before the attempt is counted.
+    let reads = 0;
+    const read: typeof store.read = (unit) => (++reads > 1 ? unreachable() : store.read(unit));
+    const services = {
+      signInThrottle: throttle,
+      ...(failing === "write" && { security: { ...security, write: unreachable } }),
+      ...(failing === "read" && { store: { ...store, read } }),
+    };
+    const input = { username, password: "old", code: "123456" };
+    const failed = call(name, input, async () => {}, caller, services);
+    expect(await failureOf(failed)).toBeInstanceOf(Unavailable);
+  }
+});

@@ -53,7 +53,7 @@ export function answers({ hub, changes, socketsPerUser }: AnswersOptions): Answe
   return {
     async follow(caller, conversation) {
       const { account } = caller;
-      if (hub.sockets(account.username) >= socketsPerUser) throw rateLimited(5, "too many sockets");
+      if (hub.limitedSockets(account) >= socketsPerUser) throw rateLimited(5, "too many sockets");
       const follower = new Follower(caller, conversation);
       join(conversation, follower);
       const person = hub.enter(account, follower);

@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { OutputOf } from "@parley/protocol";
 import { VERSION } from "../observe/version.ts";
+import { takeRate } from "../operation.ts";
 import { Failure, forbidden, unavailable } from "../rules/failure.ts";
 import { answers as newAnswers } from "./answers.ts";
 import { type Asked, askAgent, askAgentListing, type CallOperation } from "./ask-agent.ts";
@@ -102,8 +103,7 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
     const messages: (Partial<CallToolRequest> | null)[] = Array.isArray(body) ? body : [body];
     for (const message of messages) {
       if (message?.method === "tools/call") continue;
-      if ("key" in caller) rates.services.take(caller.key.name);
-      else rates.operations.take(`${caller.account.id}`);
+      takeRate(rates, "operations", caller);
     }
   }
 

@@ -11,6 +11,7 @@ import type { Recorder } from "../observe/security-log.ts";
 import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
 import {
+  decide,
   lockOwnHash,
   ownAttempt,
   ownDetails,
@@ -65,7 +66,7 @@ const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context,
   checkUnconfirmed(await store.read((tx) => tx.secondFactor(account.id)));
   const attempt = ownAttempt(context);
   attempt.checksCode();
-  const codes = await security.write(async (tx, record) => {
+  const confirming = security.write(async (tx, record) => {
     const factor = checkUnconfirmed(await tx.secondFactor(account.id));
     if (!(await useAppCode(tx, vault, factor, code))) return null;
     await tx.confirmSecondFactor({ ...factor, at: Date.now() });
@@ -74,6 +75,7 @@ const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context,
     await record("second_factor_added", { ...ownDetails(context), sessions_ended });
     return replaceRecoveryCodes(tx, account.id);
   });
+  const codes = await decide(attempt, confirming);
   if (codes === null) throw await wrongCode(context);
   attempt.succeeded();
   return { recovery_codes: codes };
@@ -116,11 +118,12 @@ async function withSecondFactor<Result>(
   const attempt = ownAttempt(context);
   const hash = await checkPassword(context, attempt, password);
   if (kindOfCode(code) === "totp") attempt.checksCode();
-  const done = await security.write(async (tx, record) => {
+  const proving = security.write(async (tx, record) => {
     if (!(await lockOwnHash(tx, caller, hash))) return "outdated";
     const factor = await confirmedFactor(tx, id);
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
   });
+  const done = await decide(attempt, proving);
   if (done === "outdated") throw await wrongPassword(context);
   if (!done) throw await wrongCode(context);
   attempt.succeeded();
@@ -136,7 +139,7 @@ async function checkPassword(
   attempt: PendingAttempt,
   password: string,
 ): Promise<string> {
-  const hash = await ownHash(context);
+  const hash = await decide(attempt, ownHash(context));
   if (hash === null) {
     attempt.withdrawn();
     throw forbidden("this account has no password; who signs it in decides on a second factor");

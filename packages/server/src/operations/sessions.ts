@@ -16,6 +16,7 @@ import {
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
 import {
+  decide,
   lockOwnHash,
   ownAttempt,
   ownDetails,
@@ -91,9 +92,12 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
   const { security, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
-  const isOn = await store.read((tx) => hasSecondFactor(tx, account.id));
+  const isOn = await decide(
+    attempt,
+    store.read((tx) => hasSecondFactor(tx, account.id)),
+  );
   if (isOn && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
-  const outcome = await security.write(async (tx, record) => {
+  const signingIn = security.write(async (tx, record) => {
     // Comparing the hash takes a while, in which others may change the account.
     const current = await tx.lockCredentials(account.id);
     if (current.password_hash !== verified.password_hash) return "outdated";
@@ -106,6 +110,7 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
     await record("sign_in", { ...details, session_id, ...how });
     return signedIn;
   });
+  const outcome = await decide(attempt, signingIn);
   if (outcome === "outdated") throw await wrongPassword(context, account.username);
   if (outcome === "suspended") {
     attempt.succeeded();

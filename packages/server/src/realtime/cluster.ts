@@ -63,6 +63,8 @@ const ClusterMessage = z.discriminatedUnion("say", [
     node: z.string(),
     part: z.string(),
     items: z.array(z.unknown()),
+    /** Number of items on the pages before. Nodes of earlier versions do not send it. */
+    start: z.int().nonnegative().optional(),
     more: z.boolean(),
   }),
 ]);
@@ -160,10 +162,13 @@ class ChannelCluster implements Cluster {
     shared?.receive(shared.schema.parse(item), from);
   }
 
-  private receiveState({ node: from, part, items, more }: StateMessage): void {
+  private receiveState({ node: from, part, items, start, more }: StateMessage): void {
     const shared = this.shared.get(part);
     const key = stateKey(from, part);
-    const received = [...(this.incompleteStates.get(key) ?? []), ...items];
+    const before = start === 0 ? [] : (this.incompleteStates.get(key) ?? []);
+    // A page before it was lost. The node sends its whole state again once it can be reached.
+    if (start !== undefined && start !== before.length) return;
+    const received = [...before, ...items];
     if (more) {
       this.incompleteStates.set(key, received);
       return;
@@ -189,7 +194,7 @@ class ChannelCluster implements Cluster {
       do {
         const to = from + STATE_PAGE_ITEMS;
         const items = all.slice(from, to);
-        send({ say: "state", node: this.node, part, items, more: to < all.length });
+        send({ say: "state", node: this.node, part, items, start: from, more: to < all.length });
         from = to;
       } while (from < all.length);
     }

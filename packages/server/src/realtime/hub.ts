@@ -1,5 +1,6 @@
 import { type Account, closeCodes } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
+import { ownerNameOf } from "../rules/agents.ts";
 import type { Bus, Counter, Delivered } from "./bus.ts";
 import { alone } from "./cluster.ts";
 import { EventDelivery, type Publish } from "./event-delivery.ts";
@@ -30,6 +31,11 @@ export interface Hub {
   size(): number;
   /** Number of open sockets of an account on all nodes. */
   sockets(username: string): number;
+  /**
+   * Number of open sockets on all nodes that count against the limit of an account: its own, or those
+   * of all agents of its owner.
+   */
+  limitedSockets(account: Pick<AccountRecord, "username" | "owner_id">): number;
   clients(): Iterable<Client>;
 }
 
@@ -43,6 +49,9 @@ export function hub(
   const clients = () => allClients(people);
   let notifyGone: (account: Pick<Account, "username">) => void = () => {};
   let size = 0;
+
+  const sockets = (username: string) =>
+    (people.get(username)?.clients.size ?? 0) + counts.elsewhere(username);
 
   function receive(change: Delivered): void {
     if (change.kind === "event") events.deliver(change);
@@ -134,7 +143,16 @@ export function hub(
     },
     endSession,
     size: () => size,
-    sockets: (username) => (people.get(username)?.clients.size ?? 0) + counts.elsewhere(username),
+    sockets,
+    limitedSockets(account) {
+      if (account.owner_id === null) return sockets(account.username);
+      const prefix = `${ownerNameOf(account)}:`;
+      let sum = counts.elsewhereOfAll(prefix);
+      for (const [username, { clients }] of people) {
+        if (username.startsWith(prefix)) sum += clients.size;
+      }
+      return sum;
+    },
     clients,
   };
 }

@@ -7,6 +7,8 @@ export interface Sockets {
   count(username: string, here: number, newest: string): void;
   /** Number of sockets that an account has on other nodes. */
   elsewhere(username: string): number;
+  /** Number of sockets that all accounts whose username begins so have on other nodes. */
+  elsewhereOfAll(prefix: string): number;
   /** Called when the account's last socket on another node is gone. */
   onNoneElsewhere(listener: (username: string) => void): void;
   /** Called when an account has more sockets than the limit and the newest is on this node. */
@@ -29,6 +31,7 @@ interface OpenSockets {
 const singleNode: Sockets = {
   count: () => {},
   elsewhere: () => 0,
+  elsewhereOfAll: () => 0,
   onNoneElsewhere: () => {},
   onOverLimit: () => {},
 };
@@ -110,6 +113,13 @@ export function sockets(cluster: Cluster, limit: number): Sockets {
       checkLimit(username);
     },
     elsewhere,
+    elsewhereOfAll(prefix) {
+      let sum = 0;
+      for (const accounts of nodes.values()) {
+        for (const [username, { count }] of accounts) if (username.startsWith(prefix)) sum += count;
+      }
+      return sum;
+    },
     onNoneElsewhere: (listener) => {
       noneElsewhere = listener;
     },

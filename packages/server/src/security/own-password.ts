@@ -53,14 +53,22 @@ export async function lockOwnHash(
   return (await tx.lockCredentials(account.id)).password_hash === hash;
 }
 
-/** Withdraws the attempt when the password cannot be checked, because the hashing queue is full. */
+/**
+ * Withdraws the attempt when what decides on it fails: the hashing queue is full, or the database
+ * cannot be reached. A wrong password or code is a result, not an error.
+ */
+export const decide = <Result>(
+  attempt: PendingAttempt,
+  decision: Promise<Result>,
+): Promise<Result> =>
+  decision.catch((error) => {
+    attempt.withdrawn();
+    throw error;
+  });
+
 export const verifyPassword = (
   attempt: PendingAttempt,
   { passwords, origin }: Pick<OwnServices, "passwords" | "origin">,
   password: string,
   hash: string | null,
-): Promise<boolean> =>
-  passwords.verify(password, hash, origin.network).catch((error) => {
-    attempt.withdrawn();
-    throw error;
-  });
+): Promise<boolean> => decide(attempt, passwords.verify(password, hash, origin.network));

@@ -14,7 +14,7 @@ export interface Attempt {
 export interface PendingAttempt {
   /** The password was right, and the code too if one was checked. */
   succeeded(): void;
-  /** The password was not checked, or a code is needed too. */
+  /** The password, or the code, was not checked, or a code is needed too. */
   withdrawn(): void;
   /**
    * The password was right, and a code of the second factor is checked next. Counts the code as wrong
@@ -79,6 +79,7 @@ export function signInThrottle(scope: (name: string) => LimitScope): SignInThrot
       let hasCode = false;
       const withdrawn = () => {
         for (const [throttle, key] of counters) throttle.forgive(key);
+        if (hasCode) codes.forgive(codeKey(attempt));
       };
       return {
         withdrawn,

@@ -62,7 +62,7 @@ export function socketTransport(
       const token = URL.parse(request.url)?.searchParams.get("token") ?? bearer(request);
       const who = await authenticator.authenticate(token, origin);
       if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
-      const open = openSockets(hub, who.account);
+      const open = hub.limitedSockets(who.account);
       if (open >= config.limits.sockets_per_user) throw rateLimited(5, "too many sockets");
       const connection = new Connection(shared, who, origin);
       if (upgrade(request, connection)) return undefined;
@@ -101,13 +101,6 @@ interface Dependencies {
   services: Services;
   invoke: Invoke;
   backlog: Backlog;
-}
-
-/** The sockets that count against the limit: those of the account, or of all agents of its owner. */
-function openSockets(hub: Services["hub"], { username, owner_id }: Person["account"]): number {
-  if (owner_id === null) return hub.sockets(username);
-  const agents = [...hub.people()].filter(({ account }) => account.owner_id === owner_id);
-  return agents.reduce((sum, { account }) => sum + hub.sockets(account.username), 0);
 }
 
 const SESSION_ENDED = unauthorized("the session has ended");
