@@ -37,22 +37,22 @@ import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
-import { erasures as startErasures } from "./security/erasures.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
-import { retention } from "./security/retention.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
-import { upkeep as startUpkeep } from "./security/upkeep.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { dataFolder, secretFile } from "./store/data-folder.ts";
 import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport, pathOf } from "./transport/http.ts";
 import { metricsPage, pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
+import { erasures as startErasures } from "./upkeep/erasures.ts";
+import { upkeep as startUpkeep } from "./upkeep/expiry.ts";
+import { retention } from "./upkeep/retention.ts";
 
 /** How long `stop()` waits for calls in progress before it closes their connections. */
 const STOP_MS = 5000;

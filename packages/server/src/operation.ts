@@ -27,7 +27,6 @@ import type {
   ServiceCaller,
   SessionCaller,
 } from "./security/caller.ts";
-import type { Erasures } from "./security/erasures.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
 import { isOperator } from "./security/operators.ts";
@@ -38,6 +37,7 @@ import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import { type Awaitable, after } from "./store/awaitable.ts";
 import type { Store } from "./store/store.ts";
+import type { Erasures } from "./upkeep/erasures.ts";
 
 /** Everything handlers may use. `compose()` builds it once, at startup. */
 export interface Services {

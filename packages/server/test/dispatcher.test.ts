@@ -16,7 +16,7 @@ import { guardedFetch } from "../src/security/guarded-fetch.ts";
 import { vault as newVault } from "../src/security/vault.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
-import { type Store, Unavailable } from "../src/store/store.ts";
+import { type Store, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { newAccount, newAgent, newGroup, START, send } from "./support/store-contract/fixture.ts";
 
 const NODE = "here";
@@ -115,6 +115,39 @@ describe.each(stores)("the dispatcher on %s", (_, open) => {
       await using node = nodeOn({ ...store, read });
       node.agents.start();
       await untilAnswered(store, id);
+    }
+    await store.close();
+  });
+
+  test("does not take over a turn that it runs, though the lease could not be renewed", async () => {
+    const store = await open();
+    const id = await queueRefusedTurn(store);
+    const ended = Promise.withResolvers<void>();
+    let runs = 0;
+    let checks = 0;
+    const read: Store["read"] = async (unit) => {
+      runs++;
+      await ended.promise;
+      return store.read(unit);
+    };
+    const note: Store["note"] = (unit) =>
+      store.note((tx) => {
+        const renewLeases: WriteTx["renewLeases"] = (node, ids) => tx.renewLeases(node, ids, 0);
+        return unit(Object.create(tx, { renewLeases: { value: renewLeases } }));
+      });
+    const write: Store["write"] = async (unit) => {
+      const result = await store.write(unit);
+      if (runs > 0) checks++;
+      return result;
+    };
+    {
+      await using node = nodeOn({ ...store, read, note, write });
+      node.agents.start();
+      // After each renewal come a takeover and a claim.
+      await until(() => checks >= 4, "turns are looked for twice");
+      ended.resolve();
+      await untilAnswered(store, id);
+      expect(runs).toBe(1);
     }
     await store.close();
   });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import { logger } from "../src/observe/log.ts";
-import { erasures } from "../src/security/erasures.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { erasures } from "../src/upkeep/erasures.ts";
 import { newAccount, START } from "./support/store-contract/fixture.ts";
 
 test("an erasure that always fails does not hold up others", async () => {

@@ -11,8 +11,8 @@ import { until } from "@parley/testkit/until.ts";
 import type { Change } from "../src/changes/change.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
-import { retention } from "../src/security/retention.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { retention } from "../src/upkeep/retention.ts";
 import { newAccount, newGroup, send, wholeHistory } from "./support/store-contract/fixture.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;

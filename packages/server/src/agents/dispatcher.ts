@@ -202,7 +202,7 @@ class TurnDispatcher implements Dispatcher {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
-        // It runs here, and its lease is renewed next: this process was paused.
+        // It runs here, and the next renewal comes: this process was paused, or the row was locked.
         if (turn.node === node && this.#calls.has(turn.id)) continue;
         if (turn.node === EXTERNAL_NODE) {
           await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });

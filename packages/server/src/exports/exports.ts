@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
 import { conflict, notFound, suspended } from "../rules/failure.ts";
-import { lease } from "../security/lease.ts";
 import { isSameSecret } from "../security/same-secret.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import { lease } from "../upkeep/lease.ts";
 import { accountData } from "./account-data.ts";
 import { zip } from "./zip.ts";
 

@@ -1,11 +1,11 @@
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Delivered } from "../realtime/bus.ts";
-import { type Lease, lease } from "../security/lease.ts";
 import type { BackgroundWork } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";
 import { backgroundRunner } from "../store/shared/background-work.ts";
 import type { Store } from "../store/store.ts";
+import { type Lease, lease } from "../upkeep/lease.ts";
 import type { Blobs } from "./blobs.ts";
 import {
   type CleanupOptions,

@@ -19,7 +19,7 @@ export type Claim =
   | { readonly kind: "none" }
   /** Another unit owns the conversation: try again at once. */
   | { readonly kind: "busy" }
-  /** The turn was refused: try again for the next one. */
+  /** The turn was refused or has ended: try again for the next one. */
   | { readonly kind: "refused" };
 
 /** Claims a turn for a program of an external agent. A turn that its limits do not allow ends as failed. */
@@ -52,6 +52,20 @@ export async function claimTurn(
   });
   await tx.noteTries(turn.id, 1);
   return { kind: "claimed", turn: { ...requestOf(turn, context), answer_id } };
+}
+
+/** Hands out a claimed turn again that did not reach its program. Context and lease are new. */
+export async function claimAgain(tx: WriteTx, id: number): Promise<Claim> {
+  const turn = await tx.turn(id);
+  const isOpen = turn?.status === "running" && turn.node === EXTERNAL_NODE;
+  if (!isOpen || turn.message_uuid === null) return { kind: "refused" };
+  await tx.renewLeases(EXTERNAL_NODE, [id], EXTERNAL_LEASE_MS);
+  const { agent, conversation } = await placeOf(tx, turn);
+  const context = await contextOf(tx, turn, agent, conversation);
+  return {
+    kind: "claimed",
+    turn: { ...requestOf(turn, context), answer_id: turn.message_uuid },
+  };
 }
 
 /** The turns that an agent can claim now, as its programs are told of them. */

@@ -9,7 +9,7 @@ import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS } from "../../rules/agents
 import type { AgentCaller } from "../../security/caller.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { Store } from "../../store/store.ts";
-import { type Claim, claimTurn, requestedTurns } from "./claim-turn.ts";
+import { type Claim, claimAgain, claimTurn, requestedTurns } from "./claim-turn.ts";
 import { Presence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
 
@@ -55,6 +55,8 @@ class ProgramTurns implements ExternalTurns {
   readonly #presence: Presence;
   /** The turns that the sockets of each agent on this node were told of, while it has any. */
   readonly #announced = new WeakMap<Person, ReadonlySet<number>>();
+  /** Claimed turns that did not reach their programs, with the ids of their agents. */
+  readonly #lost = new Map<number, number>();
   #startedAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
@@ -89,10 +91,14 @@ class ProgramTurns implements ExternalTurns {
     while (!this.#isStopping && !signal.aborted) {
       // Before the claim, so that a turn that is queued during it wakes this call.
       using waiting = this.#waiting.open(caller, signal);
+      const lost = this.#takeLost(caller.account, turnId);
       const claim: Claim = await store.write((tx) =>
-        claimTurn(tx, { agentId: caller.account.id, turnId }),
+        lost === null
+          ? claimTurn(tx, { agentId: caller.account.id, turnId })
+          : claimAgain(tx, lost),
       );
-      if (claim.kind === "claimed") return claim.turn;
+      if (claim.kind === "claimed" && !signal.aborted) return claim.turn;
+      if (claim.kind === "claimed") this.#keepLost(caller.account, claim.turn);
       if (claim.kind === "busy") await Bun.sleep(BUSY_RETRY_MS);
       if (claim.kind !== "none") continue;
       const left = deadline - performance.now();
@@ -109,11 +115,29 @@ class ProgramTurns implements ExternalTurns {
           this.#options.log.error({ err: error }, "turn request not sent"),
         );
       }
+    } else if (change.kind === "turns_ended") {
+      for (const { id } of change.turns) this.#lost.delete(id);
     } else if (change.kind === "session_ended") {
       this.#waiting.end(({ token_id }) => token_id === change.session_id);
     } else if (change.kind === "account_suspended") {
       this.#waiting.end(({ account }) => account.username === change.username);
     }
+  }
+
+  /** Keeps a claimed turn for the next call of the agent: the client of this one is gone. */
+  #keepLost({ id, username }: AccountRecord, { turn_id }: ClaimedTurn): void {
+    this.#lost.set(turn_id, id);
+    this.#waiting.wake(username);
+  }
+
+  /** The id of a turn of the agent that did not reach its program: the wanted one, or any. */
+  #takeLost(agent: AccountRecord, wanted: number | null): number | null {
+    for (const [id, agentId] of this.#lost) {
+      if (agentId !== agent.id || (wanted !== null && wanted !== id)) continue;
+      this.#lost.delete(id);
+      return id;
+    }
+    return null;
   }
 
   /** Tells the sockets of an agent on this node of turns that they were not told of before. */

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import { logger } from "../src/observe/log.ts";
-import { upkeep } from "../src/security/upkeep.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { upkeep } from "../src/upkeep/expiry.ts";
 import {
   newAccount,
   newAgent,
