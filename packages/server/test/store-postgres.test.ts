@@ -870,6 +870,25 @@ test("background work that fails is counted and reported until it succeeds again
   await database.drop();
 });
 
+test("a unit may need a row in two statements at once, also while others own it", async () => {
+  await using own = await nodes(1);
+  const [store] = own.stores;
+  const { alice, room } = await place(store);
+  const twice = () =>
+    store.write(async (tx) => {
+      const seen = await Promise.all(
+        [room, room].map(({ uuid }) => tx.conversation(uuid, alice.id)),
+      );
+      await send(tx, room, alice, "twice");
+      return seen.map((each) => each?.seq);
+    });
+  const once = () => store.write((tx) => send(tx, room, alice, "once"));
+  expect(await twice()).toEqual([0, 0]);
+  const [, first, , second] = await Promise.all([once(), twice(), once(), twice()]);
+  for (const [one, other] of [first, second]) expect(one).toBe(other as number);
+  expect(await seqs(own.url, room)).toEqual([1, 2, 3, 4, 5]);
+});
+
 describe("a unit during which its process is paused", () => {
   test.each(["before", "after"])("is run again if that was %s its write", async (when) => {
     await using own = await nodes(1);

@@ -107,14 +107,19 @@ export class Transaction {
   own(run: UnitRun, table: Table, id: number): Awaitable<void> {
     if (this.options.readOnly) return;
     const key = `${table}:${id}`;
-    if (!run.owned.has(key)) return this.lockAndOwn(run, table, id, key);
+    if (run.owned.has(key)) return;
+    const begun = run.owning.get(key);
+    if (begun) return begun;
+    const owning = this.lockAndOwn(run, table, id, key);
+    run.owning.set(key, owning);
+    return owning;
   }
 
   private async lockAndOwn(run: UnitRun, table: Table, id: number, key: string): Promise<void> {
     const locked = await this.lock(table, id, key);
     if (!locked.has(key)) throw new Conflict(key);
     const owner = this.owners.get(key);
-    if (owner) await this.waitForOwner(run, key, owner);
+    if (owner && owner !== run) await this.waitForOwner(run, key, owner);
     this.owners.set(key, run);
     run.owned.add(key);
   }
@@ -253,6 +258,8 @@ const newLockBatch = (): LockBatch => ({ requests: [], locked: Promise.withResol
 /** One run of a unit in a transaction. */
 export class UnitRun implements Unit {
   readonly owned = new Set<string>();
+  /** What statements that need the same row at once wait for, by the key of the row. */
+  readonly owning = new Map<string, Promise<void>>();
   /** The key of the row that it waits for while another unit of the transaction owns it. */
   waitsFor: string | null = null;
   wrote = false;
