@@ -230,7 +230,10 @@ export async function compose(config: Config): Promise<Running> {
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
   agents.start();
-  const loadingClient = setTimeout(loadClient, LOAD_CLIENT_MS);
+  const loadingClient = setTimeout(
+    () => loadClient().catch((error) => log.error({ err: error }, "tool client not loaded")),
+    LOAD_CLIENT_MS,
+  );
   services.externalTurns.start();
   return {
     url: urlOf(config.host, server.port),

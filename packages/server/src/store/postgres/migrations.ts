@@ -737,4 +737,8 @@ export const migrations: readonly string[] = [
   -- Until when nodes count as alive: nobody takes over their turns until then.
   CREATE TABLE nodes (id TEXT PRIMARY KEY, alive_until bigint NOT NULL);
   `,
+  `
+  -- What is asked in a message that is deleted is cancelled.
+  CREATE INDEX elicitations_by_message ON elicitations (message_uuid);
+  `,
 ];

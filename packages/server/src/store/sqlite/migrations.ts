@@ -697,4 +697,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE elicitations ADD COLUMN message_uuid TEXT;
   CREATE INDEX elicitations_by_owner ON elicitations (owner_id);
   `,
+  `
+  -- What is asked in a message that is deleted is cancelled.
+  CREATE INDEX elicitations_by_message ON elicitations (message_uuid);
+  `,
 ];
