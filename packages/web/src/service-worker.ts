@@ -86,9 +86,12 @@ async function fetchPage(request: Request): Promise<Response> {
   return response && response.status < 500 ? response : cached;
 }
 
-/** The name of an asset contains its hash, so a copy from any build is the right one. */
+/**
+ * The name of an asset contains its hash, so a copy from any build is the right one, whatever the headers
+ * of the request are: scripts of the page are requested with an Origin, copies for the cache without.
+ */
 async function fetchAsset(request: Request): Promise<Response> {
-  return (await caches.match(request)) ?? fetch(request);
+  return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
 }
 
 async function openNotification({ notification }: NotificationEvent): Promise<void> {
