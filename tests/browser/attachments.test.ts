@@ -2,7 +2,16 @@
 import { expect } from "bun:test";
 import type { JSHandle, Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
-import { dataTransfer, loaded, picker, pngFile, sentFiles, strip, textFile } from "./files.ts";
+import {
+  dataTransfer,
+  filesStored,
+  loaded,
+  picker,
+  pngFile,
+  sentFiles,
+  strip,
+  textFile,
+} from "./files.ts";
 import { png } from "./pictures.ts";
 import { startProxy } from "./proxy.ts";
 import {
@@ -240,6 +249,7 @@ test("files attached offline are sent when the connection is back, also after a 
   await composer(page).press("Enter");
   await message(page, "In the tunnel").getByText("Sending").waitFor();
   await loaded(page, "tunnel.png");
+  await filesStored(page, 1);
   await page.reload();
   await message(page, "In the tunnel").getByText("Sending").waitFor();
   await loaded(page, "tunnel.png");
@@ -300,6 +310,7 @@ test("a file that is refused for good can only be left out or discarded", async 
   await composer(page).press("Enter");
   await failed.getByText(`Not sent: odd.png: ${description}.`).waitFor();
   expect(await buttons()).toEqual(["Discard"]);
+  await filesStored(page, 1);
   await page.reload();
   await failed.getByText(`Not sent: odd.png: ${description}.`).waitFor();
   expect(await buttons()).toEqual(["Discard"]);

@@ -1,6 +1,7 @@
 /// <reference lib="dom" />
 import type { Person } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
 import { png } from "./pictures.ts";
 
@@ -57,3 +58,20 @@ export const dataTransfer = (page: Page, files: { name: string; bytes: number[] 
     }
     return data;
   }, files);
+
+/** Waits until this many files of unsent messages are stored in the browser. */
+export async function filesStored(page: Page, count: number): Promise<void> {
+  const stored = () =>
+    page.evaluate(async () => {
+      // Opening a database that does not exist would create it.
+      const databases = await indexedDB.databases();
+      if (!databases.some(({ name }) => name === "parley-files")) return 0;
+      const opening = indexedDB.open("parley-files");
+      await new Promise((resolve) => opening.addEventListener("success", resolve));
+      const counting = opening.result.transaction("blobs").objectStore("blobs").count();
+      await new Promise((resolve) => counting.addEventListener("success", resolve));
+      opening.result.close();
+      return counting.result;
+    });
+  await until(async () => (await stored()) >= count, "files are stored");
+}
