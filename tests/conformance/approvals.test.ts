@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   agentOf,
   answerTo,
@@ -23,6 +24,7 @@ import { until } from "@parley/testkit/until.ts";
 const sharedProvider = await startSharedProvider();
 const server = await startServer({
   ...noRates,
+  ...serviceKeySetting(),
   ...providersAt(sharedProvider.url, { max_output_tokens: 1000, context_tokens: 20_000 }),
   PARLEY_PRIVATE_ADDRESSES: "allow",
 });
@@ -207,6 +209,19 @@ describe("a call that needs approval", () => {
     ]);
     await alice.call("decideToolCall", { call_id: other, decision: "reject" });
     await continuation(reader, first);
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("is not made after its owner was suspended, although it was approved before", async () => {
+    await using talk = await setUpHalfDecided();
+    const { alice, bob, tools, first } = talk;
+    await new Backend(server.url).call("suspendAccount", { username: alice.username });
+    const statuses = async () =>
+      (await bob.call("getMessage", { message_id: first.id })).tool_calls.map(
+        ({ status }) => status,
+      );
+    await until(async () => (await statuses())[0] !== "running", "the approved call ends");
+    expect(await statuses()).toEqual(["failed", "pending"]);
     expect(tools.got("tools/call")).toHaveLength(0);
   });
 
