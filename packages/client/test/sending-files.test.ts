@@ -338,6 +338,31 @@ describe("after a reload", () => {
     expect(blobs.items.size).toBe(0);
     client.close();
   });
+
+  const endings: Record<string, (client: Client, person: Person) => Promise<unknown>> = {
+    "the account is deleted": (client) =>
+      // The socket may close before the reply.
+      client.deleteMe({ password: "correct horse battery" }).catch(() => {}),
+    "the session was ended elsewhere": async (client, person) => {
+      await person.call("signOut", {});
+      await until(client, "status", () => client.status === "signed_out");
+    },
+  };
+  for (const [ending, end] of Object.entries(endings)) {
+    test(`leaving after ${ending} deletes drafts, unsent messages and their files`, async () => {
+      const chat = await newChat();
+      const [storage, blobs] = [memoryStorage(), memoryBlobs()];
+      const [cat] = await people(server.url, "cat");
+      using client = await connected(cat, server.url, { storage, blobs });
+      client.model.setDraft(chat, "half a thought");
+      client.model.send(chat, "of a stranger", { files: [textFile("1")] });
+      await failed(client, chat);
+      expect([storage.items.size, blobs.items.size]).toEqual([2, 1]);
+      await end(client, cat);
+      await client.leave();
+      expect([storage.items.size, blobs.items.size]).toEqual([0, 0]);
+    });
+  }
 });
 
 test("two tabs with a shared storage send a message with files once", async () => {

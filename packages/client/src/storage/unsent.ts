@@ -24,7 +24,9 @@ export class UnsentStorage {
   readonly #store: Store;
   readonly #storage: KeyValueStorage | undefined;
   readonly #blobs: BlobStorage | undefined;
+  /** The account that was opened last. It stays known when its session is over, for `clear`. */
   #me: Account | null = null;
+  #isOpen = false;
 
   constructor(
     store: Store,
@@ -38,8 +40,9 @@ export class UnsentStorage {
 
   /** Restores what the account left unsent, and stores its changes from now on. */
   open(account: Account): void {
-    if (this.#me?.username === account.username) return;
+    if (this.#isOpen && this.#me?.username === account.username) return;
     this.#me = account;
+    this.#isOpen = true;
     const known = new Set(unsentIn(this.#store.state).map(({ id }) => id));
     for (const stored of this.#read<StoredMessage[]>("outbox", [])) {
       if (known.has(stored.id)) continue;
@@ -51,11 +54,12 @@ export class UnsentStorage {
 
   /** Stops storing changes, and leaves what is stored. */
   close(): void {
-    this.#me = null;
+    this.#isOpen = false;
   }
 
-  /** Deletes what is stored of the account. */
+  /** Deletes what is stored of the account, also after `close`. */
   clear(): void {
+    if (!this.#me) return;
     for (const { id, files = [] } of this.#read<StoredMessage[]>("outbox", [])) {
       // Nothing else can be done about bytes that cannot be deleted.
       for (const index of files.keys()) this.#blobs?.delete(blobKey(id, index)).catch(() => {});
@@ -63,10 +67,11 @@ export class UnsentStorage {
     this.#storage?.removeItem(this.#key("outbox"));
     this.#storage?.removeItem(this.#key("drafts"));
     this.#me = null;
+    this.#isOpen = false;
   }
 
   #save(state: State, before: State): void {
-    if (!this.#me || !this.#storage) return;
+    if (!this.#isOpen || !this.#storage) return;
     if (state.outbox !== before.outbox) this.#saveOutbox(unsentIn(state), unsentIn(before));
     if (state.drafts !== before.drafts) {
       const drafts = this.#read<Drafts>("drafts", {});
