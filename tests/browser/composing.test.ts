@@ -130,6 +130,32 @@ test("a refused edit waits until the edit of another message is done", async () 
   expect(visit.problems()).toEqual([]);
 });
 
+test("a reply that begins during an edit shows the draft, not the edited text", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await say(bob, chat, "A question");
+  await say(ada, chat, "A message of her own");
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const own = message(page, "A message of her own");
+  await own.waitFor();
+  await composer(page).fill("A draft");
+  await own.hover();
+  await own.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await editor(page).fill("An edit");
+  const question = message(page, "A question");
+  await question.hover();
+  await question.getByRole("button", { name: "Reply" }).click();
+  await page.getByText("Replying to").waitFor();
+  expect(await composer(page).inputValue()).toBe("A draft");
+  await composer(page).press("End");
+  await page.keyboard.type(" that goes on");
+  await page.keyboard.press("Enter");
+  await message(page, "A draft that goes on").waitFor();
+  await own.waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("the composer shows Stop while an answer streams, and Send beside it once there is text", async () => {
   const { ada, path } = await agentChat(harness());
   await using visit = await harness().visit(ada, { path });

@@ -39,8 +39,7 @@ export function useComposerActions(options: ComposerActionsOptions): ComposerAct
 
   const cancel = () => {
     onWriting({ kind: "new" });
-    if (writing.kind === "edit") field.showDraft();
-    else if (writing.kind === "reply" && writing.message.sender.kind === "agent") {
+    if (writing.kind === "reply" && writing.message.sender.kind === "agent") {
       const rest = unaddressed(field.text, writing.message.sender.username);
       field.replace(rest, rest.length);
     }

@@ -11,8 +11,6 @@ export interface ComposerText {
   /** Replaces the text, moves the caret and focuses the field. */
   replace: (text: string, caret: number) => void;
   moveCaret: (caret: number) => void;
-  /** Shows the draft of the conversation, after an edit. */
-  showDraft: () => void;
   /** Puts a text in front of the draft. */
   prependToDraft: (text: string) => void;
 }
@@ -29,6 +27,15 @@ export function useComposerText(
   const [caret, setCaret] = useState(0);
   /** Where to put the caret after the next text is rendered. */
   const nextCaret = useRef<number | null>(null);
+  const [kind, setKind] = useState(writing.kind);
+  // While rendering, so that no effect takes the edited text for the draft.
+  if (kind !== writing.kind) {
+    setKind(writing.kind);
+    if (kind === "edit") {
+      setText(draft());
+      setCaret(draft().length);
+    }
+  }
 
   useEffect(() => {
     if (writing.kind === "edit") setText(writing.refused?.content ?? writing.message.content);
@@ -64,7 +71,6 @@ export function useComposerText(
       change(next, at);
     },
     moveCaret: setCaret,
-    showDraft: () => setText(draft()),
     prependToDraft(added) {
       const next = draft() === "" ? added : `${added}\n\n${draft()}`;
       nextCaret.current = added.length;
