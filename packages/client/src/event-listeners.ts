@@ -1,4 +1,5 @@
 import type { EventFrame, EventName } from "@parley/protocol";
+import { callListener } from "./call-listener.ts";
 
 type Listener = (frame: EventFrame) => void;
 
@@ -16,6 +17,8 @@ export class EventListeners {
   }
 
   notify(frame: EventFrame): void {
-    for (const listener of [...(this.#listeners.get(frame.method) ?? [])]) listener(frame);
+    for (const listener of [...(this.#listeners.get(frame.method) ?? [])]) {
+      callListener(() => listener(frame));
+    }
   }
 }

@@ -5,6 +5,7 @@ import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { type AgentOptions, type AgentTurn, createAgent, TurnFailure } from "../src/index.ts";
+import { collectReportedErrors } from "./support/reported-errors.ts";
 
 const server = await startServer(noRates);
 afterAll(() => server[Symbol.asyncDispose]());
@@ -80,6 +81,24 @@ describe("createAgent", () => {
     // The program is told when the server has replied, which may be after people see the answer.
     await until(() => errors.length === thrown.length, "both errors are reported");
     expect(errors).toEqual(thrown);
+  });
+
+  test("goes on to answer although onError throws", async () => {
+    using reported = collectReportedErrors();
+    const ofProgram = new Error("the log is full");
+    const onTurn = ({ message, write }: AgentTurn) => {
+      if (message?.content === "fail") throw new Error("cannot answer");
+      write("fine");
+    };
+    const onError = () => {
+      throw ofProgram;
+    };
+    await using started = await start(onTurn, { onError, maxTurns: 1 });
+    const { chat, reader } = started;
+    const answer = async (content: string) => answerTo(reader, await say(alice, chat, content));
+    expect(await answer("fail")).toMatchObject({ turn: { status: "failed" } });
+    expect(await answer("hello")).toMatchObject({ content: "fine", turn: { status: "complete" } });
+    expect(reported.errors).toEqual([ofProgram]);
   });
 
   test("aborts the signal when somebody stops the answer", async () => {

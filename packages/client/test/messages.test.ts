@@ -12,6 +12,7 @@ import {
   type TestClient,
   until,
 } from "./support/clients.ts";
+import { collectReportedErrors } from "./support/reported-errors.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -214,4 +215,28 @@ test("listeners are called when their piece has changed, and only then", async (
   await say(bob, { id: chat }, "again");
   await until(client, `messages:${chat}`, () => contents(client, chat).length === 3);
   expect(calls).toBe(1);
+});
+
+test("a listener that throws is reported, and affects nothing else", async () => {
+  using opened = await openedByAnn();
+  const { chat, client } = opened;
+  using reported = collectReportedErrors();
+  const watchError = new Error("of watch");
+  const onError = new Error("of on");
+  client.model.watch(`messages:${chat}`, () => {
+    throw watchError;
+  });
+  client.on("events.messageNew", () => {
+    throw onError;
+  });
+  const read = Promise.withResolvers<void>();
+  client.eachMessage(({ content }) => void (content === "three" && read.resolve()));
+  await client.getMe();
+  for (const content of ["one", "two"]) client.model.send(chat, content);
+  await delivered(client, chat);
+  expect(contents(client, chat)).toEqual(["hello", "one", "two"]);
+  await say(bob, { id: chat }, "three");
+  await read.promise;
+  expect(reported.errors).toContain(watchError);
+  expect(reported.errors).toContain(onError);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
+import { callError } from "../src/errors.ts";
 import { createStore } from "../src/model/store.ts";
 import { Resync } from "../src/sync/resync.ts";
 import { aChat, aMessage, anEvent, ann, CHAT, chatOf } from "./support/records.ts";
@@ -36,4 +37,25 @@ test("unread counts are fetched once, when the server has the caller's read posi
   expect(await resynced).toBe(CHAT);
   expect(fetched).toBe(1);
   expect(chatOf(store.state).chat.unread_count).toBe(1);
+});
+
+test("a conversation that the server cannot serve holds up nothing, and is fetched later", async () => {
+  const store = createStore("connecting");
+  store.dispatch({ type: "me", me: ann });
+  let isBroken = true;
+  const getChat = async () => {
+    if (isBroken) throw callError("internal", "cannot be read");
+    return { ...aChat({ title: "Readable again" }), reads: {} };
+  };
+  const { promise: resynced, resolve: onResynced } = Promise.withResolvers<string>();
+  const api = { getChat, getMessage: notCalled, getUpdates: notCalled };
+  const resync = new Resync(store, api, { onResynced, onOtherHistory: () => undefined });
+  resync.start();
+  resync.request(CHAT);
+  await resync.resume();
+  expect(store.state.chats[CHAT]).toBeUndefined();
+
+  isBroken = false;
+  expect(await resynced).toBe(CHAT);
+  expect(chatOf(store.state).chat.title).toBe("Readable again");
 });

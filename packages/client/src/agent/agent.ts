@@ -1,5 +1,6 @@
 import type { ClaimedTurn, EventFrame } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
+import { callListener } from "../call-listener.ts";
 import { createOperations } from "../connection/operations.ts";
 import { Session } from "../connection/session.ts";
 import { isUnauthorized } from "../errors.ts";
@@ -79,7 +80,7 @@ class AgentWorker {
     } catch (error) {
       if (signal.aborted) return null;
       if (isUnauthorized(error)) {
-        this.#options.onError?.(error);
+        callListener(() => this.#options.onError?.(error));
         throw error;
       }
       await pause(retryDelayMs(this.#failures++, error), signal);

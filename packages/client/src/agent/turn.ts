@@ -1,5 +1,6 @@
 import type { ClaimedTurn, InputOf } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
+import { callListener } from "../call-listener.ts";
 import { callError, isCallError, isTransient, TurnFailure } from "../errors.ts";
 import type { AgentOptions, AgentTurn, Operations } from "../types.ts";
 import { AnswerWriter } from "./answer-writer.ts";
@@ -44,6 +45,7 @@ export class RunningTurn {
   /** Runs the program, and ends the turn. Never rejects. */
   async run({ onTurn, onError }: Pick<AgentOptions, "onTurn" | "onError">): Promise<void> {
     const turn = this.#exposed();
+    const report = (error: unknown) => callListener(() => onError?.(error, turn));
     try {
       await onTurn(turn);
       this.#stop.signal.throwIfAborted();
@@ -52,11 +54,9 @@ export class RunningTurn {
     } catch (error) {
       if (!this.#isOver) {
         await this.#writer.end().catch(() => {});
-        await this.#finish({ status: "failed", ...this.#sentence(error) }).catch((failure) =>
-          onError?.(failure, turn),
-        );
+        await this.#finish({ status: "failed", ...this.#sentence(error) }).catch(report);
       }
-      if (!this.#stop.signal.aborted) onError?.(error, turn);
+      if (!this.#stop.signal.aborted) report(error);
     } finally {
       this.#writer.close(callError("conflict", "the turn has ended"));
     }

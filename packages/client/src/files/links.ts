@@ -1,5 +1,6 @@
 import type { FileLinks } from "@parley/protocol";
 import { callWithRetry, pause } from "../async/retry.ts";
+import { callListener } from "../call-listener.ts";
 import type { Reachability } from "../connection/connectivity.ts";
 import { isOutOfReach } from "../errors.ts";
 import type { LinkCache, Operations } from "../types.ts";
@@ -137,7 +138,7 @@ export class Links implements LinkCache {
       this.#known.set(item.file_id, { link, renewAt: now + lifetimeMs - RENEW_BEFORE_MS });
     }
     for (const { ids, listener } of [...this.#watchers]) {
-      if (ids.some((id) => changed.has(id))) listener();
+      if (ids.some((id) => changed.has(id))) callListener(listener);
     }
     this.#restartTimer();
   }

@@ -1,5 +1,6 @@
 import type { Profile } from "@parley/protocol";
 import { callWithRetry, pause } from "../async/retry.ts";
+import { callListener } from "../call-listener.ts";
 import type { Reachability } from "../connection/connectivity.ts";
 import { isOutOfReach } from "../errors.ts";
 import type { Operations, ProfileCache } from "../types.ts";
@@ -146,7 +147,9 @@ export class Profiles implements ProfileCache {
       renewAt: renewalOf(item),
     });
     if (profile === known) return;
-    for (const listener of [...(this.#watchers.get(username) ?? [])]) listener();
+    for (const listener of [...(this.#watchers.get(username) ?? [])]) {
+      callListener(listener);
+    }
   }
 
   #resolved(item: Profile): Profile {

@@ -1,3 +1,4 @@
+import { callListener } from "../call-listener.ts";
 import type { PieceName, PieceOf, Pieces, Status } from "../types.ts";
 import type { Action } from "./actions.ts";
 import { reduce } from "./reducer.ts";
@@ -40,7 +41,7 @@ export function createStore(status: Status): Store {
     const value = select(state, name);
     if (value === piece.value) return;
     piece.value = value;
-    for (const listener of [...piece.listeners]) listener();
+    for (const listener of [...piece.listeners]) callListener(listener);
   }
 
   function watch(name: PieceName, listener: () => void): () => void {

@@ -100,6 +100,10 @@ export class Outbox {
   async #sendAll(chatId: string): Promise<void> {
     if (this.#busy.has(chatId)) return;
     this.#busy.add(chatId);
+    await this.#sendQueued(chatId).finally(() => this.#busy.delete(chatId));
+  }
+
+  async #sendQueued(chatId: string): Promise<void> {
     let failures = 0;
     for (let entry = this.#nextOf(chatId); entry && this.#canSend(); entry = this.#nextOf(chatId)) {
       const error = await this.#send(entry).then(this.#handleAccepted, (thrown: unknown) => thrown);
@@ -113,7 +117,6 @@ export class Outbox {
         await pause(this.#canSend() ? retryDelayMs(failures++, error) : 0);
       }
     }
-    this.#busy.delete(chatId);
   }
 
   async #send(entry: LocalMessage): Promise<Message> {

@@ -1,7 +1,7 @@
 import type { EventFrame } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { singleFlight } from "../async/single-flight.ts";
-import { isOutOfReach } from "../errors.ts";
+import { isOutOfReach, isTemporary } from "../errors.ts";
 import { bringsToTop } from "../model/events.ts";
 import { isBehind, isStale, loadedSeq, type State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
@@ -50,7 +50,10 @@ export class Resync {
     this.#isActive = false;
   }
 
-  /** Fetches everything that is missing, and from now on missing changes as soon as they are noticed. */
+  /**
+   * Fetches everything that is missing, and from now on missing changes as soon as they are noticed.
+   * Does not wait for conversations that the service fails to serve: they are fetched later.
+   */
   async resume(): Promise<void> {
     this.#isActive = true;
     const chats = Object.entries(this.#store.state.chats);
@@ -62,7 +65,7 @@ export class Resync {
       .flatMap(([, { window, aside }]) => [...(window?.items ?? []), ...(aside?.items ?? [])])
       .filter(({ finalized_at }) => finalized_at === null);
     await Promise.all([
-      ...[...ids].map((id) => this.#resync(id)),
+      ...[...ids].map((id) => this.#resyncIfServed(id)),
       ...streaming.map(({ id }) => this.#fetchMessage(id)),
     ]);
   }
@@ -119,11 +122,19 @@ export class Resync {
     return isBehind(chat) || (isStale(chat) && !(id in unconfirmedReads));
   };
 
-  #resync(id: string): Promise<void> {
-    return singleFlight(this.#runningChats, id, () => this.#fetchUntilCurrent(id));
+  /** Resolves when the conversation is up to date, or the service fails to serve it. */
+  #resyncIfServed(id: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#resync(id, resolve).then(resolve, reject);
+    });
   }
 
-  async #fetchUntilCurrent(id: string): Promise<void> {
+  /** `onFailing` is called when an attempt fails although the service can be reached. */
+  #resync(id: string, onFailing = () => {}): Promise<void> {
+    return singleFlight(this.#runningChats, id, () => this.#fetchUntilCurrent(id, onFailing));
+  }
+
+  async #fetchUntilCurrent(id: string, onFailing: () => void): Promise<void> {
     const connectionId = this.#connectionId;
     const isObsolete = () => connectionId !== this.#connectionId;
     for (let failures = 0; this.#needsResync(id) && !isObsolete(); ) {
@@ -134,6 +145,7 @@ export class Resync {
         if (isOutOfReach(error)) this.#store.dispatch({ type: "chatRemoved", chatId: id });
         else {
           this.#requested.add(id);
+          if (!isTemporary(error)) onFailing();
           await pause(retryDelayMs(failures++, error));
         }
       }
