@@ -260,3 +260,19 @@ test("the Enter that confirms a candidate of an input method only confirms it", 
   await confirmCandidate(dialog.getByRole("combobox"));
   expect(await dialog.getByRole("button", { name: /^Remove/ }).count()).toBe(0);
 });
+
+test("the shortcuts for conversations do not leave an open dialog", async () => {
+  const { ada } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Edit" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("Not saved yet");
+  for (const keys of ["Control+k", "Alt+ArrowDown"]) {
+    await page.keyboard.press(keys);
+    await nextFrame(page);
+    expect(await page.evaluate(() => location.pathname)).toBe("/agents");
+    expect(await page.getByRole("dialog", { name: "Search and go to" }).count()).toBe(0);
+  }
+  expect(await dialog.getByLabel("Name", { exact: true }).inputValue()).toBe("Not saved yet");
+});
