@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { groupOf } from "@parley/testkit/client.ts";
 import { startProxy } from "./proxy.ts";
 import {
   agentChat,
@@ -187,4 +188,19 @@ test("a start without a connection shows cached conversations and sends new mess
   const kept = await page.evaluate(() => JSON.stringify(localStorage));
   expect(kept).not.toContain("tunnel");
   expect(visit.problems()).toEqual([]);
+});
+
+test("a conversation that cannot be shown does not prevent others from being shown", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const other = await groupOf(ada, bob);
+  await ada.call("setChatTitle", { chat_id: chat.id, title: "Broken" });
+  await ada.call("setChatTitle", { chat_id: other.id, title: "Working" });
+  await using visit = await harness().visit(ada, { path, networkFails: true });
+  const { page } = visit;
+  await composer(page).waitFor();
+  await page.route("**/*.js", (route) => route.abort());
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  await page.getByRole("link", { name: /Working/ }).click();
+  await page.getByRole("heading", { name: "Working", level: 1 }).waitFor();
 });
