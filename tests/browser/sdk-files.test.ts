@@ -151,3 +151,23 @@ test("a tab that is opened during an upload does not upload the same file", asyn
   ]);
   expect(own.uploads).toHaveLength(1);
 });
+
+test("a file counts as stored when its transaction is committed", async () => {
+  await using own = await setUp(harness());
+  const page = await openPage(own.context, harness().url, own.ada);
+  const outcome = await page.evaluate(async () => {
+    const { sdk } = window as unknown as Sandbox;
+    const { put } = IDBObjectStore.prototype;
+    IDBObjectStore.prototype.put = function (this: IDBObjectStore, ...given) {
+      const request = put.apply(this, given);
+      request.addEventListener("success", () => this.transaction.abort());
+      return request;
+    };
+    const set = sdk.indexedDbBlobs().set("key", new Blob(["hello"]));
+    return set.then(
+      () => "stored",
+      () => "refused",
+    );
+  });
+  expect(outcome).toBe("refused");
+});

@@ -16,7 +16,14 @@ interface OpenRequest extends Request<Database> {
 
 interface Database {
   createObjectStore(name: string): unknown;
-  transaction(name: string, mode: "readonly" | "readwrite"): { objectStore(name: string): Objects };
+  transaction(name: string, mode: "readonly" | "readwrite"): Transaction;
+}
+
+interface Transaction {
+  readonly error: unknown;
+  oncomplete: (() => void) | null;
+  onabort: (() => void) | null;
+  objectStore(name: string): Objects;
 }
 
 interface Objects {
@@ -38,7 +45,8 @@ export function indexedDbBlobs(name = "parley-files"): BlobStorage {
     database.catch(() => {
       database = null;
     });
-    return settled(act((await database).transaction(STORE, mode).objectStore(STORE)));
+    const transaction = (await database).transaction(STORE, mode);
+    return completed(transaction, act(transaction.objectStore(STORE)));
   }
 
   return {
@@ -60,4 +68,12 @@ const settled = <Result>(request: Request<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
+  });
+
+/** A request that succeeds is undone if its transaction cannot be committed, such as without space. */
+const completed = <Result>(transaction: Transaction, request: Request<Result>): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve(request.result);
+    transaction.onabort = () =>
+      reject(transaction.error ?? new Error("The transaction was aborted."));
   });
