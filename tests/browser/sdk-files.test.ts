@@ -171,3 +171,26 @@ test("a file counts as stored when its transaction is committed", async () => {
   });
   expect(outcome).toBe("refused");
 });
+
+test("files can be stored and read after the browser has closed the database", async () => {
+  await using own = await setUp(harness());
+  const page = await openPage(own.context, harness().url, own.ada);
+  const read = await page.evaluate(async () => {
+    const { sdk } = window as unknown as Sandbox;
+    const opened: IDBDatabase[] = [];
+    const { transaction } = IDBDatabase.prototype;
+    IDBDatabase.prototype.transaction = function (this: IDBDatabase, ...given) {
+      opened.push(this);
+      return transaction.apply(this, given);
+    };
+    const blobs = sdk.indexedDbBlobs();
+    await blobs.set("one", new Blob(["1"]));
+    for (const database of opened) database.close();
+    const one = await blobs.get("one");
+    for (const database of opened) database.close();
+    await blobs.set("two", new Blob(["2"]));
+    const two = await blobs.get("two");
+    return [await one?.text(), await two?.text()];
+  });
+  expect(read).toEqual(["1", "2"]);
+});

@@ -36,16 +36,24 @@ interface Objects {
 export function indexedDbBlobs(name = "parley-files"): BlobStorage {
   let database: Promise<Database> | null = null;
 
+  async function begin(mode: "readonly" | "readwrite"): Promise<Transaction> {
+    database ??= openDatabase(name);
+    const used = database;
+    try {
+      return (await used).transaction(STORE, mode);
+    } catch (error) {
+      // The next call opens it again.
+      if (database === used) database = null;
+      throw error;
+    }
+  }
+
   async function run<Result>(
     mode: "readonly" | "readwrite",
     act: (objects: Objects) => Request<Result>,
   ): Promise<Result> {
-    database ??= openDatabase(name);
-    // After a failure the next call opens it again.
-    database.catch(() => {
-      database = null;
-    });
-    const transaction = (await database).transaction(STORE, mode);
+    // Browsers may close a database at any time: it is opened again, once.
+    const transaction = await begin(mode).catch(() => begin(mode));
     return completed(transaction, act(transaction.objectStore(STORE)));
   }
 
