@@ -65,6 +65,26 @@ test("an unreachable server and a missing network have different messages, and R
   expect(visit.problems()).toEqual([]);
 });
 
+test("signing out in one tab without a connection signs out the other tabs for good", async () => {
+  const ada = await harness().person("ada");
+  using proxy = startProxy(harness().url);
+  await using visit = await harness().visit(ada, { url: proxy.url, networkFails: true });
+  const { page } = visit;
+  const other = await page.context().newPage();
+  await other.goto(proxy.url);
+  for (const tab of [page, other]) await tab.getByRole("heading", { name: /^Hello/ }).waitFor();
+  proxy.disconnect();
+  for (const tab of [page, other]) await tab.getByText("The server cannot be reached").waitFor();
+
+  await other.getByRole("button", { name: "Menu" }).click();
+  await other.getByRole("menuitem", { name: "Sign out" }).click();
+  for (const tab of [other, page]) await tab.getByLabel("Password").waitFor();
+  proxy.reconnect();
+  await page.reload();
+  await page.getByLabel("Password").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a search offline says so, finds conversations, and completes after reconnecting", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "Umbrellas" });

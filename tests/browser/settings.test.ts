@@ -29,3 +29,23 @@ test("changing the password signs out other devices", async () => {
   expect((await post(harness().url, "getMe", {}, elsewhere.token)).status).toBe(401);
   expect((await signIn("battery staple")).status).toBe(200);
 });
+
+test("a tab whose session has ended keeps the session that another tab has stored since", async () => {
+  const ada = await harness().person("ada");
+  const { username } = ada;
+  const { body } = await post(harness().url, "signIn", {
+    username,
+    password: "correct horse battery",
+  });
+  if (!body.ok) throw new Error(body.description);
+  const { access_token } = body.result as { access_token: string };
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+  // As the other tab does after a sign-in.
+  await page.evaluate((token) => localStorage.setItem("parley.token", token), access_token);
+  await ada.call("signOut", {});
+  await page.getByRole("heading", { name: "Create your account" }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+});

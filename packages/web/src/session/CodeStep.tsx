@@ -22,7 +22,7 @@ export function CodeStep({ credentials, onBack }: CodeStepProps) {
   const { busy, error, run } = useAction();
   const signIn = async (code: string) => {
     const device = knownDevice(credentials.username);
-    rememberSignIn(client, await client.enter("signIn", { ...credentials, ...device, code }));
+    rememberSignIn(await client.enter("signIn", { ...credentials, ...device, code }));
   };
   return (
     <Form

@@ -166,7 +166,7 @@ function useSignIn(how: How, asksInvite: boolean) {
           ...(name !== "" && { display_name: name }),
           ...(code !== "" && { invite_code: code }),
         });
-        rememberSignIn(client, entered);
+        rememberSignIn(entered);
       } catch (problem) {
         if (isAboutInvite(problem)) setNeedsInvite(true);
         if (codeOf(problem) === "second_factor_required") return setAccepted(credentials);

@@ -21,25 +21,30 @@ export function openClient(): Client {
     blobs: indexedDbBlobs(),
     ...(token !== null && { token }),
   });
-  client.model.watch("status", () => {
-    if (client.status !== "signed_out") return rememberToken(client);
-    const ended = localStorage.getItem(KEY);
-    localStorage.removeItem(KEY);
-    forgetAttachments();
+  /** The token of this tab. Another tab may have stored a different one, or removed it. */
+  let own = token;
+  const storeChange = () => {
+    const ended = own;
+    own = client.token;
+    if (own === ended) return;
+    if (ended !== null) forgetAttachments();
+    if (own !== null) return localStorage.setItem(KEY, own);
+    if (localStorage.getItem(KEY) === ended) localStorage.removeItem(KEY);
     if (ended !== null && !isLeaving) void checkSuspension(ended);
+  };
+  // Later, because a sign-in that replaces another one would otherwise sign out the other tabs.
+  client.model.watch("status", () => queueMicrotask(storeChange));
+  window.addEventListener("storage", ({ key, oldValue, newValue }) => {
+    const isSignOut = key === KEY && newValue === null && oldValue === client.token;
+    if (isSignOut) void client.leave();
   });
   // The status shows whether the connection could be made.
   if (token !== null) void client.connect().catch(() => {});
   return client;
 }
 
-function rememberToken(client: Client): void {
-  if (client.token !== null) localStorage.setItem(KEY, client.token);
-}
-
 /** Stores what this browser needs after the sign-in: at the next start, and at the next sign-in. */
-export function rememberSignIn(client: Client, entered: OutputOf<"signIn">): void {
-  rememberToken(client);
+export function rememberSignIn(entered: OutputOf<"signIn">): void {
   rememberDevice(entered);
   localStorage.setItem(VISITED, "1");
   signInNotice.set(null);

@@ -67,7 +67,7 @@ async function finish(client: Client, answer: URLSearchParams): Promise<void> {
     code,
     ...(iss !== null && { iss }),
   });
-  rememberSignIn(client, entered);
+  rememberSignIn(entered);
   navigate(begun.path, { replace: true });
 }
 
