@@ -151,3 +151,46 @@ test("a tab that is opened during an upload does not upload the same file", asyn
   ]);
   expect(own.uploads).toHaveLength(1);
 });
+
+test("a file counts as stored when its transaction is committed", async () => {
+  await using own = await setUp(harness());
+  const page = await openPage(own.context, harness().url, own.ada);
+  const outcome = await page.evaluate(async () => {
+    const { sdk } = window as unknown as Sandbox;
+    const { put } = IDBObjectStore.prototype;
+    IDBObjectStore.prototype.put = function (this: IDBObjectStore, ...given) {
+      const request = put.apply(this, given);
+      request.addEventListener("success", () => this.transaction.abort());
+      return request;
+    };
+    const set = sdk.indexedDbBlobs().set("key", new Blob(["hello"]));
+    return set.then(
+      () => "stored",
+      () => "refused",
+    );
+  });
+  expect(outcome).toBe("refused");
+});
+
+test("files can be stored and read after the browser has closed the database", async () => {
+  await using own = await setUp(harness());
+  const page = await openPage(own.context, harness().url, own.ada);
+  const read = await page.evaluate(async () => {
+    const { sdk } = window as unknown as Sandbox;
+    const opened: IDBDatabase[] = [];
+    const { transaction } = IDBDatabase.prototype;
+    IDBDatabase.prototype.transaction = function (this: IDBDatabase, ...given) {
+      opened.push(this);
+      return transaction.apply(this, given);
+    };
+    const blobs = sdk.indexedDbBlobs();
+    await blobs.set("one", new Blob(["1"]));
+    for (const database of opened) database.close();
+    const one = await blobs.get("one");
+    for (const database of opened) database.close();
+    await blobs.set("two", new Blob(["2"]));
+    const two = await blobs.get("two");
+    return [await one?.text(), await two?.text()];
+  });
+  expect(read).toEqual(["1", "2"]);
+});

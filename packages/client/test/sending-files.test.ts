@@ -326,6 +326,33 @@ describe("after a reload", () => {
     expect(messages(second, chat)).toEqual([]);
   });
 
+  test("a message whose files cannot be read at the moment can be retried", async () => {
+    const chat = await newChat();
+    const [storage, blobs] = [memoryStorage(), memoryBlobs()];
+    await using proxy = await FaultyProxy.to(server.url);
+    const first = await connected(ann, proxy.url, { storage, blobs });
+    proxy.refuse(true);
+    proxy.cut();
+    await offline(first);
+    const id = first.model.send(chat, "one", { files: [textFile("1")] });
+    first.close();
+    proxy.reset();
+    let isBroken = true;
+    const get = async (key: string) => {
+      if (isBroken) throw new Error("the database was closed");
+      return blobs.get(key);
+    };
+    using second = await connected(ann, proxy.url, { storage, blobs: { ...blobs, get } });
+    await second.model.openChat(chat);
+    const { failure, isRejected = false } = await failed(second, chat);
+    expect(failure).toBe("notes.txt: The file cannot be read at the moment.");
+    expect(isRejected).toBe(false);
+    isBroken = false;
+    second.model.retry(id);
+    await delivered(second, chat);
+    expect(await stored(chat)).toEqual([["one", "1"]]);
+  });
+
   test("signing out deletes the files of unsent messages", async () => {
     const chat = await newChat();
     const [storage, blobs] = [memoryStorage(), memoryBlobs()];

@@ -1,7 +1,7 @@
 import type { Message } from "@parley/protocol";
 import { untilAborted } from "../async/abort.ts";
 import { acquireTabLock } from "../async/tab-lock.ts";
-import { describeError, isCallError, isUnauthorized } from "../errors.ts";
+import { callError, describeError, isCallError, isUnauthorized } from "../errors.ts";
 import { blobKey, createLocalFile } from "../files/local-file.ts";
 import { ObjectUrls } from "../files/object-urls.ts";
 import type { Uploader } from "../files/uploader.ts";
@@ -11,17 +11,21 @@ import type { BlobStorage, LocalFile, LocalMessage } from "../types.ts";
 
 /** Why a message fails whose files are not stored here any more. */
 const FILES_GONE = "The file is no longer available here. Discard the message and attach it again.";
+/** Why a message fails whose files cannot be read at the moment. */
+const FILES_UNREADABLE = "The file cannot be read at the moment.";
 
 /** The most files that the service takes in a message. */
 const MAX_FILES = 10;
 const TOO_MANY_FILES = `A message can have ${MAX_FILES} files.`;
 
+type StoredBlob = Blob | null | undefined;
+
 /** The local files of an unsent message. */
 interface Attached {
   id: string;
   chatId: string;
-  /** The bytes of each file; null if they are gone. */
-  blobs: Promise<readonly (Blob | null)[]>;
+  /** The bytes of each file; null if they are gone, undefined if they could not be read. */
+  blobs: Promise<readonly StoredBlob[]>;
   /** The object URL of each file that has one. */
   urls: (string | undefined)[];
   /** The uploads that are under way, by index. */
@@ -131,15 +135,21 @@ export class Attachments {
   }
 
   #restore({ id, conversation_id, files }: LocalMessage): void {
-    const load = async (index: number) =>
-      (await this.#storage?.get(blobKey(id, index)).catch(() => null)) ?? null;
-    const blobs = Promise.all(files.map((_, index) => load(index)));
+    const blobs = Promise.all(files.map((_, index) => this.#load(id, index)));
     const attached = createAttached(id, conversation_id, blobs);
     this.#attached.set(id, attached);
     void blobs.then((loaded) => this.#handleLoaded(attached, loaded));
   }
 
-  #handleLoaded(attached: Attached, blobs: readonly (Blob | null)[]): void {
+  async #load(id: string, index: number): Promise<StoredBlob> {
+    try {
+      return (await this.#storage?.get(blobKey(id, index))) ?? null;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #handleLoaded(attached: Attached, blobs: readonly StoredBlob[]): void {
     const { id: clientMsgId, chatId } = attached;
     for (const [index, blob] of blobs.entries()) {
       const file = this.#fileOf(attached, index);
@@ -151,7 +161,7 @@ export class Attachments {
         if (url && file.status === "ready") {
           this.#objectUrls.keep({ fileId: file.id, url, size: blob.size });
         }
-      } else if (file.status !== "ready") {
+      } else if (blob === null && file.status !== "ready") {
         this.#show(attached, index, { ...file, error: FILES_GONE });
         const failure = `${file.name}: ${FILES_GONE}`;
         this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure, isRejected: true });
@@ -183,12 +193,17 @@ export class Attachments {
   }
 
   async #upload(attached: Attached, index: number): Promise<string> {
-    const { chatId, blobs, urls, abort } = attached;
-    const blob = (await blobs)[index];
+    const { id, chatId, blobs, urls, abort } = attached;
+    const loaded = (await blobs)[index];
+    const blob = loaded === undefined ? await this.#load(id, index) : loaded;
     const file = this.#fileOf(attached, index);
     abort.signal.throwIfAborted();
     if (file?.status === "ready") return file.id;
-    if (!file || !blob) throw new Error(`${file?.name}: ${FILES_GONE}`);
+    if (!file || blob === null) throw new Error(`${file?.name}: ${FILES_GONE}`);
+    if (!blob) {
+      const cause = callError("unavailable", FILES_UNREADABLE);
+      throw new Error(`${file.name}: ${FILES_UNREADABLE}`, { cause });
+    }
     await untilAborted(lock(attached), abort.signal);
     try {
       const uploaded = await this.#uploader.upload(chatId, blob, {

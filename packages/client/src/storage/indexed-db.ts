@@ -16,7 +16,14 @@ interface OpenRequest extends Request<Database> {
 
 interface Database {
   createObjectStore(name: string): unknown;
-  transaction(name: string, mode: "readonly" | "readwrite"): { objectStore(name: string): Objects };
+  transaction(name: string, mode: "readonly" | "readwrite"): Transaction;
+}
+
+interface Transaction {
+  readonly error: unknown;
+  oncomplete: (() => void) | null;
+  onabort: (() => void) | null;
+  objectStore(name: string): Objects;
 }
 
 interface Objects {
@@ -29,16 +36,25 @@ interface Objects {
 export function indexedDbBlobs(name = "parley-files"): BlobStorage {
   let database: Promise<Database> | null = null;
 
+  async function begin(mode: "readonly" | "readwrite"): Promise<Transaction> {
+    database ??= openDatabase(name);
+    const used = database;
+    try {
+      return (await used).transaction(STORE, mode);
+    } catch (error) {
+      // The next call opens it again.
+      if (database === used) database = null;
+      throw error;
+    }
+  }
+
   async function run<Result>(
     mode: "readonly" | "readwrite",
     act: (objects: Objects) => Request<Result>,
   ): Promise<Result> {
-    database ??= openDatabase(name);
-    // After a failure the next call opens it again.
-    database.catch(() => {
-      database = null;
-    });
-    return settled(act((await database).transaction(STORE, mode).objectStore(STORE)));
+    // Browsers may close a database at any time: it is opened again, once.
+    const transaction = await begin(mode).catch(() => begin(mode));
+    return completed(transaction, act(transaction.objectStore(STORE)));
   }
 
   return {
@@ -60,4 +76,12 @@ const settled = <Result>(request: Request<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
+  });
+
+/** A request that succeeds is undone if its transaction cannot be committed, such as without space. */
+const completed = <Result>(transaction: Transaction, request: Request<Result>): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve(request.result);
+    transaction.onabort = () =>
+      reject(transaction.error ?? new Error("The transaction was aborted."));
   });
