@@ -6,6 +6,7 @@ import {
   composer,
   groupChat,
   message,
+  nextFrame,
   say,
   sharedHarness,
   test,
@@ -187,6 +188,32 @@ test("a start without a connection shows cached conversations and sends new mess
     .waitFor();
   const kept = await page.evaluate(() => JSON.stringify(localStorage));
   expect(kept).not.toContain("tunnel");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the list of conversations goes on after its end was reached before the connection was made", async () => {
+  const { ada, bob } = await groupChat(harness());
+  for (let number = 0; number < 54; number++) await groupOf(ada, bob);
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const items = page.getByRole("navigation", { name: "Conversation list" }).getByRole("link");
+  await items.nth(49).waitFor();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.routeWebSocket("**", async (socket) => {
+    await released;
+    socket.connectToServer();
+  });
+  await page.reload();
+  await items.last().scrollIntoViewIfNeeded();
+  await nextFrame(page);
+  release();
+  await page.getByText("Connecting").waitFor({ state: "detached" });
+  while ((await items.count()) < 55) {
+    await items.first().scrollIntoViewIfNeeded();
+    await nextFrame(page);
+    await items.last().scrollIntoViewIfNeeded();
+    await nextFrame(page);
+  }
   expect(visit.problems()).toEqual([]);
 });
 
