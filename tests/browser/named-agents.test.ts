@@ -105,6 +105,41 @@ test("wrong and taken handles are refused beside their field", async () => {
   expect(visit.problems().filter((problem) => !/40[09]/.test(problem))).toEqual([]);
 });
 
+test("a new agent whose limits were not saved gets them with a second «Create agent»", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const connected = Promise.withResolvers<void>();
+  let isRefused = false;
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((data) => {
+      socket.send(data);
+      connected.resolve();
+    });
+    socket.onMessage((data) => {
+      const frame = JSON.parse(String(data));
+      if (frame.method !== "setAgentLimits" || isRefused) return server.send(data);
+      isRefused = true;
+      frame.params.agent_username = "nobody:nothing";
+      server.send(JSON.stringify(frame));
+    });
+  });
+  await page.goto(`${harness().url}/agents`);
+  await connected.promise;
+  await page.getByRole("button", { name: "New agent" }).click();
+  const editor = page.getByRole("dialog", { name: "New agent" });
+  const create = editor.getByRole("button", { name: "Create agent" });
+  await editor.getByLabel("Name", { exact: true }).fill("Writer");
+  await editor.getByText("Only me").click();
+  await create.click();
+  await editor.getByRole("alert").waitFor();
+  await create.click();
+  await page.getByText("Writer is created.").waitFor();
+  const { items } = await ada.call("getMyAgents");
+  expect(items.find(({ name }) => name === "writer")?.limits.spenders).toBe("owner");
+});
+
 test("unsaved changes are not lost by Escape, «back» or a click beside the editor", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents" });

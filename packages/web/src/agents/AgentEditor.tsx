@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
-import type { AgentLimits, AgentProfile } from "@parley/protocol";
-import { type ReactNode, useEffect, useState } from "react";
+import type { AgentLimits, AgentProfile, OutputOf } from "@parley/protocol";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
@@ -150,6 +150,8 @@ const takenName = (error: unknown): Record<string, string> =>
 /** Saves what has changed. */
 function useSave(agent: AgentProfile | null, onCreated: AgentEditorProps["onCreated"]) {
   const client = useClient();
+  /** The new agent, if it was created and its limits could not be saved. */
+  const created = useRef<OutputOf<"createAgent"> | null>(null);
   return async (values: FormValues, kind: Kind): Promise<void> => {
     const { text } = values;
     const isModel = kind === "model";
@@ -159,13 +161,14 @@ function useSave(agent: AgentProfile | null, onCreated: AgentEditorProps["onCrea
     };
     const limits = limitsIn(values);
     if (!agent) {
-      const { username, display_name } = await client.createAgent({
+      created.current ??= await client.createAgent({
         name: text("name"),
         kind,
         ...(isModel && { provider: text("provider") }),
         display_name: text("display_name"),
         ...given,
       });
+      const { username, display_name } = created.current;
       if (!isSame(limits, NEW_LIMITS)) {
         await client.setAgentLimits({ agent_username: username, ...limits });
       }
