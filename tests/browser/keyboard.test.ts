@@ -1,12 +1,13 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "@parley/testkit/client.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import {
   composer,
   giveSandboxKey,
   groupChat,
   hasFocus,
   message,
+  nextFrame,
   say,
   sharedHarness,
   test,
@@ -226,4 +227,52 @@ test("Enter in the people picker takes the typed person even before the results 
   await dialog.getByRole("option").first().waitFor();
   await field.press("Enter");
   await page.getByRole("heading", { name: bob.username, level: 1 }).waitFor();
+});
+
+test("the Enter that confirms a candidate of an input method only confirms it", async () => {
+  const { ada, bob, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const confirmCandidate = async (field: Locator) => {
+    // Safari sends the key after the end of the composition, with this code.
+    for (const how of [{ isComposing: true }, { keyCode: 229 }]) {
+      const init = { key: "Enter", bubbles: true, cancelable: true, ...how };
+      await field.dispatchEvent("keydown", init);
+    }
+    await nextFrame(page);
+  };
+  await composer(page).fill("Half a thought");
+  await confirmCandidate(composer(page));
+  expect(await composer(page).inputValue()).toBe("Half a thought");
+
+  await page.keyboard.press("Control+k");
+  const search = page.getByRole("combobox", { name: /^Search/ });
+  await search.fill("New");
+  await page.getByRole("option").first().waitFor();
+  await confirmCandidate(search);
+  expect(await search.isVisible()).toBe(true);
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "New conversation" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "New conversation" });
+  await dialog.getByRole("combobox").fill(bob.username);
+  await dialog.getByRole("option").first().waitFor();
+  await confirmCandidate(dialog.getByRole("combobox"));
+  expect(await dialog.getByRole("button", { name: /^Remove/ }).count()).toBe(0);
+});
+
+test("the shortcuts for conversations do not leave an open dialog", async () => {
+  const { ada } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Edit" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("Not saved yet");
+  for (const keys of ["Control+k", "Alt+ArrowDown"]) {
+    await page.keyboard.press(keys);
+    await nextFrame(page);
+    expect(await page.evaluate(() => location.pathname)).toBe("/agents");
+    expect(await page.getByRole("dialog", { name: "Search and go to" }).count()).toBe(0);
+  }
+  expect(await dialog.getByLabel("Name", { exact: true }).inputValue()).toBe("Not saved yet");
 });

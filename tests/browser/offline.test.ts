@@ -1,10 +1,12 @@
 import { expect } from "bun:test";
+import { groupOf } from "@parley/testkit/client.ts";
 import { startProxy } from "./proxy.ts";
 import {
   agentChat,
   composer,
   groupChat,
   message,
+  nextFrame,
   say,
   sharedHarness,
   test,
@@ -187,4 +189,45 @@ test("a start without a connection shows cached conversations and sends new mess
   const kept = await page.evaluate(() => JSON.stringify(localStorage));
   expect(kept).not.toContain("tunnel");
   expect(visit.problems()).toEqual([]);
+});
+
+test("the list of conversations goes on after its end was reached before the connection was made", async () => {
+  const { ada, bob } = await groupChat(harness());
+  for (let number = 0; number < 54; number++) await groupOf(ada, bob);
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const items = page.getByRole("navigation", { name: "Conversation list" }).getByRole("link");
+  await items.nth(49).waitFor();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.routeWebSocket("**", async (socket) => {
+    await released;
+    socket.connectToServer();
+  });
+  await page.reload();
+  await items.last().scrollIntoViewIfNeeded();
+  await nextFrame(page);
+  release();
+  await page.getByText("Connecting").waitFor({ state: "detached" });
+  while ((await items.count()) < 55) {
+    await items.first().scrollIntoViewIfNeeded();
+    await nextFrame(page);
+    await items.last().scrollIntoViewIfNeeded();
+    await nextFrame(page);
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a conversation that cannot be shown does not prevent others from being shown", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const other = await groupOf(ada, bob);
+  await ada.call("setChatTitle", { chat_id: chat.id, title: "Broken" });
+  await ada.call("setChatTitle", { chat_id: other.id, title: "Working" });
+  await using visit = await harness().visit(ada, { path, networkFails: true });
+  const { page } = visit;
+  await composer(page).waitFor();
+  await page.route("**/*.js", (route) => route.abort());
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  await page.getByRole("link", { name: /Working/ }).click();
+  await page.getByRole("heading", { name: "Working", level: 1 }).waitFor();
 });

@@ -4,6 +4,7 @@ import { AttachButton } from "../files/AttachButton.tsx";
 import { AttachmentStrip } from "../files/AttachmentStrip.tsx";
 import { useAttachments } from "../files/attachments.ts";
 import { usePastedFiles } from "../files/paste.ts";
+import { isCompositionKey } from "../lib/composition.ts";
 import { useSelf } from "../lib/me.ts";
 import { addressee, truncated } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
@@ -98,7 +99,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               onChange={({ target }) => field.change(target.value, target.selectionStart)}
               onSelect={({ currentTarget }) => field.moveCaret(currentTarget.selectionStart)}
               onKeyDown={(event) => {
-                if (event.nativeEvent.isComposing || event.altKey) return;
+                if (isCompositionKey(event) || event.altKey) return;
                 if (handleKey(event)) event.preventDefault();
               }}
               className="max-h-52 min-h-10 flex-1 resize-none bg-transparent px-2.5 py-2 text-md outline-none placeholder:whitespace-nowrap pointer-coarse:text-[1rem]"

@@ -15,15 +15,18 @@ interface Shortcuts {
   onSwitch: () => void;
 }
 
-/** Shortcuts that work everywhere: Ctrl or Cmd+K, and Alt with an arrow. */
+/** Shortcuts that work everywhere but in dialogs: Ctrl or Cmd+K, and Alt with an arrow. */
 export function useShortcuts({ open, onSwitch }: Shortcuts): void {
   const client = useClient();
   useEffect(() => {
     const handleKey = (event: KeyboardEvent) => {
+      const isInDialog = document.querySelector("dialog[open]") !== null;
       if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
-        onSwitch();
+        if (!isInDialog) onSwitch();
       } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+        // Alt with an arrow opens a select.
+        if (isInDialog || event.target instanceof HTMLSelectElement) return;
         event.preventDefault();
         openNeighbour(client.model.get("chats"), open, event.key === "ArrowUp" ? -1 : 1);
       }

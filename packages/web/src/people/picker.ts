@@ -1,6 +1,7 @@
 import type { Account } from "@parley/protocol";
 import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useEffect, useState } from "react";
+import { isCompositionKey } from "../lib/composition.ts";
 import { useSelf } from "../lib/me.ts";
 import { usePeopleSearch } from "./people-search.ts";
 
@@ -47,6 +48,7 @@ export function usePicker({ chosen, onChange, without = [], agents = true }: Pic
     else setEntered(false);
   });
   const handleKey = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (isCompositionKey(event)) return;
     if (event.key === "ArrowDown") setMoved(Math.min(at + 1, offered.length - 1));
     else if (event.key === "ArrowUp") setMoved(Math.max(at - 1, 0));
     else if (event.key === "Enter" && active) take(active);

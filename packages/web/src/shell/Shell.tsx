@@ -56,7 +56,7 @@ export function Shell({ me }: { me: Account }) {
                 tabIndex={-1}
                 className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
               >
-                <ErrorBoundary key={route.name}>
+                <ErrorBoundary key={`${route.name} ${open}`}>
                   <Suspense fallback={<PageSkeleton />}>
                     {route.name === "chat" && <ChatView key={route.id} route={route} />}
                     {route.name === "agents" && <AgentsPage target={route.target} />}

@@ -1,6 +1,6 @@
 import { useAgents, useChatIds, useClient, useStatus } from "@parley/client/react";
 import { deceptiveNames } from "@parley/protocol/names";
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, useRef } from "react";
 import { startNewChat, useSiblingChats } from "../agents/chats.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -94,13 +94,21 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const client = useClient();
   const ids = useChatIds();
   const status = useStatus();
-  const [more, setMore] = useState(true);
+  const isLoading = useRef(false);
   const confusable = useConfusableChats(ids);
   const siblings = useSiblingChats(ids);
   const waiting = ids.length === 0 && status === "connecting";
   const loadMoreAtEnd = (list: HTMLElement) => {
-    if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
-    client.model.loadMoreChats().then(setMore, () => {});
+    const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 200;
+    if (isLoading.current || !isAtEnd) return;
+    isLoading.current = true;
+    // Asked every time: before the first catch-up it is not known whether there are more.
+    void client.model
+      .loadMoreChats()
+      .catch(() => {})
+      .finally(() => {
+        isLoading.current = false;
+      });
   };
   return (
     <nav

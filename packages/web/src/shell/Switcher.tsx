@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useId, useState } from "react";
+import { isCompositionKey } from "../lib/composition.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -26,6 +27,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
     entry.go();
   };
   const handleKey = (event: KeyboardEvent) => {
+    if (isCompositionKey(event)) return;
     if (event.key === "ArrowDown") setChosen(entries[place + 1]?.key ?? chosen);
     else if (event.key === "ArrowUp") setChosen(entries[place - 1]?.key ?? chosen);
     else if (event.key === "Enter") go(entries[place]);
