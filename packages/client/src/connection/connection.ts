@@ -11,6 +11,11 @@ const SIGNED_OUT = 4401;
  * network that is gone.
  */
 const STALE_ATTEMPT_MS = 2000;
+/**
+ * The backoff starts anew after a connection that lasted this long. One that ends sooner counts as
+ * a failure, because each connection costs the service a whole catch-up.
+ */
+const STABLE_AFTER_MS = 5000;
 
 export interface ConnectionOptions {
   url: string;
@@ -37,6 +42,7 @@ export class Connection {
   #hasHello = false;
   #failures = 0;
   #attemptedAt = 0;
+  #openedAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #unsubscribe = () => {};
 
@@ -116,7 +122,7 @@ export class Connection {
       WebSocket: webSocketClass(this.#options.WebSocket),
       onOpen: (account, historyId) => {
         this.#hasHello = true;
-        this.#failures = 0;
+        this.#openedAt = Date.now();
         this.#options.onOpen(account, historyId);
       },
       onEvent,
@@ -136,6 +142,7 @@ export class Connection {
       this.#options.onTokenRejected();
       return;
     }
+    if (wasOpen && Date.now() - this.#openedAt >= STABLE_AFTER_MS) this.#failures = 0;
     this.#failures++;
     const delayMs = backoffMs(this.#failures, this.#options.backoff);
     this.#timer = setTimeout(() => this.#attempt(), delayMs);
