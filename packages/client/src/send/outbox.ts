@@ -100,22 +100,28 @@ export class Outbox {
   async #sendAll(chatId: string): Promise<void> {
     if (this.#busy.has(chatId)) return;
     this.#busy.add(chatId);
-    await this.#sendQueued(chatId).finally(() => this.#busy.delete(chatId));
-  }
-
-  async #sendQueued(chatId: string): Promise<void> {
     let failures = 0;
-    for (let entry = this.#nextOf(chatId); entry && this.#canSend(); entry = this.#nextOf(chatId)) {
-      const error = await this.#send(entry).then(this.#handleAccepted, (thrown: unknown) => thrown);
-      if (error === undefined) {
-        failures = 0;
-      } else if (isRefusal(error, failures)) {
-        this.#handleRefused(entry, error);
-        failures = 0;
-      } else {
-        this.#neverSent.delete(entry.id);
-        await pause(this.#canSend() ? retryDelayMs(failures++, error) : 0);
+    try {
+      while (this.#canSend()) {
+        const entry = this.#nextOf(chatId);
+        if (!entry) break;
+        const error = await this.#send(entry).then(
+          this.#handleAccepted,
+          (thrown: unknown) => thrown,
+        );
+        if (error === undefined) {
+          failures = 0;
+        } else if (isRefusal(error, failures)) {
+          this.#handleRefused(entry, error);
+          failures = 0;
+        } else {
+          this.#neverSent.delete(entry.id);
+          await pause(this.#canSend() ? retryDelayMs(failures++, error) : 0);
+        }
       }
+    } finally {
+      // In the same microtask in which nothing more was found to send.
+      this.#busy.delete(chatId);
     }
   }
 
