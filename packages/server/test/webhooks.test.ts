@@ -256,6 +256,7 @@ test("what was sent before a stop is not sent again", async () => {
   await using hook = await startWebhook(fetch, "https://example.com/hook");
   for (let seq = 0; seq < 5; seq++) await hook.emit();
   await isReached.promise;
+  await until(async () => (await hook.deliveries()).length === 5, "all deliveries are queued");
   await hook.stopSender();
   const found = (await hook.deliveries()).toReversed();
   expect(found.map(({ status }) => status)).toEqual([
