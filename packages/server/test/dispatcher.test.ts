@@ -17,7 +17,7 @@ import { vault as newVault } from "../src/security/vault.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { type Store, Unavailable, type WriteTx } from "../src/store/store.ts";
-import { newAccount, newAgent, newGroup, START, send } from "./support/store-contract/fixture.ts";
+import { askAgent, newAccount, newAgent } from "./support/store-contract/fixture.ts";
 
 const NODE = "here";
 const log = logger("silent");
@@ -70,19 +70,7 @@ const queueRefusedTurn = (store: Store): Promise<number> =>
   store.write(async (tx) => {
     const alice = await newAccount(tx, { username: "alice" });
     const agent = await newAgent(tx, alice, "claude");
-    const room = await newGroup(tx, [alice, agent]);
-    const asked = await send(tx, room, alice, "question");
-    await tx.queueTurn({
-      agent_id: agent.id,
-      conversation_id: room.id,
-      trigger_uuid: asked.id,
-      open_ended: true,
-      refusal: "No.",
-      most_waiting: 1,
-      at: START,
-    });
-    const [turn] = await tx.openTurns(room.id);
-    return turn?.id ?? 0;
+    return (await askAgent(tx, alice, agent, "No.")).turn_id;
   });
 
 describe.each(stores)("the dispatcher on %s", (_, open) => {

@@ -9,7 +9,7 @@ import { EXTERNAL } from "../src/rules/agents.ts";
 import type { AgentCaller } from "../src/security/caller.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import type { Store } from "../src/store/store.ts";
-import { newAccount, newGroup, START, send } from "./support/store-contract/fixture.ts";
+import { askAgent, newAccount } from "./support/store-contract/fixture.ts";
 
 /** An external agent with a turn that waits. */
 const agentWithTurn = (store: Store) =>
@@ -17,19 +17,7 @@ const agentWithTurn = (store: Store) =>
     const alice = await newAccount(tx, { username: "alice" });
     const bot = { username: "alice:bot", kind: "agent", provider: EXTERNAL } as const;
     const agent = await newAccount(tx, { ...bot, owner_id: alice.id });
-    const room = await newGroup(tx, [alice, agent]);
-    const asked = await send(tx, room, alice, "question");
-    await tx.queueTurn({
-      agent_id: agent.id,
-      conversation_id: room.id,
-      trigger_uuid: asked.id,
-      open_ended: true,
-      refusal: null,
-      most_waiting: 1,
-      at: START,
-    });
-    const [turn] = await tx.openTurns(room.id);
-    return { agent, asked, turn_id: turn?.id ?? 0 };
+    return { agent, ...(await askAgent(tx, alice, agent)) };
   });
 
 test("a turn whose program disconnects while it claims is given to the next one", async () => {

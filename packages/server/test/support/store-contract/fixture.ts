@@ -173,6 +173,28 @@ export async function send(
   return message;
 }
 
+/** Asks an agent in a new group, and queues its turn. */
+export async function askAgent(
+  tx: WriteTx,
+  asker: AccountRecord,
+  agent: AccountRecord,
+  refusal: string | null = null,
+) {
+  const room = await newGroup(tx, [asker, agent]);
+  const asked = await send(tx, room, asker, "question");
+  await tx.queueTurn({
+    agent_id: agent.id,
+    conversation_id: room.id,
+    trigger_uuid: asked.id,
+    open_ended: true,
+    refusal,
+    most_waiting: 1,
+    at: START,
+  });
+  const [turn] = await tx.openTurns(room.id);
+  return { asked, turn_id: turn?.id ?? 0 };
+}
+
 export async function trySend(
   tx: WriteTx,
   room: Room,
