@@ -174,10 +174,10 @@ export async function endPendingCalls(
   leaving: readonly AccountRecord[],
 ): Promise<void> {
   for (const call of await undecidedCalls(tx, conversationId, leaving)) {
-    const status = isApproved(call) ? "failed" : "rejected";
-    if (isApproved(call) || call.status === "pending") {
-      await changeToolCall(tx, call, { status, error: AGENT_LEFT, finished_at: Date.now() });
-    }
+    const left = { error: AGENT_LEFT, finished_at: Date.now() };
+    if (isApproved(call)) await changeToolCall(tx, call, { ...left, status: "failed" });
+    else if (call.status === "pending")
+      await changeToolCall(tx, call, { ...left, status: "rejected" });
   }
 }
 
@@ -188,11 +188,8 @@ export async function stopApprovedCalls(
   agents: readonly AccountRecord[],
 ): Promise<void> {
   for (const call of (await undecidedCalls(tx, conversationId, agents)).filter(isApproved)) {
-    await changeToolCall(tx, call, {
-      status: "failed",
-      error: "stopped",
-      finished_at: Date.now(),
-    });
+    const finished_at = Date.now();
+    await changeToolCall(tx, call, { status: "failed", error: "stopped", finished_at });
   }
 }
 
