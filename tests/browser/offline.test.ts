@@ -87,6 +87,33 @@ test("signing out in one tab without a connection signs out the other tabs for g
   expect(visit.problems()).toEqual([]);
 });
 
+test("a message that is discarded in one tab is gone in the others, which therefore do not send it", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const { id } = await say(bob, chat, "A question");
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
+  await using visit = await harness().visit(ada, options);
+  const { page } = visit;
+  await message(page, "A question").hover();
+  await message(page, "A question").getByRole("button", { name: "Reply" }).click();
+  proxy.disconnect();
+  await page.getByText("The server cannot be reached").waitFor();
+  await write(page, "An answer");
+  await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+  proxy.reconnect();
+  await page.getByText("Not sent").waitFor();
+
+  const other = await page.context().newPage();
+  await other.goto(proxy.url + path);
+  await other.getByText("Not sent").waitFor();
+  await page.getByRole("button", { name: "Discard" }).click();
+  await message(other, "An answer").waitFor({ state: "detached" });
+  await other.reload();
+  await composer(other).waitFor();
+  expect(await message(other, "An answer").count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a search offline says so, finds conversations, and completes after reconnecting", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "Umbrellas" });

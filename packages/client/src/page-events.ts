@@ -1,6 +1,16 @@
+import type { KeyValueStorage } from "./types.ts";
+
 interface Target {
-  addEventListener(type: string, listener: () => void): void;
-  removeEventListener(type: string, listener: () => void): void;
+  addEventListener<Event>(type: string, listener: (event: Event) => void): void;
+  removeEventListener<Event>(type: string, listener: (event: Event) => void): void;
+}
+
+/** The `StorageEvent` of a browser. Its key is null if the whole storage was cleared. */
+interface StorageChange {
+  storageArea: unknown;
+  key: string | null;
+  oldValue: string | null;
+  newValue: string | null;
 }
 
 /** The globals of a browser; elsewhere they are missing. */
@@ -15,6 +25,18 @@ export function onPageHide(listener: () => void): void {
   window?.addEventListener?.("pagehide", listener);
   document?.addEventListener?.("visibilitychange", () => {
     if (document.visibilityState === "hidden") listener();
+  });
+}
+
+/** Calls the listener when another tab has changed a value of the storage that both share. */
+export function onStorageChange(
+  storage: KeyValueStorage,
+  listener: (key: string, before: string | null, after: string | null) => void,
+): void {
+  const { window } = globalThis as unknown as BrowserGlobals;
+  window?.addEventListener?.("storage", (change: StorageChange) => {
+    const { storageArea, key, oldValue, newValue } = change;
+    if (storageArea === storage && key !== null) listener(key, oldValue, newValue);
   });
 }
 

@@ -2,6 +2,7 @@ import type { Account } from "@parley/protocol";
 import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
 import type { State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
+import { onStorageChange } from "../page-events.ts";
 import { createUnsentMessage } from "../send/unsent-message.ts";
 import type { BlobStorage, KeyValueStorage, LocalFile, LocalMessage } from "../types.ts";
 
@@ -36,6 +37,7 @@ export class UnsentStorage {
     this.#storage = storage;
     this.#blobs = blobs;
     store.onChange((state, before) => this.#save(state, before));
+    if (storage) onStorageChange(storage, (...change) => this.#follow(...change));
   }
 
   /** Restores what the account left unsent, and stores its changes from now on. */
@@ -70,6 +72,17 @@ export class UnsentStorage {
     this.#isOpen = false;
   }
 
+  /** Drops the messages that another tab has sent or discarded. */
+  #follow(key: string, before: string | null, after: string | null): void {
+    if (!this.#isOpen || key !== this.#key("outbox")) return;
+    const kept = new Set(parse<StoredMessage[]>(() => after, []).map(({ id }) => id));
+    for (const { id, chat_id: chatId } of parse<StoredMessage[]>(() => before, [])) {
+      if (kept.has(id)) continue;
+      const isUnsent = unsentIn(this.#store.state).some((message) => message.id === id);
+      if (isUnsent) this.#store.dispatch({ type: "dropped", chatId, clientMsgId: id });
+    }
+  }
+
   #save(state: State, before: State): void {
     if (!this.#isOpen || !this.#storage) return;
     if (state.outbox !== before.outbox) this.#saveOutbox(unsentIn(state), unsentIn(before));
@@ -92,11 +105,7 @@ export class UnsentStorage {
   }
 
   #read<Value>(what: "outbox" | "drafts", fallback: Value): Value {
-    try {
-      return JSON.parse(this.#storage?.getItem(this.#key(what)) ?? "null") ?? fallback;
-    } catch {
-      return fallback;
-    }
+    return parse(() => this.#storage?.getItem(this.#key(what)), fallback);
   }
 
   /** Returns false if the storage is full or forbidden: the entries then do not survive a reload. */
@@ -108,6 +117,15 @@ export class UnsentStorage {
     } catch {
       return false;
     }
+  }
+}
+
+/** What is stored as JSON; the fallback if it is missing or cannot be read. */
+function parse<Value>(read: () => string | null | undefined, fallback: Value): Value {
+  try {
+    return JSON.parse(read() ?? "null") ?? fallback;
+  } catch {
+    return fallback;
   }
 }
 
