@@ -1,4 +1,5 @@
 import type { Account, EventFrame, InputOf, OutputOf } from "@parley/protocol";
+import { untilAborted } from "./async/abort.ts";
 import { createOperations } from "./connection/operations.ts";
 import { Session } from "./connection/session.ts";
 import { MessageReader } from "./each-message/reader.ts";
@@ -20,6 +21,9 @@ import type {
   Operations,
   Status,
 } from "./types.ts";
+
+/** How long signing out waits for the service. */
+const SIGN_OUT_TIMEOUT_MS = 3000;
 
 /** Creates a client of the service: its operations, its events, and a live model of what a person sees. */
 export function createClient(options: ClientOptions = {}): Client {
@@ -130,8 +134,9 @@ class ClientRuntime {
   }
 
   async leave(): Promise<void> {
+    const timeout = AbortSignal.timeout(SIGN_OUT_TIMEOUT_MS);
     // If the call fails, the client forgets the session anyway. The server's session expires.
-    await this.#operations.signOut().catch(() => {});
+    await untilAborted(this.#operations.signOut(), timeout).catch(() => {});
     this.#unsent.clear();
     this.session.forget();
   }

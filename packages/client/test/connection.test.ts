@@ -82,6 +82,16 @@ describe("signing out", () => {
     expect((await post(server.url, "getMe", {}, cat.token)).status).toBe(401);
   });
 
+  test("with leave() does not wait for a server that does not answer", async () => {
+    const [cat] = await people(server.url, "cat");
+    await using proxy = await FaultyProxy.to(server.url);
+    using client = await connected(cat, proxy.url, { timeoutMs: 600_000 });
+    proxy.stall("toServer", "toClient");
+    await client.leave();
+    expect(client.status).toBe("signed_out");
+    expect(client.token).toBeNull();
+  });
+
   test("in one tab signs out the other tabs of the session", async () => {
     const [cat] = await people(server.url, "cat");
     using one = await connected(cat, server.url);
@@ -236,7 +246,7 @@ test("a call without a reply has a cause", async () => {
   await using proxy = await FaultyProxy.to(server.url);
   using client = await connected(ann, proxy.url, { reconnectMs: { min: 60_000, max: 60_000 } });
   const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
-  proxy.stall("toClient");
+  proxy.stall("toServer", "toClient");
   const lost = caught(client.getMe());
   proxy.refuse(true);
   proxy.cut();
