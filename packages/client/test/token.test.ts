@@ -190,6 +190,33 @@ describe("with getToken", () => {
     await online(client);
     expect(client.model.get("chats")).not.toContain(alone.id);
   });
+
+  test("calls made for one account are not repeated with the token of another", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = [tokensOf(ann), tokensOf(bob)] as const;
+    const held = Promise.withResolvers<void>();
+    const getToken = async () => {
+      if (tokens[0].given.length === 0) return tokens[0].next();
+      await held.promise;
+      return tokens[1].next();
+    };
+    using connected = await connectedClient(ann, bob, { getToken });
+    const { client, chat } = connected;
+    const message = client.model.get(`messages:${chat.id}`).items[0];
+    await tokens[0].end();
+    await until(client, "status", () => client.status === "authorizing");
+    const sent = client.sendMessage({ chat_id: chat.id, content: "of ann" });
+    const reacted = client.model.react(message?.id ?? "", "👍");
+    const refusals = Promise.allSettled([sent, reacted]);
+    held.resolve();
+    for (const outcome of await refusals) {
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unauthorized" } });
+    }
+    await until(client, "me", () => client.model.get("me")?.username === bob.username);
+    await online(client);
+    const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+    expect(items.map(({ content, reactions }) => [content, reactions])).toEqual([["first", []]]);
+  });
 });
 
 /** What the backend of a product gives its page: tokens of `issueToken`. */

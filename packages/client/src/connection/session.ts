@@ -42,8 +42,10 @@ export class Session implements Connectivity {
   readonly #connection: Connection;
   readonly #connected = createGate();
   readonly #upToDate = createGate();
-  /** Incremented when the token is forgotten: replies to calls made before are not returned. */
+  /** Incremented when the account changes or the token is forgotten: replies to calls made before are not returned. */
   #signInCount = 0;
+  /** The account of the latest connection; null before the first one. */
+  #account: string | null = null;
   #wasUpToDate = false;
   #isClosed = false;
 
@@ -87,9 +89,13 @@ export class Session implements Connectivity {
     if (SIGN_IN_CALLS.includes(name)) return this.#http(name, input);
     const accessToken = this.#accessToken;
     const signInCount = this.#signInCount;
+    const account = this.#account;
     const mayRenew = accessToken.canRenew && name !== "signOut";
     for (let isRetry = false; ; isRetry = true) {
-      if (mayRenew && accessToken.usable === null) await accessToken.renewInTime();
+      if (mayRenew && accessToken.usable === null) {
+        await accessToken.renewInTime();
+        if (account !== null) await this.#checkAccount(account);
+      }
       const used = this.token;
       try {
         const result = await this.#send(name, input);
@@ -139,6 +145,7 @@ export class Session implements Connectivity {
   /** Forgets the token. */
   forget(): void {
     this.#signInCount++;
+    this.#account = null;
     this.#accessToken.set(null);
     this.#disconnect(signedOut());
     this.#events.onSignedOut();
@@ -182,7 +189,18 @@ export class Session implements Connectivity {
     if (this.token === null) void this.#accessToken.renew();
   }
 
+  /** Rejects if the new token is not that of the account for which a call was made. */
+  async #checkAccount(account: string): Promise<void> {
+    const { username } = (await this.#http("getMe", {})) as Account;
+    if (username !== account) throw signedOut();
+  }
+
   #handleOpen(account: Account, historyId: string | undefined): void {
+    if (this.#account !== null && this.#account !== account.username) {
+      this.#signInCount++;
+      this.#connected.closeWith(signedOut());
+    }
+    this.#account = account.username;
     this.#events.onOpen(account, historyId);
     this.#connected.open();
     void this.#catchUp();
