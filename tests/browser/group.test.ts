@@ -82,6 +82,20 @@ test("a stream continues after a reload", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("an answer that is complete after a later message is announced to screen readers", async () => {
+  const { ada, bob, chat, path } = await room();
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await write(page, `@${agentOf(ada)} slow`);
+  await message(page, "I am in no hurry").waitFor();
+  const announced = page.locator('[aria-live="polite"]');
+  await say(bob, chat, "While you wait");
+  await announced.getByText("While you wait").waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Stop agents" }).click();
+  await announced.getByText("I am in no hurry").waitFor({ state: "attached" });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("an owner stops an answer of their agent and asks for it again", async () => {
   const { ada, path } = await room();
   await using visit = await harness().visit(ada, { path });

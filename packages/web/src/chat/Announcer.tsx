@@ -12,14 +12,24 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
   const isBlocked = useIsBlocked();
   const [text, setText] = useState("");
   const announced = useRef<number | null>(null);
+  /** Answers that are being written. Later messages may be complete before them. */
+  const unfinished = useRef<ReadonlySet<string>>(new Set());
   useEffect(() => {
     const complete = items.filter(({ finalized_at }) => finalized_at !== null);
-    const last = complete.at(-1)?.seq ?? 0;
     const since = announced.current;
-    if (items.length > 0) announced.current = Math.max(last, since ?? 0);
+    const wasUnfinished = unfinished.current;
+    if (items.length > 0) {
+      announced.current = Math.max(since ?? 0, ...complete.map(({ seq }) => seq));
+    }
+    unfinished.current = new Set(
+      items.filter(({ finalized_at }) => finalized_at === null).map(({ id }) => id),
+    );
     if (since === null) return;
     const added = complete.filter(
-      ({ seq, sender }) => seq > since && sender.username !== me.username && !isBlocked(sender),
+      ({ id, seq, sender }) =>
+        (seq > since || wasUnfinished.has(id)) &&
+        sender.username !== me.username &&
+        !isBlocked(sender),
     );
     if (added.length === 0) return;
     setText(
