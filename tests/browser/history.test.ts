@@ -215,6 +215,40 @@ test("a conversation opens at the scroll position it was left at", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("messages that cannot be loaded say so, and are loaded by «Try again»", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  for (const content of ["One", "Two", "Three"]) await say(bob, chat, content);
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+  const works = await failHistory(page);
+  await page.reload();
+  await page.getByRole("link", { name: /Three/ }).click();
+  await page.getByText("The messages could not be loaded").waitFor();
+  works();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await message(page, "One").waitFor();
+  expect(await page.getByText("The messages could not be loaded").count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
+/** Refuses every page of messages in the next page that is opened, until the returned function is called. */
+async function failHistory(page: Page): Promise<() => void> {
+  let isFailing = true;
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((frame) => {
+      const { method, id } = JSON.parse(String(frame));
+      if (method !== "getChatHistory" || !isFailing) return server.send(frame);
+      const error = { code: "payload_too_large", message: "the reply is too large" };
+      socket.send(JSON.stringify({ id, ok: false, error }));
+    });
+  });
+  return () => {
+    isFailing = false;
+  };
+}
+
 /** Holds back every page of older messages; returns a function that waits for one and lets it through. */
 async function holdOlderPages(page: Page): Promise<() => Promise<void>> {
   let held = Promise.withResolvers<() => void>();

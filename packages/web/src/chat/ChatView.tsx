@@ -1,5 +1,5 @@
 import type { LocalMessage } from "@parley/client";
-import { useChat, useClient } from "@parley/client/react";
+import { useChat, useClient, useStatus } from "@parley/client/react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { DropArea } from "../files/DropArea.tsx";
 import { acceptableCopies } from "../files/local-copies.ts";
@@ -35,11 +35,13 @@ export function ChatView({ route }: ChatViewProps) {
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
   const { openLayer, layer } = useLayer();
+  const isOnline = useStatus() === "online";
 
-  useEffect(() => {
+  const open = useCallback(() => {
     setProblem(null);
     model.openChat(id).catch(setProblem);
   }, [model, id]);
+  useEffect(open, [open]);
 
   const onJump = useCallback((messageId: string) => list.current?.jumpTo(messageId), []);
   const loaded = chat !== null;
@@ -75,7 +77,9 @@ export function ChatView({ route }: ChatViewProps) {
     [chat, isReadOnly, confusable, onJump, openLayer, model, id],
   );
 
-  if (!chat && wasLoaded.current) return <Missing reason="You are no longer part of it." />;
+  // Without a connection, the client may have discarded its copy, to fetch another one.
+  const wasRemoved = wasLoaded.current && isOnline;
+  if (!chat && wasRemoved) return <Missing reason="You are no longer part of it." />;
   if (!chat && problem !== null) return <Missing reason={whyMissing(problem)} />;
   if (!context) return <ChatSkeleton />;
   return (
@@ -86,7 +90,7 @@ export function ChatView({ route }: ChatViewProps) {
           className="flex min-w-0 flex-1 flex-col bg-canvas"
         >
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
-          <MessageList ref={list} key={id} />
+          <MessageList ref={list} key={id} problem={problem} onRetry={open} />
           {isClosed ? (
             <ClosedComposer />
           ) : blocked ? (

@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { showError } from "../lib/errors.ts";
+import { describeError, showError } from "../lib/errors.ts";
 import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
 import { useChatContext } from "./context.ts";
@@ -17,6 +17,7 @@ import { Feed, type FeedHandle } from "./Feed.tsx";
 import type { Start } from "./feed-opening.ts";
 import { JumpToLatest } from "./JumpToLatest.tsx";
 import { loadedMessage } from "./loaded-message.ts";
+import { Problem, ProblemButton } from "./Problem.tsx";
 import { useReadMarker } from "./read-marker.ts";
 import { TypingLine } from "./TypingLine.tsx";
 
@@ -25,8 +26,15 @@ export interface MessageListHandle {
   toLatest: () => void;
 }
 
+interface MessageListProps {
+  ref: Ref<MessageListHandle>;
+  /** Why the latest messages could not be loaded. */
+  problem: unknown;
+  onRetry: () => void;
+}
+
 /** The latest messages; or a window around an older one (`aside`), until it reaches the latest. */
-export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
+export function MessageList({ ref, problem, onRetry }: MessageListProps) {
   const { chat } = useChatContext();
   const live = useMessages(chat.id);
   const aside = useAside(chat.id);
@@ -54,7 +62,14 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
           Loading earlier messages…
         </p>
       )}
-      {!live.loaded && isEmpty && (
+      {!live.loaded && problem !== null && (
+        <div className="absolute inset-x-0 top-1 z-10 flex justify-center px-4">
+          <Problem actions={<ProblemButton onClick={onRetry}>Try again</ProblemButton>}>
+            The messages could not be loaded: {describeError(problem)}
+          </Problem>
+        </div>
+      )}
+      {!live.loaded && problem === null && isEmpty && (
         <div className="mx-auto flex h-full max-w-3xl flex-col justify-end gap-5 p-4">
           <MessagesSkeleton />
         </div>
