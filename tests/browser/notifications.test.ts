@@ -3,7 +3,15 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { agentOf, groupOf, signUp } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
-import { giveSandboxKey, groupChat, message, say, sharedHarness, test } from "./support.ts";
+import {
+  composer,
+  giveSandboxKey,
+  groupChat,
+  message,
+  say,
+  sharedHarness,
+  test,
+} from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -41,6 +49,7 @@ const shown = (page: Page): Promise<Pick<Shown, "title" | "body">[]> =>
 const setWindowFocus = (page: Page, isFocused: boolean) =>
   page.evaluate((focused) => {
     document.hasFocus = () => focused;
+    window.dispatchEvent(new Event(focused ? "focus" : "blur"));
   }, isFocused);
 
 test("messages are notified while the window has no focus, if notifications are on", async () => {
@@ -77,6 +86,28 @@ test("messages are notified while the window has no focus, if notifications are 
   await say(bob, chat, "The window has the focus");
   await message(page, "The window has the focus").waitFor();
   expect(await shown(page)).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("nothing is notified while the person looks at another tab", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  await recordNotifications(page);
+  await page.getByText("When I am away").click();
+  await page.getByRole("radio", { name: "When I am away", checked: true }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(harness().url + path);
+  await composer(other).waitFor();
+  await setWindowFocus(page, false);
+  await say(bob, chat, "Seen in the other tab");
+  await message(other, "Seen in the other tab").waitFor();
+  await page.getByRole("link", { name: "Seen in the other tab" }).waitFor();
+
+  await setWindowFocus(other, false);
+  await say(bob, chat, "Seen nowhere");
+  await page.waitForFunction(() => (window as unknown as { shown: Shown[] }).shown.length > 0);
+  expect(await shown(page)).toEqual([{ title: bob.account.display_name, body: "Seen nowhere" }]);
   expect(visit.problems()).toEqual([]);
 });
 

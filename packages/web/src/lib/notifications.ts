@@ -7,22 +7,23 @@ import { waitsFor } from "../tools/pending.ts";
 import { isAmong } from "./blocked.ts";
 import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
+import { isWatching, shareWatching } from "./watching.ts";
 
-/** Shows a notification for each new message while the window has no focus. */
+/** Shows a notification for each new message while the person looks at no tab of the client. */
 export function useNotifications(me: Account): void {
   const client = useClient();
   useEffect(() => {
-    const isWatching = () => document.visibilityState === "visible" && document.hasFocus();
-    const notifyIfAway = (message: Message) => {
-      if (message.sender.username === me.username || isWatching() || !notificationsOn()) return;
+    const notifyIfAway = async (message: Message) => {
+      if (message.sender.username === me.username || !notificationsOn()) return;
       if (isAmong(client.model.get("blocked"), message.sender)) return;
-      notify(message, me);
+      if (!(await isWatching())) notify(message, me);
     };
     const unsubscribes = [
       client.on("events.messageNew", ({ params }) => {
-        if (params.finalized_at && !params.imported) notifyIfAway(params);
+        if (params.finalized_at && !params.imported) void notifyIfAway(params);
       }),
-      client.on("events.messageComplete", ({ params }) => notifyIfAway(params)),
+      client.on("events.messageComplete", ({ params }) => void notifyIfAway(params)),
+      shareWatching(),
     ];
     return () => {
       for (const unsubscribe of unsubscribes) unsubscribe();
