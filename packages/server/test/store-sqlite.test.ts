@@ -13,6 +13,7 @@ import {
   readSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,6 +27,7 @@ import { indexerThread } from "../src/store/sqlite/background.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
 import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
@@ -313,6 +315,18 @@ describe("the log", () => {
       await using _blocked = blockThreadPool(join(files.path, "pipe"));
       await sayAll(store, place, "hello");
     });
+  });
+
+  test("rejects a sync that fails, and all later ones", async () => {
+    using files = folder();
+    // A device that cannot be synced.
+    symlinkSync("/dev/null", files.log);
+    const log = startLogSync(files.database);
+    for (const _ of [1, 2]) {
+      const error = await log.sync().catch((thrown: unknown) => thrown);
+      expect(String(error)).toContain("EINVAL");
+    }
+    log.close();
   });
 
   test("is moved into the database when the store closes", async () => {

@@ -1,4 +1,5 @@
 import type { Awaitable } from "../awaitable.ts";
+import { nextIteration } from "../shared/event-loop.ts";
 import { Unavailable } from "../store.ts";
 import { ConnectionLost, conflicting } from "./connection.ts";
 import type { Unit } from "./unit.ts";
@@ -107,11 +108,13 @@ export class JobQueue {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#jobs.length > 0) {
-      // Jobs that arrive in the same turn of the event loop share a batch.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      // Jobs that arrive in the same iteration of the event loop share a batch.
+      await nextIteration();
       const batch = this.#takeBatch();
       try {
         await this.#runBatch(batch);
+        // The answers to these jobs go out first: what their clients send next shares the batch.
+        await nextIteration();
       } catch (error) {
         for (const job of batch) this.retry(job, error);
       }

@@ -1,4 +1,5 @@
 import type { Change } from "../../changes/change.ts";
+import { nextIteration } from "../shared/event-loop.ts";
 import { type BatchOptions, batchTransaction, type Job, type Unit } from "./batch-transaction.ts";
 import { type SyncPipelineOptions, syncPipeline } from "./sync-pipeline.ts";
 
@@ -49,12 +50,14 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     working = true;
     while (queue.length() > 0) {
       // Units that arrive in the same iteration of the event loop share a batch.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextIteration();
       while (gate.isPaused()) await gate.resumed();
       const syncing = pipeline.syncing();
       const jobs = syncing ? queue.takeNotes() : queue.takeAll();
       if (jobs.length === 0) {
         await Promise.race([queue.noteArrived(), syncing]);
+        // The answers to the synced units go out first: what their clients send next shares the batch.
+        await nextIteration();
         continue;
       }
       transaction = runBatch(jobs);
@@ -81,7 +84,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     written: () => written,
     close: async () => {
       closed = true;
-      while (working) await new Promise<void>((resolve) => setImmediate(resolve));
+      while (working) await nextIteration();
       await pipeline.syncing();
     },
     pause: (task) =>
