@@ -176,12 +176,17 @@ test("calls of other people's agents are not listed", async () => {
   await visit.page.getByText("Nothing waits for you").waitFor();
 });
 
+interface Shown {
+  body: string;
+  path: string;
+}
+
 test("a notification says what waits, and leads to the message", async () => {
   await using room = await openRoom();
   await using visit = await harness().visit(room.alice, { url: room.url });
   const { page } = visit;
   await page.evaluate(() => {
-    const shown: { body: string; path: string }[] = [];
+    const shown: Shown[] = [];
     class Recorded {
       static permission = "granted";
       onclick = null;
@@ -192,18 +197,17 @@ test("a notification says what waits, and leads to the message", async () => {
     Object.assign(window, { Notification: Recorded, shownNotifications: shown });
     localStorage.setItem("parley.notifications", "on");
     Object.defineProperty(document, "hasFocus", { value: () => false });
+    window.dispatchEvent(new Event("blur"));
   });
   await page.getByRole("link", { name: /^Launch/ }).waitFor();
   room.respond(wantsEmail({ to: "ann" }));
   const asked = await room.ask("tell ann");
   await badge(page, "1 decision").waitFor();
-  const notifications = await page.evaluate(
-    () => (window as unknown as { shownNotifications: unknown[] }).shownNotifications,
-  );
-  expect(notifications).toContainEqual({
-    body: "Waits for you: Send email",
-    path: `${room.path}#${asked.id}`,
-  });
+  const expected = { body: "Waits for you: Send email", path: `${room.path}#${asked.id}` };
+  await page.waitForFunction(({ body, path }) => {
+    const { shownNotifications } = window as unknown as { shownNotifications: Shown[] };
+    return shownNotifications.some((shown) => shown.body === body && shown.path === path);
+  }, expected);
 });
 
 test("what waits is decided on a phone", async () => {
