@@ -42,7 +42,7 @@ export class Session implements Connectivity {
   readonly #connection: Connection;
   readonly #connected = createGate();
   readonly #upToDate = createGate();
-  /** Incremented when the account changes or the token is forgotten: replies to calls made before are not returned. */
+  /** Incremented when the token is forgotten or the account changes: earlier calls then reject. */
   #signInCount = 0;
   /** The account of the latest connection; null before the first one. */
   #account: string | null = null;
