@@ -13,6 +13,7 @@ import {
   say,
   scroller,
   sharedHarness,
+  showsBriefly,
   test,
   write,
 } from "./support.ts";
@@ -238,8 +239,8 @@ test("code is highlighted and can be copied, and tables are rendered", async () 
   await write(page, "```ts\nconst answer: number = 42;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |");
   const own = page.getByRole("article").first();
   await own.locator(".hl-keyword", { hasText: "const" }).waitFor();
-  await own.getByRole("button", { name: "Copy" }).click();
-  await own.getByRole("button", { name: "Copied" }).waitFor();
+  const copy = own.getByRole("button", { name: "Copy", exact: true });
+  await showsBriefly(own.getByRole("button", { name: "Copied" }), () => copy.click());
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
     "const answer: number = 42;",
   );

@@ -218,9 +218,8 @@ test("a conversation opens at the scroll position it was left at", async () => {
 test("messages that cannot be loaded say so, and are loaded by «Try again»", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   for (const content of ["One", "Two", "Three"]) await say(bob, chat, content);
-  await using visit = await harness().visit(ada);
+  await using visit = await harness().visit(ada, { path: "/settings" });
   const { page } = visit;
-  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
   const works = await failHistory(page);
   await page.reload();
   await page.getByRole("link", { name: /Three/ }).click();

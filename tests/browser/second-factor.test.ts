@@ -4,7 +4,7 @@ import { post } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import decodeQR from "qr/decode.js";
 import { expectNoViolations } from "./axe.ts";
-import { hasFocus, PHONE, sharedHarness, test } from "./support.ts";
+import { hasFocus, PHONE, sharedHarness, showsBriefly, test } from "./support.ts";
 
 const harness = sharedHarness();
 const PASSWORD = "correct horse battery";
@@ -76,8 +76,7 @@ test("a second factor is set up with the QR code, by keyboard", async () => {
   await expectNoViolations(page);
   const codes = await dialog.getByRole("listitem").allInnerTexts();
   expect(codes).toHaveLength(10);
-  await page.keyboard.press("Enter");
-  await page.getByText("Copied").waitFor();
+  await showsBriefly(page.getByText("Copied"), () => page.keyboard.press("Enter"));
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(codes.join("\n"));
   await dialog.getByRole("button", { name: "I have stored them" }).click();
   await page.getByText("10 recovery codes are left.").waitFor();

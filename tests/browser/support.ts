@@ -207,6 +207,10 @@ export const scroller = (page: Page): Locator => page.getByRole("feed").locator(
 
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message" });
 
+/** Does something, and waits for what it shows for a moment, which may be over when it has returned. */
+export const showsBriefly = (shown: Locator, act: () => Promise<void>) =>
+  Promise.all([shown.waitFor(), act()]);
+
 /** Sends a message by the composer. */
 export async function write(page: Page, text: string): Promise<void> {
   await composer(page).fill(text);

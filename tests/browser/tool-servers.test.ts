@@ -4,7 +4,7 @@ import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
-import { goBack, hasFocus, PHONE, sharedHarness, test } from "./support.ts";
+import { goBack, hasFocus, PHONE, sharedHarness, showsBriefly, test } from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -272,8 +272,7 @@ test("the program of an external agent gets a token that is shown once, and conn
     await question.waitFor({ state: "detached" });
     await dialog.getByText(token).waitFor();
   }
-  await copy.click();
-  await dialog.getByText("Copied").waitFor();
+  await showsBriefly(dialog.getByText("Copied"), () => copy.click());
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await card.getByText("Laptop").waitFor();
