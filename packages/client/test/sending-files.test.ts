@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
-import type { Client, LocalMessage } from "../src/index.ts";
+import type { Client, ClientOptions, LocalMessage } from "../src/index.ts";
 import {
   clientOf,
   connected,
@@ -239,15 +239,21 @@ describe("a message with files", () => {
   });
 });
 
+/** A client that has lost its connection, which the proxy refuses until it is reset. */
+async function disconnected(proxy: FaultyProxy, options: ClientOptions): Promise<Client> {
+  const client = await connected(ann, proxy.url, options);
+  proxy.refuse(true);
+  proxy.cut();
+  await offline(client);
+  return client;
+}
+
 describe("after a reload", () => {
   test("messages with files are shown with their previews and sent", async () => {
     const chat = await newChat();
     const [storage, blobs] = [memoryStorage(), memoryBlobs()];
     await using proxy = await FaultyProxy.to(server.url);
-    const first = await connected(ann, proxy.url, { storage, blobs });
-    proxy.refuse(true);
-    proxy.cut();
-    await offline(first);
+    const first = await disconnected(proxy, { storage, blobs });
     first.model.send(chat, "one", { files: [textFile("1"), picture()] });
     first.model.send(chat, "two");
     first.close();
@@ -304,10 +310,7 @@ describe("after a reload", () => {
     const chat = await newChat();
     const storage = memoryStorage();
     await using proxy = await FaultyProxy.to(server.url);
-    const first = await connected(ann, proxy.url, { storage });
-    proxy.refuse(true);
-    proxy.cut();
-    await offline(first);
+    const first = await disconnected(proxy, { storage });
     const id = first.model.send(chat, "one", { files: [textFile("1")] });
     first.model.send(chat, "two");
     first.close();
@@ -330,10 +333,7 @@ describe("after a reload", () => {
     const chat = await newChat();
     const [storage, blobs] = [memoryStorage(), memoryBlobs()];
     await using proxy = await FaultyProxy.to(server.url);
-    const first = await connected(ann, proxy.url, { storage, blobs });
-    proxy.refuse(true);
-    proxy.cut();
-    await offline(first);
+    const first = await disconnected(proxy, { storage, blobs });
     const id = first.model.send(chat, "one", { files: [textFile("1")] });
     first.close();
     proxy.reset();
