@@ -126,3 +126,19 @@ test("after a reconnect new names and messages hidden elsewhere are known", asyn
   expect(client.model.get(`messages:${id}`).items[0]?.sender.display_name).toBe(display_name);
   expect(here.chat()?.unread_count).toBe(2);
 });
+
+test("a message that is sent while the latest ones are loaded does not disappear", async () => {
+  await using here = await annsClient();
+  const { id, client, replies } = here;
+  const held = replies.hold(HISTORY);
+  const opened = client.model.openChat(id);
+  await held;
+  client.model.send(id, "mine");
+  await here.is(({ last_message }) => last_message?.content === "mine");
+  const shown: string[][] = [];
+  client.model.watch(`messages:${id}`, () => shown.push(contents(client, id)));
+  replies.release();
+  await opened;
+  expect(contents(client, id)).toEqual(["one", "two", "three", "mine"]);
+  expect(shown.filter((each) => !each.includes("mine"))).toEqual([]);
+});

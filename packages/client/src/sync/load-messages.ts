@@ -4,6 +4,11 @@ import type { Store } from "../model/store.ts";
 import type { Operations } from "../types.ts";
 
 const MESSAGES_PER_PAGE = 50;
+/**
+ * A page during whose reading something changed may lack a message that was shown already, so it is
+ * read again. Where people write all the time, what the last page lacks is fetched afterwards.
+ */
+const MAX_READS = 3;
 
 type HistoryApi = Pick<Operations, "getChat" | "getChatHistory">;
 
@@ -13,9 +18,13 @@ export async function loadLatest(store: Store, api: HistoryApi, chatId: string):
     const snapshot = await api.getChat({ chat_id: chatId });
     store.dispatch({ type: "snapshots", snapshots: [snapshot] });
   }
-  const since = store.state.chats[chatId]?.chat.seq ?? 0;
-  const page = await api.getChatHistory({ chat_id: chatId, limit: MESSAGES_PER_PAGE });
-  store.dispatch({ type: "history", chatId, page, since });
+  const knownSeq = () => store.state.chats[chatId]?.chat.seq ?? 0;
+  for (let reads = 1; ; reads++) {
+    const since = knownSeq();
+    const page = await api.getChatHistory({ chat_id: chatId, limit: MESSAGES_PER_PAGE });
+    if (knownSeq() > since && reads < MAX_READS) continue;
+    return store.dispatch({ type: "history", chatId, page, since });
+  }
 }
 
 /** Loads the page before the loaded messages. */
