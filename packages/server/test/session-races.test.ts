@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eraseAccount } from "../src/domain/erasure.ts";
+import { secondFactorBinding } from "../src/domain/second-factor.ts";
 import { openSession, replacePassword } from "../src/domain/sessions.ts";
 import { restore, suspend } from "../src/domain/suspension.ts";
 import { logger } from "../src/observe/log.ts";
@@ -14,10 +15,11 @@ import { sessions } from "../src/operations/sessions.ts";
 import { alone } from "../src/realtime/cluster.ts";
 import { recoveryCodeHash } from "../src/security/recovery-codes.ts";
 import { signInThrottle } from "../src/security/sign-in-throttle.ts";
+import { codeOf, newSecret, timeStep } from "../src/security/totp.ts";
 import { vault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
-import { Unavailable } from "../src/store/store.ts";
+import { Unavailable, type WriteTx } from "../src/store/store.ts";
 import { newAccount } from "./support/store-contract/fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
@@ -170,6 +172,38 @@ test.each([
   const change = call(name, input, () => changePassword(account), caller);
   expect(await failureOf(change)).toMatchObject({ code: "forbidden" });
   expect(await factorOf(account)).toEqual(before);
+  expect(await lastEntry()).toMatchObject({ action: "second_factor_failed" });
+});
+
+test("confirmSecondFactor is refused if another one is begun meanwhile", async () => {
+  const account = await newPerson();
+  const { id } = account;
+  const secret = newSecret();
+  const sealed = keys.seal(secret, secondFactorBinding(id));
+  const begin = (tx: WriteTx, factor: string) =>
+    tx.beginSecondFactor({ account_id: id, secret: factor, at: Date.now() });
+  await store.write((tx) => begin(tx, sealed));
+  // PostgreSQL runs the other transaction after this one has read the factor.
+  const interrupted: typeof security.write = (unit) =>
+    security.write((tx, record) => {
+      const secondFactor = async () => {
+        const known = await tx.secondFactor(id);
+        await begin(tx, "another");
+        return known;
+      };
+      return unit(Object.create(tx, { secondFactor: { value: secondFactor } }), record);
+    });
+  const caller = { kind: "session", account, session_id: Bun.randomUUIDv7() };
+  const confirming = call(
+    "confirmSecondFactor",
+    { code: codeOf(secret, timeStep(Date.now())) },
+    async () => {},
+    caller,
+    { security: { ...security, write: interrupted } },
+  );
+  expect(await failureOf(confirming)).toMatchObject({ code: "forbidden" });
+  const { factor, codes } = await factorOf(account);
+  expect({ confirmed_at: factor?.confirmed_at, codes }).toEqual({ confirmed_at: null, codes: 0 });
   expect(await lastEntry()).toMatchObject({ action: "second_factor_failed" });
 });
 

@@ -69,7 +69,8 @@ const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context,
   const confirming = security.write(async (tx, record) => {
     const factor = checkUnconfirmed(await tx.secondFactor(account.id));
     if (!(await useAppCode(tx, vault, factor, code))) return null;
-    await tx.confirmSecondFactor({ ...factor, at: Date.now() });
+    // Another one may have been begun since it was read: the code is not of that one.
+    if (!(await tx.confirmSecondFactor({ ...factor, at: Date.now() }))) return null;
     const kept = caller.kind === "session" ? caller.session_id : undefined;
     const sessions_ended = await endSessions(tx, account, kept);
     await record("second_factor_added", { ...ownDetails(context), sessions_ended });
