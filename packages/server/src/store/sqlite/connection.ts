@@ -14,6 +14,7 @@ export function openDatabase(path: string): Database {
   keepPrivate(path);
   const db = new Database(path, { create: true, strict: true });
   for (const pragma of [
+    `busy_timeout = ${BUSY_TIMEOUT_MS}`,
     "journal_mode = WAL",
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
@@ -23,7 +24,6 @@ export function openDatabase(path: string): Database {
     "temp_store = MEMORY",
     // In KiB. Each of the two connections fills its cache with time; memory grows no further.
     "cache_size = -16384",
-    `busy_timeout = ${BUSY_TIMEOUT_MS}`,
   ]) {
     db.run(`PRAGMA ${pragma}`);
   }

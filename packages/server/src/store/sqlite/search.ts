@@ -177,10 +177,10 @@ function matches(index: Database, messages: Database): boolean {
 function prepareIndex(file: string): Database {
   keepPrivate(file);
   const index = new Database(file, { create: true, strict: true });
+  index.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   index.run("PRAGMA journal_mode = WAL");
   index.run("PRAGMA synchronous = OFF");
   index.run("PRAGMA secure_delete = ON");
-  index.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
   if (found?.user_version === VERSION) return index;
   if (found?.user_version !== 0) {
