@@ -3,9 +3,9 @@ import { announceSettings } from "../domain/agents.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
-import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
-import { checkDestination, FetchError } from "../security/destination.ts";
+import { checkUrlField } from "../security/destination.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { ToolServerRecord } from "../store/tools.ts";
 
@@ -14,9 +14,10 @@ const MAX_SERVERS = 20;
 type KnownServer = Awaited<ReturnType<Context["toolServers"]["known"]>>[number];
 
 const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
-  const { security, caller, vault, toolServers } = context;
+  const { config, security, caller, vault, toolServers } = context;
   const { id: owner_id } = caller.account;
-  await checkUrl(url, context);
+  // The server may be started later.
+  await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
   context.toolContacts.take(`${owner_id}`);
   const id = Bun.randomUUIDv7();
   const secrets = token ? sealToolSecrets(vault, { id, owner_id }, { token }) : null;
@@ -114,17 +115,6 @@ function withToken({ vault }: Context, server: ToolServerRecord, token: string |
   if (token !== null) return sealToolSecrets(vault, server, { token });
   const { oauth } = openToolSecrets(vault, server);
   return oauth ? sealToolSecrets(vault, server, { oauth }) : null;
-}
-
-/** Throws `bad_request` when the address can never be contacted. Whether it answers is another question. */
-async function checkUrl(url: string, { config }: Context): Promise<void> {
-  try {
-    await checkDestination(url, { allowPrivate: config.allowPrivateAddresses });
-  } catch (error) {
-    if (!(error instanceof FetchError)) throw error;
-    if (error.code === "address_unknown") return;
-    throw badField("url", `cannot be used: ${error.message}`);
-  }
 }
 
 /** Throws `not_found` if there is no such server. */

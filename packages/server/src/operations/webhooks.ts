@@ -7,10 +7,10 @@ import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
 import { WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
-import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
-import { checkDestination, FetchError } from "../security/destination.ts";
+import { checkUrlField } from "../security/destination.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
@@ -20,9 +20,9 @@ const MAX_WEBHOOKS = 100;
 const deliveryCursor = cursorOf(z.int());
 
 const createWebhook = bind(operations.createWebhook, async (context, input) => {
-  const { store, security, vault, webhooks, caller } = context;
+  const { config, store, security, vault, webhooks, caller } = context;
   const { url, events, chat_id: chat = null } = input;
-  await checkUrl(url, context);
+  await checkUrlField(url, config.allowPrivateAddresses);
   const id = Bun.randomUUIDv7();
   const secret = newSecret();
   const sealed = vault.seal(secret, secretBinding(id));
@@ -55,9 +55,9 @@ const getWebhooks = bind(operations.getWebhooks, async ({ store }) => ({
 }));
 
 const setWebhook = bind(operations.setWebhook, async (context, input) => {
-  const { store, security, webhooks, caller } = context;
+  const { config, store, security, webhooks, caller } = context;
   const { webhook_id: id, url, events, disabled } = input;
-  if (url !== undefined) await checkUrl(url, context);
+  if (url !== undefined) await checkUrlField(url, config.allowPrivateAddresses);
   const since = await store.changes.head();
   const changed = await security.write(async (tx, record) => {
     const webhook = await webhookBy(tx, id);
@@ -124,16 +124,6 @@ async function webhookBy(tx: ReadTx, id: string): Promise<WebhookRecord> {
   const webhook = await tx.webhook(id);
   if (!webhook) throw notFound("webhook");
   return webhook;
-}
-
-/** Throws `bad_request` when the address must not be requested. */
-async function checkUrl(url: string, { config }: Context<AnyCaller>): Promise<void> {
-  try {
-    await checkDestination(url, { allowPrivate: config.allowPrivateAddresses });
-  } catch (error) {
-    if (error instanceof FetchError) throw badField("url", `cannot be used: ${error.message}`);
-    throw error;
-  }
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { badField } from "../rules/failure.ts";
 import { isLoopbackHost, isPublicAddress } from "./ip-ranges.ts";
 
 /**
@@ -83,6 +84,20 @@ export async function checkDestination(
   }
   if (url.protocol === "http:" && isPublicAddress(ip)) throw notHttps();
   return { url, ip };
+}
+
+/** Throws `bad_request` when the address in a field `url` must not be contacted. */
+export async function checkUrlField(
+  url: string,
+  allowPrivate: boolean,
+  accepted?: FetchErrorCode,
+): Promise<void> {
+  try {
+    await checkDestination(url, { allowPrivate });
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error;
+    if (error.code !== accepted) throw badField("url", `cannot be used: ${error.message}`);
+  }
 }
 
 function parseAddress(address: string | URL): URL {
