@@ -1,12 +1,14 @@
 /**
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `database` it stores the
- * message before it replies. With `providerPort` it also calls the provider and relays every chunk; with
+ * message before it replies. With `nats` it also publishes the event to other nodes. With `providerPort` it also calls the provider and relays every chunk; with
  * both it stores the answer too.
  * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
  * log for each send, and takes uploads and downloads.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
+import { logger } from "../packages/server/src/observe/log.ts";
+import { NatsLink } from "../packages/server/src/realtime/nats-link.ts";
 import { answerFloor } from "./answer-floor.ts";
 import { fileFloor } from "./file-floor.ts";
 import { messageFloor } from "./message-floor.ts";
@@ -15,16 +17,21 @@ interface Plan {
   subscriptions: Record<string, string[]>;
   /** The path of a new SQLite database, or the address of an empty PostgreSQL database. */
   database?: string;
+  /** The address of NATS. */
+  nats?: string;
   providerPort?: number;
   toolServerPort?: number;
   folder?: string;
 }
-const { subscriptions, database, providerPort, toolServerPort, folder } = JSON.parse(
+const { subscriptions, database, nats, providerPort, toolServerPort, folder } = JSON.parse(
   process.env.FLOOR ?? "{}",
 ) as Plan;
 
 const lag = loopLag();
 const store = database === undefined ? null : messageFloor(database);
+const bus = nats === undefined ? null : new NatsLink({ servers: [nats] }, "floor", logger("warn"));
+const heard = new Set<string>();
+const decoder = new TextDecoder();
 const answers = database && providerPort ? answerFloor(`${database}-answers`) : null;
 const files = folder === undefined ? null : fileFloor(folder);
 
@@ -44,7 +51,10 @@ const server = Bun.serve<{ token: string }>({
   websocket: {
     perMessageDeflate: false,
     open(socket) {
-      for (const topic of subscriptions[socket.data.token] ?? []) socket.subscribe(topic);
+      for (const topic of subscriptions[socket.data.token] ?? []) {
+        socket.subscribe(topic);
+        hear(topic);
+      }
       socket.send('{"method":"events.hello","params":{}}');
     },
     message(socket, data) {
@@ -70,10 +80,9 @@ const server = Bun.serve<{ token: string }>({
         turn: null,
       });
       const answer = () => {
-        server.publish(
-          params.conversation_id,
-          `{"method":"events.messageNew","params":${message}}`,
-        );
+        const event = `{"method":"events.messageNew","params":${message}}`;
+        server.publish(params.conversation_id, event);
+        bus?.publish(params.conversation_id, event);
         socket.send(`{"ok":true,"result":${message},"id":${id}}`);
         if (providerPort) void relay(params.conversation_id, providerPort);
       };
@@ -83,6 +92,13 @@ const server = Bun.serve<{ token: string }>({
     },
   },
 });
+
+/** Publishes what other nodes publish to a topic. */
+function hear(topic: string): void {
+  if (!bus || heard.has(topic)) return;
+  heard.add(topic);
+  bus.subscribe(topic, (event) => void server.publish(topic, decoder.decode(event)));
+}
 
 interface ToolUse {
   id: string;

@@ -34,13 +34,15 @@ export async function nodes(): Promise<Measurement[]> {
   const parts = { PostgreSQL: [postgres.pid], NATS: [nats.pid] };
   const sqlite = await onSqlite();
   const one = await onPostgres(postgres, 1, env, parts);
-  const floor = await floorOnPostgres(postgres);
+  const floor = await floorOnPostgres(postgres, 1, nats.url, parts);
   const three = await onPostgres(postgres, 3, env, parts);
+  const threeFloors = await floorOnPostgres(postgres, 3, nats.url, parts);
   return [
     ...rows("SQLite, one node", sqlite),
     ...rows("PostgreSQL and NATS, one node", one, { goal: 80 }),
     ...rows("PostgreSQL and NATS, one node, floor stores", one, { baseline: floor }),
     ...rows("PostgreSQL and NATS, three nodes", three, { baseline: one, goal: 1.4 }),
+    ...rows("PostgreSQL and NATS, three nodes, floor stores", three, { baseline: threeFloors }),
   ];
 }
 
@@ -99,18 +101,26 @@ async function onPostgres(
   return await measure(servers, made, parts);
 }
 
-/** The floor that stores, without NATS. */
-async function floorOnPostgres(postgres: TestPostgres): Promise<Result[]> {
-  const database = await postgres.database();
+/** The floor that stores. */
+async function floorOnPostgres(
+  postgres: TestPostgres,
+  count: number,
+  nats: string,
+  parts: Record<string, number[]>,
+): Promise<Result[]> {
+  const { url } = await postgres.database();
   const tokens = range(2 * PAIRS).map((person) => `floor_${person}`);
   const conversations = range(PAIRS).map(() => Bun.randomUUIDv7());
   const subscriptions = Object.fromEntries(
     tokens.map((token, person) => [token, [conversations[person >> 1]]]),
   );
-  await using server = await startPinned(FLOOR, {
-    FLOOR: JSON.stringify({ subscriptions, database: database.url }),
-  });
-  return await measure([server], { tokens, conversations }, { PostgreSQL: [postgres.pid] });
+  const plan = JSON.stringify({ subscriptions, database: url, nats });
+  await using stack = new AsyncDisposableStack();
+  const servers: Measured[] = [];
+  for (let index = 0; index < count; index++) {
+    servers.push(stack.use(await startPinned(FLOOR, { FLOOR: plan })));
+  }
+  return await measure(servers, { tokens, conversations }, parts);
 }
 
 async function measure(
