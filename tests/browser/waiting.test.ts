@@ -226,6 +226,37 @@ test("what waits is decided on a phone", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("the buttons of a decision stay where they are when its question arrives", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }));
+  await room.ask("tell ann, and write it so politely that she cannot refuse it at all");
+  await using visit = await harness().visit(room.alice, { url: room.url, ...PHONE });
+  const { page } = visit;
+  const mayArrive = Promise.withResolvers<void>();
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    const held = new Set<unknown>();
+    socket.onMessage((frame) => {
+      const { method, id } = JSON.parse(String(frame));
+      if (method === "getMessage") held.add(id);
+      server.send(frame);
+    });
+    server.onMessage(async (frame) => {
+      if (held.has(JSON.parse(String(frame)).id)) await mayArrive.promise;
+      socket.send(frame);
+    });
+  });
+  await page.goto(`${room.url}/waiting`);
+  const approve = cards(page).getByRole("button", { name: "Approve" });
+  await cards(page).getByRole("link", { name: "Launch" }).waitFor();
+  const before = await approve.boundingBox();
+  mayArrive.resolve();
+  await cards(page)
+    .getByText(/so politely/)
+    .waitFor();
+  expect(await approve.boundingBox()).toEqual(before);
+});
+
 test("what a tool asks is counted and listed until it is answered, also after a reload and other messages", async () => {
   await using room = await openRoom("always");
   const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };

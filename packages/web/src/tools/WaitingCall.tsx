@@ -56,6 +56,8 @@ function Origin({ item }: { item: PendingToolCall }) {
   const me = useSelf();
   const chat = useChat(conversation_id);
   const question = useQuestion(message_id);
+  const asker = ({ sender }: Message) =>
+    sender.username === me.username ? "You" : shortName(sender);
   return (
     <div className="flex flex-wrap items-baseline gap-x-2 border-b border-line pb-2.5 text-sm text-ink-3">
       <Link
@@ -67,12 +69,10 @@ function Origin({ item }: { item: PendingToolCall }) {
       <time dateTime={call.created_at} title={fullTime(call.created_at)} className="text-xs">
         {shortTime(call.created_at)}
       </time>
-      {question && (
-        <span className="line-clamp-2 basis-full break-words">
-          {question.sender.username === me.username ? "You" : shortName(question.sender)}: «
-          {messageLine(question, 200)}»
-        </span>
-      )}
+      {/* It has its place before it arrives: the buttons must not move under a finger. */}
+      <span className="line-clamp-1 min-h-[1lh] basis-full break-words max-md:line-clamp-2 max-md:min-h-[2lh]">
+        {question && `${asker(question)}: «${messageLine(question, 200)}»`}
+      </span>
     </div>
   );
 }
