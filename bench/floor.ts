@@ -1,8 +1,9 @@
 /**
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `database` it stores the
- * message before it replies. With `nats` it also publishes the event to other nodes. With `providerPort` it also calls the provider and relays every chunk; with
- * both it stores the answer too.
+ * message before it replies. With `nats` it also publishes the event to other nodes.
+ * With `providerPort` it also calls the provider and relays every chunk; with `database` and
+ * `providerPort` it stores the answer too.
  * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
  * log for each send, and takes uploads and downloads.
  */

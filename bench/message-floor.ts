@@ -55,13 +55,13 @@ export function messageFloor(database: string) {
   };
 }
 
-/** `integer` is the type of an id that the database assigns. */
+/** `integer` is the type of an id that the database assigns. Several nodes may share the database. */
 const createTables = (integer: string, uuid: string) =>
-  `CREATE TABLE messages (id ${integer} PRIMARY KEY, uuid ${uuid} UNIQUE, conversation INTEGER,
+  `CREATE TABLE IF NOT EXISTS messages (id ${integer} PRIMARY KEY, uuid ${uuid} UNIQUE, conversation INTEGER,
      seq INTEGER, content TEXT, client_msg_id TEXT,
      UNIQUE (conversation, seq), UNIQUE (conversation, client_msg_id));
-   CREATE TABLE reads (conversation INTEGER PRIMARY KEY, seq INTEGER);
-   CREATE TABLE changes (id ${integer} PRIMARY KEY, body TEXT)`;
+   CREATE TABLE IF NOT EXISTS reads (conversation INTEGER PRIMARY KEY, seq INTEGER);
+   CREATE TABLE IF NOT EXISTS changes (id ${integer} PRIMARY KEY, body TEXT)`;
 
 const changesOf = (rows: readonly Row[]) =>
   JSON.stringify(rows.map(({ conversation, seq, uuid }) => [conversation, seq, uuid]));
@@ -91,13 +91,9 @@ function onSqlite(path: string): Insert {
 function onPostgres(url: string): Insert {
   const sql = new SQL({ url, max: 1, tls: false });
   const tables = `${createTables("BIGSERIAL", "UUID")};
-    CREATE TABLE search (id BIGINT PRIMARY KEY, words TSVECTOR);
-    CREATE INDEX search_by_words ON search USING gin (words)`;
-  // Several nodes may share the database: the first one creates the tables.
-  const created = sql
-    .unsafe(tables)
-    .simple()
-    .catch(() => {});
+    CREATE TABLE IF NOT EXISTS search (id BIGINT PRIMARY KEY, words TSVECTOR);
+    CREATE INDEX IF NOT EXISTS search_by_words ON search USING gin (words)`;
+  const created = sql.unsafe(tables).simple();
   return async (rows) => {
     await created;
     await sql.unsafe(
