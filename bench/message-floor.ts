@@ -90,7 +90,9 @@ function onSqlite(path: string): Insert {
 
 function onPostgres(url: string): Insert {
   const sql = new SQL({ url, max: 1, tls: false });
-  const tables = `${createTables("BIGSERIAL", "UUID")};
+  // Nodes that start together create the tables one after another.
+  const tables = `SELECT pg_advisory_xact_lock(1);
+    ${createTables("BIGSERIAL", "UUID")};
     CREATE TABLE IF NOT EXISTS search (id BIGINT PRIMARY KEY, words TSVECTOR);
     CREATE INDEX IF NOT EXISTS search_by_words ON search USING gin (words)`;
   const created = sql.unsafe(tables).simple();

@@ -9,7 +9,8 @@ import { type Seed, seed } from "./seed.ts";
 const KEY = Buffer.alloc(32, 7).toString("base64");
 const PAIRS = 200;
 const groups = range(PAIRS).map((pair) => [2 * pair, 2 * pair + 1]);
-const MESSAGES = 10_000;
+/** As many as in `pairs-400`: a server that has just started still compiles its code. */
+const MESSAGES = 40_000;
 const PARTS = ["nodes", "PostgreSQL", "NATS"] as const;
 
 interface Result {
