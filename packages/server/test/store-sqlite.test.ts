@@ -575,6 +575,21 @@ describe("the files", () => {
   });
 });
 
+test("a database that another process has locked for a moment is opened", async () => {
+  using files = folder();
+  const script = `
+    const { Database } = require("bun:sqlite");
+    const db = new Database(${JSON.stringify(files.database)}, { create: true });
+    db.run("PRAGMA application_id = 1");
+    db.run("BEGIN EXCLUSIVE");
+    console.log("locked");
+    setTimeout(() => process.exit(), 200);`;
+  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  await other.stdout.getReader().read();
+  await withStore(files.database, conversation);
+  expect(await other.exited).toBe(0);
+});
+
 test("the log is emptied once nobody reads an older state, and nobody waits for that", async () => {
   using files = folder();
   await withStore(files.database, conversation);
