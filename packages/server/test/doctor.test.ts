@@ -96,7 +96,10 @@ describe("an installation in order", () => {
   test("passes every check while the server runs, and nothing is changed", async () => {
     await using server = await startServer({ PARLEY_DATA: freshData(), ...reachable });
     const state = () =>
-      namesIn(server.dataDir).map((name) => [name, statSync(join(server.dataDir, name)).mode]);
+      namesIn(server.dataDir).map((name) => {
+        const { mode, size } = statSync(join(server.dataDir, name));
+        return [name, mode, size];
+      });
     const before = state();
     const env = { PARLEY_DATA: server.dataDir, PORT: new URL(server.url).port };
     const { ok, checks, problems } = await examine(env);
