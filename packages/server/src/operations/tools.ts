@@ -16,7 +16,7 @@ type KnownServer = Awaited<ReturnType<Context["toolServers"]["known"]>>[number];
 const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
   const { config, security, caller, vault, toolServers } = context;
   const { id: owner_id } = caller.account;
-  // The server may be started later.
+  // A name that cannot be resolved now may be later.
   await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
   context.toolContacts.take(`${owner_id}`);
   const id = Bun.randomUUIDv7();

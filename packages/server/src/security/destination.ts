@@ -86,7 +86,10 @@ export async function checkDestination(
   return { url, ip };
 }
 
-/** Throws `bad_request` when the address in a field `url` must not be contacted. */
+/**
+ * Throws `bad_request` when the address in a field `url` must not be contacted, unless the reason is the
+ * accepted one.
+ */
 export async function checkUrlField(
   url: string,
   allowPrivate: boolean,
