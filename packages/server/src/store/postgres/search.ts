@@ -14,16 +14,15 @@ const MOST_WORDS = 10_000;
 const MOST_LENGTH = 300_000;
 
 /**
- * The index entry of a message: its words without case and accents, each once, and one more for the
- * conversation, which no text can contain. The server's own text search depends on its language
- * settings and is not used.
+ * The index entry of a message: its words without case and accents, and one more for the conversation,
+ * which no text can contain. The server's own text search depends on its language settings and is not
+ * used.
  */
 export function searchVector(conversationId: number, content: string): string {
-  const words = [...new Set(foldedWords(spaced(content)))];
-  const entry = entryOf([`#${conversationId}`, ...words]);
-  // Most messages are short and reach no limit.
-  if (entry.length <= WORD_LENGTH) return entry;
-  return entryOf([`#${conversationId}`, ...withinLimits(words)]);
+  const words = foldedWords(spaced(content));
+  const entry = entryOf(conversationId, words);
+  // Most messages are short and reach no limit. PostgreSQL itself drops repeated words.
+  return entry.length <= WORD_LENGTH ? entry : entryOf(conversationId, withinLimits(words));
 }
 
 function withinLimits(all: readonly string[]): string[] {
@@ -39,7 +38,8 @@ function withinLimits(all: readonly string[]): string[] {
   return [...words];
 }
 
-const entryOf = (words: readonly string[]) => words.map(quoted).join(" ");
+const entryOf = (conversationId: number, words: readonly string[]) =>
+  quoted([`#${conversationId}`, ...words].join("' '"));
 
 /** Replaces the index entry of a message; without content, deletes it. */
 export async function reindex(

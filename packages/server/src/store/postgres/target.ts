@@ -114,7 +114,8 @@ const derivedOf = ({ name }: Table) => Object.entries(derived[name] ?? {});
 
 /** The target stores the search words of messages in another table. */
 const isIndexed = ({ name }: Table) => name === "messages";
-const sorted = (words: string) => words.split(" ").sort().join(" ");
+/** As the server stores them: each word once. */
+const sorted = (words: string) => [...new Set(words.split(" "))].sort().join(" ");
 
 /** Throws when a column exists in only one of the two stores: it would be lost. */
 function checkColumns({ name, columns, types }: Kept): void {
