@@ -55,13 +55,13 @@ test("what the server says about a refused file is put into words for people", (
   const failures = [
     "a.bin: payload too large: a file has at most 26214400 bytes",
     "a.heic: unsupported media type: pictures of the type image/heic are not supported",
-    "a.png: rate limited: uploads of 1073741824 bytes a day, try again in 41000 s",
+    "a.png: rate limited: more than 1073741824 bytes of uploads a day, try again in 41000 s",
     "you are not part of this conversation",
   ];
   expect(failures.map(describeFailure)).toEqual([
     "a.bin: a file has at most 25 MB",
     "a.heic: pictures of the type image/heic are not supported",
-    "a.png: uploads of 1 GB a day, try again in 12 hours",
+    "a.png: more than 1 GB of uploads a day, try again in 12 hours",
     "you are not part of this conversation",
   ]);
 });
