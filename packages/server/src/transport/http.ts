@@ -1,4 +1,5 @@
 import type { Mcp } from "../mcp/mcp.ts";
+import type { Logger } from "../observe/log.ts";
 import type { Invoke, Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
@@ -59,20 +60,26 @@ export function httpTransport(options: HttpOptions): Fetch {
       const response = await route(options, request, origin);
       return response && withHeaders(response, request, config);
     } catch (error) {
-      const failure = failureOf(error, request);
-      if (failure.code === "internal") log.error({ err: error }, "request failed");
-      return withHeaders(failureResponse(failure), request, config);
+      return withHeaders(failed(error, request, log), request, config);
     }
   };
 }
 
-/** A client that closes its connection is no failure of the server; nobody reads the response. */
-function failureOf(error: unknown, { signal }: Request): Failure {
-  if (error instanceof Failure) return error;
-  const isAborted = signal.aborted || (error instanceof Error && error.name === "AbortError");
-  return isAborted
-    ? new Failure("bad_request", "bad request: the connection was closed")
-    : new Failure("internal", "internal error");
+function failed(error: unknown, { signal, method, url }: Request, log: Logger): Response {
+  if (error instanceof Failure) return failureResponse(error);
+  if (signal.aborted || (error instanceof Error && error.name === "AbortError")) {
+    // A client that closes its connection is no failure of the server; nobody reads the response.
+    return failureResponse(new Failure("bad_request", "bad request: the connection was closed"));
+  }
+  const request_id = Bun.randomUUIDv7();
+  // The rest of the path may have a secret.
+  const route = pathOf(url).split("/")[1];
+  log.error({ err: error, request_id, method, route }, "request failed");
+  const response = failureResponse(
+    new Failure("internal", `internal error, reference ${request_id}`),
+  );
+  response.headers.set("x-request-id", request_id);
+  return response;
 }
 
 async function route(
