@@ -50,6 +50,20 @@ test.each(pages)("every link of %s has an existing target", (page) => {
   expect(broken).toEqual([]);
 });
 
+test("every line that the server logs as a warning or an error is documented", () => {
+  const sources = [...new Bun.Glob("packages/server/src/**/*.ts").scanSync(ROOT)];
+  const lines = sources
+    .filter((file) => !file.includes("/commands/"))
+    .flatMap((file) => [...read(file).matchAll(/\blog\.(?:warn|error)\((?:[^"`;]|"")*?"([^"]+)"/g)])
+    .map(([, line = ""]) => line);
+  expect(lines).toContain("request failed");
+  const families = /^(turn|NATS|OIDC) /;
+  const undocumented = lines.filter(
+    (line) => !families.test(line) && !operating.includes(`\`${line}\``),
+  );
+  expect(unique(undocumented)).toEqual([]);
+});
+
 test("every setting is documented, and no other", () => {
   const names = /\b(PORT|HOST|DATABASE_URL|NATS_[A-Z]+|PARLEY_[A-Z_]+)\b/g;
   const settings = (text: string) => unique(text.match(names) ?? []);

@@ -66,7 +66,7 @@ export interface EventChange<How extends Delivery = Delivery> {
 /** A change inside the service that no client receives as an event. */
 export type InternalChange =
   | { kind: "session_ended"; session_id: string }
-  /** All sockets of the account close. */
+  /** All sockets of the account close: it was suspended or deleted. */
   | { kind: "account_suspended"; username: string }
   /** The owner of an agent answered what a tool asked. */
   | { kind: "elicitation_answered"; id: string }

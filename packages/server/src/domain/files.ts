@@ -47,7 +47,7 @@ export async function checkDailyBytes(
 ): Promise<void> {
   if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) <= limit) return;
   const seconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
-  throw rateLimited(seconds, `uploads of ${limit} bytes a day`);
+  throw rateLimited(seconds, `more than ${limit} bytes of uploads a day`);
 }
 
 /**

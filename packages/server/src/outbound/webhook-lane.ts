@@ -57,7 +57,7 @@ export async function serveLane(
     const { signal, log } = serving;
     if (!signal.aborted) {
       if (ended.length === 0) throw error;
-      log.error({ err: error, webhook: lane.webhook_id }, "webhook delivery failed");
+      log.error({ err: error, webhook: lane.webhook_id }, "webhook attempt failed");
     }
     if (ended.length > 0) return (tx) => tx.finishAttempts(lane, ended, null);
     return (tx) => releaseLane(tx, lane);

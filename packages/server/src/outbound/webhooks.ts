@@ -98,7 +98,7 @@ class WebhookSender implements Webhooks {
     if (this.#ending.length === 0) return;
     const { log } = this.#options;
     await this.#endClaims(() => {}).catch((error) =>
-      log.error({ err: error }, "webhook delivery failed"),
+      log.error({ err: error }, "webhook claims not released"),
     );
   }
 
@@ -136,7 +136,7 @@ class WebhookSender implements Webhooks {
         if (this.#isSubscribed) await this.#startAttempts();
         await this.#prune();
       } catch (error) {
-        log.error({ err: error }, "webhook delivery failed");
+        log.error({ err: error }, "webhook queue read failed");
       }
       await this.#pause(ROUND_MS, () => this.#ending.length >= FULL_ROUND);
       await this.#pause(this.#isSubscribed ? POLL_MS : REFRESH_MS, () => this.#isWoken);
@@ -228,7 +228,7 @@ class WebhookSender implements Webhooks {
     this.#active.set(id, (this.#active.get(id) ?? 0) + 1);
     const attempt = serveLane(claimed, first, serving)
       .then((end) => void (end && this.#ending.push(end)))
-      .catch((error) => log.error({ err: error, webhook: id }, "webhook delivery failed"))
+      .catch((error) => log.error({ err: error, webhook: id }, "webhook attempt failed"))
       .finally(() => this.#endAttempt(id, attempt));
     this.#attempts.add(attempt);
   }

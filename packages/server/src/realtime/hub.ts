@@ -68,7 +68,7 @@ export function hub(
 
   function closeAccount(username: string): void {
     for (const client of people.get(username)?.clients ?? []) {
-      client.close(closeCodes.signedOut, "this account is suspended");
+      client.close(closeCodes.signedOut, "this account is suspended or deleted");
     }
   }
 

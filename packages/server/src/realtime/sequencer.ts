@@ -185,7 +185,7 @@ export class Sequencer {
 
   private hold(track: Track, change: EventChange): void {
     if (track.held.length >= (this.options.maxHeld ?? MAX_HELD)) {
-      this.lose(track, "too many events wait for a missing one");
+      this.lose(track, "conversation events lost: too many wait for a missing one");
       return;
     }
     track.held.push(change);
@@ -237,7 +237,7 @@ export class Sequencer {
     );
     if (!this.isOpen(track) || !isBehind(track)) return;
     const gapMs = performance.now() - (track.gapSince ?? performance.now());
-    if (gapMs > gapTimeoutMs) this.lose(track, "missed events are not in the change log");
+    if (gapMs > gapTimeoutMs) this.lose(track, "conversation events lost: not in the change log");
     else this.startTimer(track, retryMs);
   }
 

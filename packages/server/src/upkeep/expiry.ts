@@ -31,7 +31,7 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   let expiryTimer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  /** Deletes batches until one is not full. `batch` returns how many rows it had. */
+  /** Deletes or ends batches until one is not full. `batch` returns how many rows it had. */
   async function purge(
     what: string,
     batch: (tx: WriteTx, size: number) => Awaitable<number>,
@@ -40,19 +40,19 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
     try {
       while ((await store.write((tx) => batch(tx, size))) === size);
     } catch (err) {
-      log.error({ err }, `${what} purge failed`);
+      log.error({ err }, `${what} failed`);
     }
   }
 
   async function purgeAll(): Promise<void> {
     const now = Date.now();
-    await purge("session", (tx, size) => tx.purgeSessions(now, size));
-    await purge("audit log", (tx, size) => tx.pruneAuditLog(now - auditDays * DAY_MS, size));
-    await purge("report", (tx, size) => tx.pruneReports(now - auditDays * DAY_MS, size));
+    await purge("session purge", (tx, size) => tx.purgeSessions(now, size));
+    await purge("audit log purge", (tx, size) => tx.pruneAuditLog(now - auditDays * DAY_MS, size));
+    await purge("report purge", (tx, size) => tx.pruneReports(now - auditDays * DAY_MS, size));
   }
 
   async function expireCalls(): Promise<void> {
-    await purge("tool call", expireToolCalls, EXPIRE_BATCH);
+    await purge("tool call expiry", expireToolCalls, EXPIRE_BATCH);
     const delay = await untilNextExpiry().catch((err) => {
       log.error({ err }, "tool call expiry check failed");
       return EXPIRE_MS;
