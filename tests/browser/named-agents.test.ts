@@ -11,6 +11,7 @@ import {
   PHONE,
   sharedHarness,
   test,
+  untilFocused,
   write,
 } from "./support.ts";
 
@@ -73,7 +74,7 @@ test("an agent is created, edited and deleted, and other windows show it without
   await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("button", { name: "Delete agent" }).click();
   await scholar.waitFor({ state: "detached" });
-  expect(await hasFocus(page.getByRole("heading", { name: "My agents" }))).toBe(true);
+  await untilFocused(page.getByRole("heading", { name: "My agents" }));
   await other.page.getByRole("region", { name: "Scholar" }).waitFor({ state: "detached" });
   expect(await stored()).toBeUndefined();
   expect([...visit.problems(), ...other.problems()]).toEqual([]);

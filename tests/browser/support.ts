@@ -220,6 +220,12 @@ export async function write(page: Page, text: string): Promise<void> {
 export const hasFocus = (locator: Locator): Promise<boolean> =>
   locator.evaluate((element) => element === document.activeElement);
 
+/** Waits for the focus, which the page moves after it has removed the element that had it. */
+export async function untilFocused(locator: Locator): Promise<void> {
+  const element = await locator.elementHandle();
+  await locator.page().waitForFunction((each) => each === document.activeElement, element);
+}
+
 /** Waits for one frame of the page: the pause between two looks at something that changes. */
 export const nextFrame = (page: Page): Promise<unknown> =>
   page.evaluate(() => new Promise(requestAnimationFrame));
