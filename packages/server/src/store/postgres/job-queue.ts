@@ -44,6 +44,8 @@ export interface Lane {
 export class JobQueue {
   readonly #runBatch: (jobs: Job[]) => Promise<void>;
   readonly #jobs: Job[] = [];
+  /** Batches that run before all other jobs, and what follows each. */
+  readonly #again: { jobs: Job[]; ran: () => void }[] = [];
   #isRunning = false;
   #isClosed = false;
   /** Number of jobs that have no result yet, those that run included. */
@@ -84,6 +86,18 @@ export class JobQueue {
     this.#start();
   }
 
+  /**
+   * Runs jobs again in a batch of their own, before all others: one that arrives later may fail.
+   * Resolves once they have run.
+   */
+  async runAgain(jobs: Job[]): Promise<void> {
+    if (jobs.length === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#again.push({ jobs, ran: resolve });
+    this.#start();
+    await promise;
+  }
+
   /** Runs a job again after a temporary error, at least until its deadline; otherwise rejects it. */
   retry(job: Job, error: unknown): void {
     const isInTime = Date.now() < job.deadline;
@@ -102,15 +116,18 @@ export class JobQueue {
   }
 
   #start(): void {
-    if (!this.#isRunning && this.#jobs.length > 0) void this.#run();
+    if (!this.#isRunning && this.#hasJobs()) void this.#run();
   }
+
+  #hasJobs = () => this.#jobs.length > 0 || this.#again.length > 0;
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#jobs.length > 0) {
+    while (this.#hasJobs()) {
       // Jobs that arrive in the same iteration of the event loop share a batch.
       await nextIteration();
-      const batch = this.#takeBatch();
+      const again = this.#again.shift();
+      const batch = again?.jobs ?? this.#takeBatch();
       try {
         await this.#runBatch(batch);
         // The answers to these jobs go out first: what their clients send next shares the batch.
@@ -118,6 +135,7 @@ export class JobQueue {
       } catch (error) {
         for (const job of batch) this.retry(job, error);
       }
+      again?.ran();
     }
     this.#isRunning = false;
   }

@@ -262,14 +262,21 @@ export class UnitRun implements Unit {
   readonly owning = new Map<string, Promise<void>>();
   /** The key of the row that it waits for while another unit of the transaction owns it. */
   waitsFor: string | null = null;
-  wrote = false;
   readonly changes: Change[] = [];
   result: unknown;
   failure: { error: unknown } | null = null;
   private readonly transaction: Transaction;
+  private hasWritten = false;
+  /** Number of statements that may change something and have not ended. */
+  private writing = 0;
 
   constructor(transaction: Transaction) {
     this.transaction = transaction;
+  }
+
+  /** Whether it has changed something, or may still do so. */
+  get wrote(): boolean {
+    return this.hasWritten || this.writing > 0;
   }
 
   async perform(work: (unit: Unit) => unknown): Promise<void> {
@@ -291,13 +298,17 @@ export class UnitRun implements Unit {
     return (await this.transaction.run<Row>(this, sql, values))[0] ?? null;
   }
 
-  change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>> {
-    this.wrote = true;
-    return this.transaction.run<Row>(this, sql, values);
+  async change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>> {
+    this.writing++;
+    const rows = await this.transaction.run<Row>(this, sql, values);
+    this.writing--;
+    // A statement of several parts may have changed something in another one than the last.
+    this.hasWritten ||= rows.count > 0 || /^\s*WITH\b/.test(sql);
+    return rows;
   }
 
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result> {
-    this.wrote ||= batch.writes;
+    this.hasWritten ||= batch.writes;
     return this.transaction.together(this, batch, call);
   }
 

@@ -99,13 +99,19 @@ export class WriteLane implements Lane {
     return mayContinue.promise;
   }
 
-  /** Rejects the units that failed by themselves, and runs those again that others made fail. */
+  /**
+   * Rejects the units that failed by themselves, and runs those again that others made fail. In a batch
+   * that is undone, any unit may have failed because of what another one wrote: nobody is rejected, and
+   * those that failed after writing run alone.
+   */
   #handleFailures(
     running: readonly RunningJob[],
     { failed }: Transaction,
     isUndone: boolean,
   ): void {
     const again: Job[] = [];
+    const suspects: Job[] = [];
+    const alone: Job[] = [];
     const conflicting = new Map<Job, string>();
     for (const { run, job } of running) {
       const error = run.failure?.error;
@@ -119,12 +125,20 @@ export class WriteLane implements Lane {
       } else if (isSuspect) {
         // Each suspect runs in a transaction of its own: the one that fails again is the cause.
         job.conflicts++;
-        again.push(job);
+        suspects.push(job);
       } else if (failed) again.push(job);
-      else if (run.failure) job.reject(error);
-      else if (isUndone) again.push(job);
+      else if (!isUndone || running.length === 1) {
+        if (run.failure) job.reject(error);
+      } else if (run.failure && run.wrote) {
+        for (const key of run.owned) job.keys.add(key);
+        alone.push(job);
+      } else again.push(job);
     }
-    this.#queue.putBack(again);
+    this.#queue.putBack(suspects);
+    // The others first: they may need the same rows.
+    void this.#queue.runAgain(again).then(() => {
+      for (const job of alone) void this.#runAlone(job);
+    });
     this.#waitForLocks(conflicting);
   }
 
@@ -199,6 +213,16 @@ export class WriteLane implements Lane {
       }
     }
     if (together.length > 0) void this.#runWaiting(keys, together);
+  }
+
+  /** Runs a job in a transaction of its own, which keeps no other one waiting. */
+  async #runAlone(job: Job): Promise<void> {
+    const { lockWaitConnections } = this.#options;
+    try {
+      await this.#runBatch([job], lockWaitConnections, { lockFirst: [...job.keys] });
+    } catch (error) {
+      this.#queue.retry(job, error);
+    }
   }
 
   /** Runs jobs that wait for these keys, in transactions that first lock all rows that they need. */

@@ -43,6 +43,9 @@ export function batchTransaction(
   const begin = db.query("BEGIN IMMEDIATE");
   const commit = db.query("COMMIT");
   const rollback = db.query("ROLLBACK");
+  const savepoint = db.query("SAVEPOINT unit");
+  const release = db.query("RELEASE unit");
+  const undo = db.query("ROLLBACK TO unit");
   let changes: Change[] = [];
   const emit = (change: Change) => void changes.push(change);
   const tx: WriteTx = { ...methods, emit, signal: emit };
@@ -76,7 +79,8 @@ export function batchTransaction(
     return true;
   }
 
-  return async function run(jobs: Job[]): Promise<Job[]> {
+  /** With `savepoints`, each unit can be undone alone. */
+  return async function run(jobs: Job[], savepoints = false): Promise<Job[]> {
     const done: Job[] = [];
     let remaining: Job[] = [];
     const startedAt = performance.now();
@@ -87,13 +91,18 @@ export function batchTransaction(
           remaining = jobs.splice(index);
           break;
         }
+        if (savepoints) savepoint.run();
         const ran = runUnit(job);
-        if (ran === true || (ran !== false && (await ran))) done.push(job);
+        const hasSucceeded = ran === true || (ran !== false && (await ran));
+        if (hasSucceeded) done.push(job);
+        else if (savepoints) undo.run();
         else if (connection.wrote) {
-          // What the failed unit wrote can only be undone together with the units before it.
+          // What it wrote can only be undone together with the units before it. They run again, with
+          // savepoints: those cost time, and units that fail after writing are rare.
           rollback.run();
-          return run([...done, ...jobs.slice(index + 1)]);
+          return run([...done, ...jobs.slice(index + 1)], true);
         }
+        if (savepoints) release.run();
       }
       log(done);
       commit.run();

@@ -97,16 +97,19 @@ export function connection(db: Database): Connection {
       const statement = prepared(db, sql);
       return {
         run: (...values) => {
-          self.wrote = true;
-          return statement().run(...values) as Changed;
+          const changed = statement().run(...values) as Changed;
+          self.wrote ||= changed.changes > 0;
+          return changed;
         },
         get: (...values) => {
-          self.wrote = true;
-          return statement().get(...values);
+          const row = statement().get(...values);
+          self.wrote ||= row !== null;
+          return row;
         },
         all: (...values) => {
-          self.wrote = true;
-          return statement().all(...values);
+          const rows = statement().all(...values);
+          self.wrote ||= rows.length > 0;
+          return rows;
         },
       };
     },

@@ -80,6 +80,70 @@ export function unitsOfWork(check: Check) {
     expect((await fixture.view(room, alice)).seq).toBe(kept.length);
   });
 
+  check("a unit is not refused because of what a failed unit wrote", async ({ store }) => {
+    const written = Promise.withResolvers<void>();
+    const first = store.write(async (tx) => {
+      await newAccount(tx, { username: "carol" });
+      written.resolve();
+      failUnit();
+    });
+    const second = store.write(async (tx) => {
+      await written.promise;
+      if (await tx.account("carol")) throw new Error("taken");
+      return "free";
+    });
+    expect(await failed(first)).toBe(true);
+    expect(await second).toBe("free");
+  });
+
+  check(
+    "units that fail after writing do not keep others from being committed",
+    async (fixture) => {
+      const [alice] = await fixture.people("alice");
+      const room = await fixture.group(alice);
+      let runs = 0;
+      const failures: Promise<boolean>[] = [];
+      const fail = () => {
+        const unit = fixture.store.write(async (tx) => {
+          await newAccount(tx, { username: `undone${failures.length}` });
+          failUnit();
+        });
+        failures.push(failed(unit));
+      };
+      fail();
+      await fixture.store.write(async (tx) => {
+        // Another one that fails arrives each time that this unit runs.
+        if (++runs < 20) fail();
+        await send(tx, room, alice, "kept");
+      });
+      expect(runs).toBeLessThan(4);
+      expect(await Promise.all(failures)).not.toContain(false);
+      expect(await fixture.texts(room, alice)).toEqual(["kept"]);
+    },
+  );
+
+  check("many units that fail after writing cost others two runs at most", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    let runs = 0;
+    const kept = times(20).map((n) =>
+      fixture.store.write(async (tx) => {
+        runs++;
+        await send(tx, room, alice, `${n}`);
+      }),
+    );
+    const undone = times(30).map(() =>
+      fixture.store.write(async (tx) => {
+        await send(tx, room, alice, "undone");
+        failUnit();
+      }),
+    );
+    expect(await Promise.all(undone.map(failed))).not.toContain(false);
+    await Promise.all(kept);
+    expect(runs).toBeLessThanOrEqual(2 * 20);
+    expect(await fixture.texts(room, alice)).toHaveLength(20);
+  });
+
   check("changes of a failed unit are not handed to subscribers", async (fixture) => {
     const [alice] = await fixture.people("alice");
     const room = await fixture.group(alice);
