@@ -141,6 +141,29 @@ test("whoever waits for a connection that is never made is told, and later the c
   await pool.close();
 });
 
+test("a server that stops answering is left for one that answers", async () => {
+  const database = await postgres.database();
+  await using proxy = await FaultyProxy.to(database.url.replace(/^postgres/, "http"));
+  const url = new URL(database.url);
+  url.port = new URL(proxy.url).port;
+  const store = await openPostgresStore({ url: url.href, tls: false, answerTimeoutMs: 1000 });
+  await store.write((tx) => newAccount(tx, { username: "alice" }));
+  const found = () => store.read((tx) => tx.account("alice"));
+  await found();
+
+  proxy.stall("toServer", "toClient");
+  const refused = [found(), store.write((tx) => newAccount(tx, { username: "bob" }))];
+  for (const each of refused) {
+    expect(await each.catch((error) => error)).toBeInstanceOf(Unavailable);
+  }
+  // The connections that lost their statements stay silent.
+  proxy.reset();
+  expect(await found()).not.toBeNull();
+  await store.write((tx) => newAccount(tx, { username: "carol" }));
+  await store.close();
+  await database.drop();
+});
+
 /** Several stores on a new database, as of several nodes. */
 async function nodes(count: number) {
   const database = await postgres.database();

@@ -14,6 +14,11 @@ export interface PostgresOptions {
 const IDLE_IN_TRANSACTION_MS = 5000;
 /** How long a statement waits for a lock of another transaction. */
 const LOCK_TIMEOUT_MS = 8000;
+/**
+ * How long to wait for the answer to a statement of a unit: longer than one waits for a lock. A server that
+ * lost its power, or whose network did, never answers and never closes a connection.
+ */
+export const ANSWER_TIMEOUT_MS = LOCK_TIMEOUT_MS + 7000;
 const CONNECT_TIMEOUT_S = 5;
 /** Longer than a connection attempt may take. */
 const RESERVE_TIMEOUT_MS = CONNECT_TIMEOUT_S * 1000 + 1000;
@@ -68,7 +73,8 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-export function connections(pool: SQL, most: number): Connections {
+/** Without `answerTimeoutMs`, a statement may take as long as it takes. */
+export function connections(pool: SQL, most: number, answerTimeoutMs?: number): Connections {
   const idle: ReservedSQL[] = [];
   const waiting: (() => void)[] = [];
   let taken = 0;
@@ -93,15 +99,17 @@ export function connections(pool: SQL, most: number): Connections {
     async use(work) {
       const reserved = await take();
       let broken = false;
+      let isSilent = false;
       let isInTransaction = false;
       const run = async <Row>(sql: string, values: readonly unknown[] = []) => {
         try {
-          const rows = await reserved.unsafe(sql, values as unknown[]);
+          const rows = await inTime(reserved.unsafe(sql, values as unknown[]), answerTimeoutMs);
           isInTransaction = isOpenAfter((rows as unknown as Rows<Row>).command, isInTransaction);
           return numbered(rows) as unknown as Rows<Row>;
         } catch (error) {
           if (timedOut(error)) throw new Unavailable("the database took too long");
-          if (!lost(error)) throw error;
+          isSilent ||= error instanceof NoAnswer;
+          if (!isSilent && !lost(error)) throw error;
           broken = true;
           throw new ConnectionLost();
         }
@@ -110,8 +118,9 @@ export function connections(pool: SQL, most: number): Connections {
         return await work({ run });
       } finally {
         // Another transaction cannot begin on a connection that is still in an aborted one.
-        if (isInTransaction) await run("ROLLBACK").catch(() => {});
-        if (isInTransaction) await reserved.close().catch(() => {});
+        if (isInTransaction && !isSilent) await run("ROLLBACK").catch(() => {});
+        if (isSilent) void reserved.close({ timeout: 0 }).catch(() => {});
+        else if (isInTransaction) await reserved.close().catch(() => {});
         else if (broken) reserved.release();
         else idle.push(reserved);
         back();
@@ -122,6 +131,20 @@ export function connections(pool: SQL, most: number): Connections {
       for (const reserved of idle) reserved.release();
     },
   };
+}
+
+class NoAnswer extends Error {}
+
+/** The answer to a statement. Rejects with `NoAnswer` when it takes too long. */
+async function inTime<Answer>(answer: Promise<Answer>, ms?: number): Promise<Answer> {
+  if (ms === undefined) return answer;
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(new NoAnswer()), ms);
+  try {
+    return await Promise.race([answer, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Whether a connection is in a transaction after a statement that succeeded. */
@@ -136,21 +159,14 @@ function isOpenAfter(command: string, isOpenBefore: boolean): boolean {
  */
 async function reserve(pool: SQL): Promise<ReservedSQL> {
   const reserved = pool.reserve();
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => timeout.reject(new Unavailable("the database cannot be reached")),
-    RESERVE_TIMEOUT_MS,
-  );
   try {
-    return await Promise.race([reserved, timeout.promise]);
+    return await inTime(reserved, RESERVE_TIMEOUT_MS);
   } catch (error) {
     reserved.then(
       (late) => late.release(),
       () => {},
     );
-    throw error;
-  } finally {
-    clearTimeout(timer);
+    throw error instanceof NoAnswer ? new Unavailable("the database cannot be reached") : error;
   }
 }
 

@@ -21,7 +21,7 @@ import {
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
-import { connections, openPool, type PostgresOptions } from "./connection.ts";
+import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
@@ -143,6 +143,8 @@ export interface PostgresStoreOptions extends PostgresOptions {
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
   readonly logLimits?: Partial<LogLimits>;
+  /** How long to wait for the answer to a statement. */
+  readonly answerTimeoutMs?: number;
 }
 
 /** The store that several nodes share. */
@@ -158,12 +160,14 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     if (changes.length > 0) listener(changes);
   };
 
-  const reading = new ReadLane(connections(pool, CONNECTIONS.read));
+  const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
+  const connected = (most: number) => connections(pool, most, answerTimeoutMs);
+  const reading = new ReadLane(connected(CONNECTIONS.read));
   // The server cancels a search at its deadline, because nobody waits for it any more.
   const searchPool = openPool(options, SEARCH_SLOTS, {
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
-  const searchConnections = connections(searchPool, SEARCH_SLOTS);
+  const searchConnections = connections(searchPool, SEARCH_SLOTS, answerTimeoutMs);
   const changes = changeLog((unit) => on(reading, unit));
   let isClosed = false;
   const isStored = (entry: Cursor) => wasCommitted(changes, entry, () => isClosed);
@@ -171,13 +175,13 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const log = changeWriter(options.node ?? Bun.randomUUIDv7());
   const common = { order, log, wasCommitted: isStored, committed };
   const writing = new WriteLane({
-    connections: connections(pool, CONNECTIONS.write),
-    lockWaitConnections: connections(pool, CONNECTIONS.lockWait),
+    connections: connected(CONNECTIONS.write),
+    lockWaitConnections: connected(CONNECTIONS.lockWait),
     ...common,
   });
   const noting = new WriteLane({
-    connections: connections(pool, CONNECTIONS.note),
-    lockWaitConnections: connections(pool, CONNECTIONS.noteLockWait),
+    connections: connected(CONNECTIONS.note),
+    lockWaitConnections: connected(CONNECTIONS.noteLockWait),
     ...common,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
