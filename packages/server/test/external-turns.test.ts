@@ -2,14 +2,17 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "@parley/testkit/until.ts";
 import { externalTurns } from "../src/agents/external/index.ts";
 import { logger } from "../src/observe/log.ts";
 import type { Hub } from "../src/realtime/hub.ts";
 import { EXTERNAL } from "../src/rules/agents.ts";
 import type { AgentCaller } from "../src/security/caller.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
-import type { Store } from "../src/store/store.ts";
+import { type Store, Unavailable } from "../src/store/store.ts";
 import { askAgent, newAccount } from "./support/store-contract/fixture.ts";
+
+const hub = { people: () => [], person: () => undefined, receive: () => {} } as unknown as Hub;
 
 /** An external agent with a turn that waits. */
 const agentWithTurn = (store: Store) =>
@@ -30,7 +33,6 @@ test("a turn whose program disconnects while it claims is given to the next one"
     leaving.abort();
     return result;
   };
-  const hub = { people: () => [], person: () => undefined, receive: () => {} } as unknown as Hub;
   const turns = externalTurns({ store: { ...store, write }, hub, log: logger("silent") });
   const caller = { kind: "agent", account: agent, token_id: "token" } as AgentCaller;
   const claim = (signal: AbortSignal) => turns.claim(caller, { turnId: null, waitMs: 0, signal });
@@ -38,6 +40,33 @@ test("a turn whose program disconnects while it claims is given to the next one"
   const { signal } = new AbortController();
   expect(await claim(signal)).toMatchObject({ turn_id, message_id: asked.id });
   expect(await claim(signal)).toBeNull();
+  await turns.stop();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("after an outage of the store, programs can be seen again before their turns are ended", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-external-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  await agentWithTurn(store);
+  let failures = 0;
+  const calls: string[] = [];
+  const afterOutage = <Call extends (...values: never[]) => Promise<unknown>>(call: Call) =>
+    (async (...values) => {
+      if (++failures <= 20) throw new Unavailable("the database cannot be reached");
+      calls.push(call === store.ready ? "looks for the store" : "ends turns");
+      return call(...values);
+    }) as Call;
+  const turns = externalTurns({
+    store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
+    hub,
+    log: logger("silent"),
+    tickMs: 10,
+    offlineMs: 0,
+  });
+  turns.start();
+  await until(() => calls.includes("ends turns"), "the end of the turn");
+  expect(calls[0]).toBe("looks for the store");
   await turns.stop();
   await store.close();
   rmSync(folder, { recursive: true });

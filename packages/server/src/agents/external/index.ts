@@ -14,6 +14,8 @@ import { Presence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
 
 const TICK_MS = 1000;
+/** A check that is later by this many intervals means that the store was away, or the process paused. */
+const LATE_FACTOR = 5;
 /** How long to wait when another unit owns the conversation of the turn. */
 const BUSY_RETRY_MS = 10;
 /** Turns that a node ends as `agent_offline` in one unit of work. */
@@ -44,6 +46,10 @@ export interface ExternalTurnsOptions {
   readonly store: Store;
   readonly hub: Pick<Hub, "people" | "person" | "receive">;
   readonly log: Logger;
+  /** How often agents without a program are looked for. */
+  readonly tickMs?: number;
+  /** How long an agent has had no program when its turns are ended. */
+  readonly offlineMs?: number;
 }
 
 export const externalTurns = (options: ExternalTurnsOptions): ExternalTurns =>
@@ -57,7 +63,10 @@ class ProgramTurns implements ExternalTurns {
   readonly #announced = new WeakMap<Person, ReadonlySet<number>>();
   /** Claimed turns that did not reach their programs, with the ids of their agents. */
   readonly #lost = new Map<number, number>();
-  #startedAt = Number.POSITIVE_INFINITY;
+  /** Since when programs have had the time to connect again. */
+  #graceSince = Number.POSITIVE_INFINITY;
+  /** When the last check that reached the store began. */
+  #checkedAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
   #isStopping = false;
@@ -68,7 +77,8 @@ class ProgramTurns implements ExternalTurns {
   }
 
   start(): void {
-    this.#startedAt = performance.now();
+    this.#graceSince = performance.now();
+    this.#checkedAt = this.#graceSince;
     this.#scheduleTick();
   }
 
@@ -161,20 +171,30 @@ class ProgramTurns implements ExternalTurns {
       this.#ticking = this.#tick()
         .catch((error) => this.#options.log.error({ err: error }, "external turn check failed"))
         .then(() => this.#scheduleTick());
-    }, TICK_MS);
+    }, this.#options.tickMs ?? TICK_MS);
   }
 
   async #tick(): Promise<void> {
+    const { store, offlineMs = OFFLINE_MS } = this.#options;
+    const now = performance.now();
     await this.#presence.flush(this.#waiting.agents());
-    // Programs get the time to connect again after a restart.
-    if (performance.now() - this.#startedAt > OFFLINE_MS) await this.#failOfflineTurns();
+    // No node could store which programs it has, or programs were cut off from this one.
+    if (this.#isLate(this.#checkedAt)) this.#graceSince = performance.now();
+    if (now - this.#graceSince > offlineMs) await this.#failOfflineTurns(now);
+    else await store.ready();
+    this.#checkedAt = now;
   }
 
+  #isLate = (checkedAt: number): boolean =>
+    performance.now() - checkedAt > LATE_FACTOR * (this.#options.tickMs ?? TICK_MS);
+
   /** Ends the turns that wait for agents without a program. */
-  async #failOfflineTurns(): Promise<void> {
-    const { store } = this.#options;
+  async #failOfflineTurns(now: number): Promise<void> {
+    const { store, offlineMs = OFFLINE_MS } = this.#options;
     await store.write(async (tx) => {
-      const turns = await tx.claimOfflineTurns(OFFLINE_MS, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
+      // The unit itself may have waited for the store.
+      if (this.#isLate(now)) return;
+      const turns = await tx.claimOfflineTurns(offlineMs, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
       for (const turn of turns) {
         const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
         if (!conversation) continue;
