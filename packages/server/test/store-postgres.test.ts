@@ -8,6 +8,7 @@ import { until } from "@parley/testkit/until.ts";
 import { SQL } from "bun";
 import type { Change } from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
+import { addMembers } from "../src/domain/groups.ts";
 import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
@@ -20,13 +21,14 @@ import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/change-log.ts";
-import { type SharedStore, Unavailable } from "../src/store/store.ts";
+import { type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingOwnership } from "./support/owned-writes.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
 import { endsIn, readLog } from "./support/store-contract/changes.ts";
 import {
+  conversationOf,
   emitMarker,
   newAccount,
   newAgent,
@@ -210,6 +212,38 @@ const seqs = async (url: string, { id }: Room) =>
   (await execute(url, `SELECT seq FROM messages WHERE conversation_id = ${id} ORDER BY seq`)).map(
     ({ seq }) => Number(seq),
   );
+
+test("an account that is being added to a group is erased afterwards, and then added to none", async () => {
+  await using cluster = await nodes(2);
+  const [one, two] = cluster.stores as [SharedStore, SharedStore];
+  const { alice, room } = await place(one);
+  const carol = await one.write((tx) => newAccount(tx, { username: "carol" }));
+  const another = await one.write((tx) => newGroup(tx, [alice]));
+  const add = async (tx: WriteTx, to: Room) =>
+    addMembers(tx, await conversationOf(tx, to), [carol], alice);
+  const added = Promise.withResolvers<void>();
+  const mayCommit = Promise.withResolvers<void>();
+  const adding = one.write(async (tx) => {
+    await add(tx, room);
+    added.resolve();
+    await mayCommit.promise;
+  });
+  await added.promise;
+  let isErased = false;
+  const erasing = two
+    .write((tx) => tx.eraseAccount(carol, { messages: false, at: START }))
+    .then(() => {
+      isErased = true;
+    });
+  const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  const hasEnded = async () => isErased || (await execute(cluster.url, waiting)).length > 0;
+  await until(hasEnded, "the erasure, or that it waits for the lock");
+  expect(isErased).toBe(false);
+  mayCommit.resolve();
+  await Promise.all([adding, erasing]);
+  const refusal = await one.write((tx) => add(tx, another)).catch((error) => error.message);
+  expect(refusal).toBe("not found: users carol");
+});
 
 describe("the schema", () => {
   test("is created once by nodes that start together", async () => {

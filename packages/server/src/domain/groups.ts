@@ -1,6 +1,6 @@
 import { conversationShared, groupChanged } from "../changes/change.ts";
 import { isExternal } from "../rules/agents.ts";
-import { badField } from "../rules/failure.ts";
+import { badField, notFound } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
@@ -24,6 +24,16 @@ const connectable = (accounts: readonly AccountRecord[]) =>
   accounts
     .filter((account) => account.kind === "human" || isExternal(account))
     .map(({ username }) => username);
+
+/**
+ * Keeps accounts from being erased until the unit ends: an erasure leaves the conversations that it can
+ * see. Throws (404) if one is erased already.
+ */
+export async function lockInvited(tx: WriteTx, accounts: readonly AccountRecord[]): Promise<void> {
+  const left = new Set((await tx.lockUnerased(accounts.map(({ id }) => id))).map(({ id }) => id));
+  const erased = accounts.find(({ id }) => !left.has(id));
+  if (erased) throw notFound(`users ${erased.username}`);
+}
 
 /** Announces a conversation to its new participants and subscribes their sockets to it. */
 export async function announceNew(
@@ -66,6 +76,7 @@ export async function addMembers(
   further: readonly NewChange[] = [],
 ): Promise<void> {
   const ids = added.map(({ id }) => id);
+  await lockInvited(tx, added);
   await tx.insertMembers(group.id, ids, Date.now());
   await announceChanges(tx, group, actor, [{ kind: "added", subjects: added }, ...further]);
   await announceNew(tx, group.id, added, undefined);

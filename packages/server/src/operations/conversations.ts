@@ -8,6 +8,7 @@ import {
   announceChanges,
   announceNew,
   checkGroupSize,
+  lockInvited,
   removeMember,
 } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
@@ -42,6 +43,7 @@ const startChat = bind(operations.startChat, (context, input) => {
     await checkInvitation(tx, caller.account, others);
     checkGroupSize(others.length + 1, config.limits);
     await lockActive(tx, caller.account);
+    await lockInvited(tx, others);
     const people = [caller.account, ...others];
     const at = Date.now();
     const uuid = Bun.randomUUIDv7();

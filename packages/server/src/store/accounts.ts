@@ -44,6 +44,8 @@ export interface AccountWrites {
    * lock the same account take effect one after another.
    */
   lockCredentials(accountId: number): Awaitable<Credentials>;
+  /** Locks accounts in the same way, and returns those that are not erased, in no particular order. */
+  lockUnerased(accountIds: readonly number[]): Awaitable<AccountRecord[]>;
   /** Returns null, and changes nothing, when the username or the external id is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /**

@@ -35,6 +35,7 @@ const touched: Touched = {
   setDisplayName: none,
   setPassword: none,
   lockCredentials: none,
+  lockUnerased: none,
   insertAuditEntry: none,
   pruneAuditLog: none,
   insertFile: none,

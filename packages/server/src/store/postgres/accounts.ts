@@ -129,6 +129,13 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     if (!row) throw new Error(`account ${id} is missing`);
     return toCredentials(row);
   },
+  lockUnerased: async (unit, ids) => {
+    await Promise.all(ids.map((id) => unit.ownRow("accounts", id)));
+    return unit.all<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[]) AND a.erased_at IS NULL`,
+      list(ids),
+    );
+  },
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a

@@ -148,6 +148,8 @@ export function accountWrites(db: Connection): AccountWrites {
       if (!row) throw new Error(`account ${id} is missing`);
       return toCredentials(row);
     },
+    lockUnerased: (ids) =>
+      ids.flatMap((id) => byId.get(id) ?? []).filter(({ erased_at }) => erased_at === null),
     insertAccount,
     insertAccounts: (accounts) => accounts.flatMap((account) => insertAccount(account) ?? []),
     setMetadata: (id, metadata) => void describe.run(id, JSON.stringify(metadata)),
