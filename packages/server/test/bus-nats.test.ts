@@ -9,6 +9,7 @@ import { startNats, type TestNats } from "@parley/testkit/nats.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
+import { accountSuspended, type LoggedChange } from "../src/changes/change.ts";
 import { NatsBus, type NatsBusOptions } from "../src/realtime/bus-nats.ts";
 import { type FakeClient, human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
@@ -529,6 +530,25 @@ describe("while NATS is down", () => {
     expect(carol.closed[0]?.code).toBe(closeCodes.signedOut);
     await until(() => received(bob).length === 2, "bob received both");
     expect(received(bob).toSorted()).toEqual(["conversationNew", "conversationUpdated"]);
+  });
+
+  test("a suspension closes no socket that the account opens after it was restored", async () => {
+    const { changeLog, node } = installation();
+    const [one, two, three] = [await node(), await node(), await node()];
+    await untilDiscovered(one, two, three);
+    const suspended = await two.connect("bob");
+    const change = accountSuspended("bob");
+    const isMissing = ({ bus }: TestNode) => bus.isMissing(change as LoggedChange);
+    expect(isMissing(two)).toBe(true);
+    publishAll(one, [change]);
+    await until(() => suspended.closed.length > 0, "bob's socket is closed");
+    expect(isMissing(two)).toBe(false);
+    // One that NATS brings after the log.
+    await three.bus.replay(change);
+    const restored = await three.connect("bob");
+    publishAll(one, [change, changeLog.commitMessage(ROOM, "later")]);
+    await expectReceived(restored, "later");
+    expect(restored.closed).toEqual([]);
   });
 
   test("missed uncounted changes are delivered after a reconnect", async () => {

@@ -66,14 +66,24 @@ export interface EventChange<How extends Delivery = Delivery> {
 /** A change inside the service that no client receives as an event. */
 export type InternalChange =
   | { kind: "session_ended"; session_id: string }
-  /** All sockets of the account close: it was suspended or deleted. */
-  | { kind: "account_suspended"; username: string }
+  /**
+   * All sockets of the account close: it was suspended or deleted. Sockets that it opens afterwards must
+   * not, so no node delivers the change with this id twice. Earlier versions stored none.
+   */
+  | { kind: "account_suspended"; username: string; id?: string | undefined }
   /** The owner of an agent answered what a tool asked. */
   | { kind: "elicitation_answered"; id: string }
   /** Turns of agents wait to be run. `agents`: the usernames of the external ones among them. */
   | { kind: "turns_queued"; agents?: readonly string[] }
   /** The nodes that run these turns abort them. */
   | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] };
+
+/** Closes all sockets of an account. */
+export const accountSuspended = (username: string): InternalChange => ({
+  kind: "account_suspended",
+  username,
+  id: Bun.randomUUIDv7(),
+});
 
 export type TransientChange = EventChange<"transient">;
 /** What units of work emit: stored in the change log in the same transaction. */

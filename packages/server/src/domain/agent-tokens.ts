@@ -1,3 +1,4 @@
+import { accountSuspended } from "../changes/change.ts";
 import { isExternal } from "../rules/agents.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -11,6 +12,6 @@ export async function revokeTokens(tx: WriteTx, ids: readonly string[]): Promise
 /** Closes the sockets of a person's external agents, on every node. */
 export function closeAgentSockets(tx: WriteTx, owned: readonly AccountRecord[]): void {
   for (const { username } of owned.filter(isExternal)) {
-    tx.emit({ kind: "account_suspended", username });
+    tx.emit(accountSuspended(username));
   }
 }

@@ -1,3 +1,4 @@
+import { accountSuspended } from "../changes/change.ts";
 import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
@@ -37,7 +38,7 @@ export async function eraseAccount(
     await changeDisplayName(tx, { ...each, erased_at: at }, ERASED_NAME, account.username);
   }
   // Calls that authenticated just before may still open sockets: sockets close by username.
-  tx.emit({ kind: "account_suspended", username: account.username });
+  tx.emit(accountSuspended(account.username));
   closeAgentSockets(tx, owned);
   await record("account_erased", { ...details, account: account.username, sessions_ended });
 }

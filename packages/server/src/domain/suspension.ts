@@ -1,3 +1,4 @@
+import { accountSuspended } from "../changes/change.ts";
 import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
@@ -20,7 +21,7 @@ export async function suspend(
   if (!(await tx.setSuspended(account.id, Date.now()))) return;
   const sessions_ended = await endSessions(tx, account);
   // Calls that authenticated just before may still open sockets: sockets close by username.
-  tx.emit({ kind: "account_suspended", username: account.username });
+  tx.emit(accountSuspended(account.username));
   closeAgentSockets(tx, await tx.ownedAccounts(account.id));
   await record("account_suspended", { ...details, account: account.username, sessions_ended });
 }

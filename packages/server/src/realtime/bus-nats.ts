@@ -1,4 +1,10 @@
-import type { Change, EventChange, LoggedChange, Membership } from "../changes/change.ts";
+import type {
+  Change,
+  EventChange,
+  InternalChange,
+  LoggedChange,
+  Membership,
+} from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import { Interests } from "./interests.ts";
@@ -115,7 +121,7 @@ export class NatsBus implements Bus {
   }
 
   isMissing(change: LoggedChange): boolean {
-    if (change.kind !== "event") return true;
+    if (change.kind !== "event") return !this.wasDelivered(change);
     const { to, at, joins, delivery } = change;
     if (delivery === "counted" && at) return this.order.isMissing(at.conversation_id, at.seq);
     if (delivery === "standing") return this.newcomers(joins).length > 0;
@@ -125,7 +131,7 @@ export class NatsBus implements Bus {
   }
 
   replay(change: Change): Promise<void> | void {
-    if (change.kind !== "event") return this.deliver(change);
+    if (change.kind !== "event") return this.deliverInternal(change);
     const { to, id, delivery, joins } = change;
     if (delivery === "durable" && "users" in to) {
       return this.order.receive({ ...change, to: { users: this.unserved(to.users, id) } });
@@ -204,7 +210,16 @@ export class NatsBus implements Bus {
 
   private receiveMessage(message: NodeMessage): void {
     if (message.kind === "cluster") this.received(message.body);
-    else this.deliver(message);
+    else if (!this.wasDelivered(message)) this.deliverInternal(message);
+  }
+
+  private wasDelivered(change: InternalChange): boolean {
+    return change.kind === "account_suspended" && this.seen.has(change.id ?? "");
+  }
+
+  private deliverInternal(change: InternalChange): void {
+    if (change.kind === "account_suspended" && change.id) this.seen.add(change.id);
+    this.deliver(change);
   }
 
   private deliverEvent(change: EventChange): void {

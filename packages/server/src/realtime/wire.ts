@@ -86,7 +86,12 @@ function deliveryOf({ at, id }: z.infer<typeof Header>, to: Audience): Delivery 
 
 const NodeMessage = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("session_ended"), session_id: z.string() }),
-  z.object({ kind: z.literal("account_suspended"), username: z.string() }),
+  z.object({
+    kind: z.literal("account_suspended"),
+    username: z.string(),
+    // Nodes of an earlier version do not send it.
+    id: z.string().optional(),
+  }),
   z.object({ kind: z.literal("elicitation_answered"), id: z.string() }),
   z.object({ kind: z.literal("turns_queued"), agents: z.array(z.string()) }),
   z.object({
