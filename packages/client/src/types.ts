@@ -277,7 +277,10 @@ export interface Client extends Operations {
   enter(how: SignInCall, input: InputOf<SignInCall>): Promise<OutputOf<"signIn">>;
   /** Connects and stays connected. Resolves when the model is up to date for the first time. */
   connect(): Promise<void>;
-  /** Reconnects now instead of after the backoff, for a «Retry» button. Does nothing while connected. */
+  /**
+   * Reconnects now instead of after the backoff, for a «Retry» button. While connected, it only checks
+   * that the connection is alive.
+   */
   reconnect(): void;
   /** Signs out and forgets everything. */
   leave(): Promise<void>;

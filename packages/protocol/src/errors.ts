@@ -20,7 +20,7 @@ export type ErrorCode = keyof typeof errorStatus;
 export interface ErrorParameters {
   /** Seconds to wait before retrying; present with `rate_limited` and `unavailable`. */
   retry_after?: number;
-  /** What is wrong with each field; present with a `bad_request` for invalid input. */
+  /** What is wrong with each field; present with a `bad_request` for invalid input, and a `conflict` of `upsertUsers`. */
   fields?: Record<string, string>;
   /** The length of the answer in bytes; present with a `conflict` of `writeTurn` at another offset. */
   offset?: number;

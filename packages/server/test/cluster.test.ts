@@ -35,7 +35,7 @@ function testCluster() {
   let nodeCount = 0;
 
   async function deliverAll(): Promise<void> {
-    // Socket counts that change in one turn of the event loop are sent after it.
+    // Socket counts that change in one iteration of the event loop are sent after it.
     await turn();
     while (inTransit.length > 0) {
       const all = inTransit;

@@ -5,8 +5,8 @@ import type { Store } from "../model/store.ts";
 /** How often typing is reported. The service forgets it after 6 s. */
 const REPORT_INTERVAL_MS = 4000;
 /**
- * When somebody's typing is ended without an event. The service renews it at least every 6 s and
- * reports its end, so this happens only if a node died.
+ * When somebody's typing is ended without an event. The service reports each renewal, and the end at
+ * most 6 s after the last one, so this happens only if a node died.
  */
 const EXPIRY_MS = 30_000;
 

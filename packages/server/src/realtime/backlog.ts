@@ -97,7 +97,7 @@ export function backlog(
       const isWithin = total <= limits.backlog_total_bytes && longest <= limits.backlog_bytes;
       if (isWithin || isScheduled) return;
       isScheduled = true;
-      // Bun hands published frames to the sockets at the end of this turn of the event loop.
+      // Bun hands published frames to the sockets at the end of this iteration of the event loop.
       setImmediate(scan);
     },
     total() {

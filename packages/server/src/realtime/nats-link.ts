@@ -59,7 +59,7 @@ export class NatsLink {
 
   /** Resolves when the server has processed all subscriptions made so far, or does not answer. */
   settled(): Promise<void> {
-    // Calls in the same turn of the event loop share one flush.
+    // Calls in the same iteration of the event loop share one flush.
     this.flushing ??= Promise.resolve().then(() => this.flush());
     return this.flushing;
   }

@@ -91,7 +91,7 @@ export function sockets(cluster: Cluster, limit: number): Sockets {
     if (others.every(({ newest }) => newest < own.newest)) overLimit(username);
   }
 
-  /** Counts that change in the same turn of the event loop are sent in one message. */
+  /** Counts that change in the same iteration of the event loop are sent in one message. */
   function sendSoon(username: string): void {
     unsent.add(username);
     if (unsent.size > 1) return;

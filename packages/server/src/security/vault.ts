@@ -1,13 +1,14 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 
-/** What a sealed text is bound to: it opens only for the same owner and provider. */
+/** What a sealed text is bound to: it opens only for the same owner and purpose. */
 export interface SealBinding {
   owner_id: number;
+  /** A provider's id, or what else the text is for, such as `webhook <id>`. */
   provider: string;
 }
 
 export interface Vault {
-  seal(key: string, binding: SealBinding): string;
+  seal(text: string, binding: SealBinding): string;
   /** Throws if it was sealed with another binding or with an unknown master key, or was tampered with. */
   open(sealed: string, binding: SealBinding): string;
   /** A keyed hash: the same for the same text, and meaningless without the master key. */
@@ -41,26 +42,26 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
   function master(id: string): Buffer {
     if (!known.has(id) && reload) known = byId(reload());
     const found = known.get(id);
-    if (!found) throw new Error(`no master key ${id} to open a sealed key with`);
+    if (!found) throw new Error(`no master key ${id} to open a sealed text with`);
     return found;
   }
 
   return {
-    seal(key, binding) {
+    seal(secret, binding) {
       if (reload) known = byId(reload());
       const [[id, newest] = []] = known;
       if (!id || !newest) throw new Error("there is no master key");
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(ALGORITHM, newest, nonce, OPTIONS).setAAD(boundTo(binding));
-      const text = Buffer.concat([cipher.update(key, "utf8"), cipher.final()]);
+      const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
       return `${FORMAT}.${id}.${sealed.toString("base64url")}`;
     },
     open(sealed, binding) {
       const [format, id = "", body = ""] = sealed.split(".");
-      if (format !== FORMAT) throw new Error("a sealed key has an unknown format");
+      if (format !== FORMAT) throw new Error("a sealed text has an unknown format");
       const bytes = Buffer.from(body, "base64url");
-      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("a sealed key is too short");
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("a sealed text is too short");
       const nonce = bytes.subarray(0, NONCE_BYTES);
       const decipher = createDecipheriv(ALGORITHM, master(id), nonce, OPTIONS)
         .setAAD(boundTo(binding))

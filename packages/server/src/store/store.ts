@@ -56,7 +56,8 @@ export interface Store {
   read<Result>(unit: (tx: ReadTx) => Awaitable<Result>): Promise<Result>;
   write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /**
-   * Runs a unit without waiting for the disk of this machine: for streamed text, which is replaced soon.
+   * Runs a unit without waiting for the disk of this machine: for what is replaced soon or
+   * can be done again, such as streamed text, leases and positions of subscriptions.
    * Its changes survive the end of this process, but not a power cut of this machine. A store on
    * another machine keeps them as it keeps those of `write`.
    */

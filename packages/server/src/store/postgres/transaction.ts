@@ -55,7 +55,7 @@ interface BatchedCall {
 }
 
 /**
- * Runs several units concurrently in one transaction. Statements of the same turn of the event loop
+ * Runs several units concurrently in one transaction. Statements of the same iteration of the event loop
  * share a round trip, and calls of the same batch share a statement. One unit at a time owns a row,
  * so units that need the same row take effect one after another.
  */
@@ -197,7 +197,7 @@ export class Transaction {
     });
   }
 
-  /** Lock requests and batched calls of the same turn of the event loop are sent together. */
+  /** Lock requests and batched calls of the same iteration of the event loop are sent together. */
   private scheduleFlush(): void {
     if (this.isFlushScheduled) return;
     this.isFlushScheduled = true;

@@ -24,8 +24,8 @@ export interface GroupWriter {
 export type GroupOptions = BatchOptions & Omit<SyncPipelineOptions, "failed">;
 
 /**
- * Runs units of work one after another, many in one transaction, and syncs once for all that were
- * committed during the last sync.
+ * Runs units of work one after another, many in one transaction, and syncs once after each transaction.
+ * Units that arrive during a sync share the next transaction.
  */
 export function groupWriter(options: GroupOptions): GroupWriter {
   const queue = jobQueue();
