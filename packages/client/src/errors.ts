@@ -45,11 +45,11 @@ export const describeError = (error: unknown): string => {
 };
 
 /** Whether the same call may succeed later. */
-export const isTransient = (error: unknown): boolean =>
+export const mayRetry = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited", "internal"] satisfies ErrorCode[]);
 
 /** Whether the service could not be reached or asked the caller to wait. */
-export const isTemporary = (error: unknown): boolean =>
+export const isUnavailable = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited"] satisfies ErrorCode[]);
 
 /** Whether the caller may not access the record, or it does not exist. */

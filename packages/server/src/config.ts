@@ -70,11 +70,12 @@ type Environment = Record<string, string | undefined>;
 export function readConfig(env: Environment = process.env): Config {
   const providers = readProviders(env.PARLEY_PROVIDERS);
   const sandbox = readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on");
+  const dataDir = env.PARLEY_DATA || "./data";
   const config: Config = {
     host: env.HOST || "127.0.0.1",
     port: readPort("PORT", env.PORT ?? "8080"),
     metrics: readMetrics(env),
-    dataDir: env.PARLEY_DATA || "./data",
+    dataDir,
     database: readDatabase(env.DATABASE_URL),
     nats: readNats(env),
     signUp: readSignUp(env.PARLEY_SIGNUP),
@@ -87,7 +88,7 @@ export function readConfig(env: Environment = process.env): Config {
       ? readDays("PARLEY_RETENTION_DAYS", env.PARLEY_RETENTION_DAYS)
       : null,
     files: readFileStorage(env, {
-      dataFolder: env.PARLEY_DATA || "./data",
+      dataFolder: dataDir,
       isShared: Boolean(env.NATS_URL),
     }),
     providers,

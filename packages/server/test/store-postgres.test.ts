@@ -1028,7 +1028,7 @@ describe("a database that goes away", () => {
     const outcomes = await Promise.allSettled([
       store.write((tx) => send(tx, room, alice, "lost")),
       store.read((tx) => tx.account("alice")),
-      store.note((tx) => tx.noteTries(1, 1)),
+      store.note((tx) => tx.setTries(1, 1)),
       store.search({ words: ["before"], viewerId: alice.id, limit: 1 }),
       store.ready(),
     ]);

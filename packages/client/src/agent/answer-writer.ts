@@ -1,5 +1,5 @@
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { isCallError, isTransient } from "../errors.ts";
+import { isCallError, mayRetry } from "../errors.ts";
 import { GIVE_UP_MS } from "./lease.ts";
 
 /** Text is batched for this long, so that several turns stay below the rate limit together. */
@@ -105,7 +105,7 @@ export class AnswerWriter {
       } catch (error) {
         // An earlier attempt was carried out, and its reply was lost.
         if (isCallError(error) && error.offset === end) break;
-        if (!isTransient(error) || Date.now() > until) throw error;
+        if (!mayRetry(error) || Date.now() > until) throw error;
         await pause(retryDelayMs(failures, error), this.#closed.signal);
       }
     }

@@ -1,7 +1,7 @@
 import type { ClaimedTurn, InputOf } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { callListener } from "../call-listener.ts";
-import { callError, isCallError, isTransient, TurnFailure } from "../errors.ts";
+import { callError, isCallError, mayRetry, TurnFailure } from "../errors.ts";
 import type { AgentOptions, AgentTurn, Operations } from "../types.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { GIVE_UP_MS } from "./lease.ts";
@@ -100,7 +100,7 @@ export class RunningTurn {
       } catch (error) {
         // An earlier attempt may have ended it without a reply.
         if (isCallError(error) && error.code === "conflict") return;
-        if (!isTransient(error) || Date.now() > until) throw error;
+        if (!mayRetry(error) || Date.now() > until) throw error;
         await pause(retryDelayMs(failures, error));
       }
     }

@@ -1,5 +1,5 @@
 import type { Reachability } from "../connection/connectivity.ts";
-import { isCallError, isTransient } from "../errors.ts";
+import { isCallError, mayRetry } from "../errors.ts";
 
 const MAX_ATTEMPTS = 6;
 const MIN_DELAY_MS = 500;
@@ -39,7 +39,7 @@ export async function callWithRetry<Result>(
     try {
       return await call();
     } catch (error) {
-      if (!isTransient(error) || attempt >= MAX_ATTEMPTS) throw error;
+      if (!mayRetry(error) || attempt >= MAX_ATTEMPTS) throw error;
       if (reachability.canCall()) await pause(retryDelayMs(attempt - 1, error));
     }
   }

@@ -1,7 +1,7 @@
 import type { EventFrame, Message } from "@parley/protocol";
 import { createQueues } from "../async/queues.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { isOutOfReach, isTemporary } from "../errors.ts";
+import { isOutOfReach, isUnavailable } from "../errors.ts";
 import { isStanding } from "../model/delivery.ts";
 import type { EachOptions, KeyValueStorage, MessageListener, Operations } from "../types.ts";
 import { missedMessages, type Search } from "./missed-messages.ts";
@@ -174,7 +174,7 @@ export class MessageReader {
         await this.#listener(message);
         return true;
       } catch (error) {
-        if (!isTemporary(error)) {
+        if (!isUnavailable(error)) {
           this.#onError(error, message);
           return true;
         }

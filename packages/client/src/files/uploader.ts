@@ -3,7 +3,7 @@ import { untilAborted } from "../async/abort.ts";
 import { createLimit } from "../async/limit.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import type { Reachability } from "../connection/connectivity.ts";
-import { callError, isCallError, isTransient } from "../errors.ts";
+import { callError, isCallError, mayRetry } from "../errors.ts";
 import type { Operations, UploadOptions } from "../types.ts";
 import { nameOf } from "./name.ts";
 import type { Transfer } from "./transfer.ts";
@@ -136,7 +136,7 @@ async function checkReadable(blob: Blob): Promise<void> {
 }
 
 function isRepeatable(error: unknown, failures: number, maxFailures: number): boolean {
-  if (!isCallError(error) || !isTransient(error)) return false;
+  if (!isCallError(error) || !mayRetry(error)) return false;
   if (error.code === "rate_limited") return (error.retryAfter ?? 0) <= MAX_RETRY_AFTER_S;
   return failures + 1 < (error.code === "unavailable" ? maxFailures : MAX_FAILURES);
 }

@@ -1,6 +1,6 @@
 import type { Account, ErrorCode, Message } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { describeError, isCallError, isTransient, isUnauthorized } from "../errors.ts";
+import { describeError, isCallError, isUnauthorized, mayRetry } from "../errors.ts";
 import { asSent } from "../model/message.ts";
 import type { Store } from "../model/store.ts";
 import type { LocalMessage, Operations, SendOptions } from "../types.ts";
@@ -197,5 +197,5 @@ const isFinal = (error: unknown): boolean => {
 const isRefusal = (error: unknown, failures: number): boolean => {
   if (isUnauthorized(error)) return false;
   if (isCallError(error) && error.code === "internal") return failures >= MAX_INTERNAL_ERRORS;
-  return !isTransient(error);
+  return !mayRetry(error);
 };

@@ -1,7 +1,7 @@
 import { callWithRetry } from "../async/retry.ts";
 import { singleFlight } from "../async/single-flight.ts";
 import type { Reachability } from "../connection/connectivity.ts";
-import { isTransient } from "../errors.ts";
+import { mayRetry } from "../errors.ts";
 import type { Store } from "../model/store.ts";
 import type { Operations } from "../types.ts";
 
@@ -44,7 +44,7 @@ export class ReadPositions {
         });
       } catch (error) {
         // The next connection or the next start sends it.
-        if (isTransient(error)) return;
+        if (mayRetry(error)) return;
       }
       this.#store.dispatch({ type: "readSettled", chatId, seq });
     }

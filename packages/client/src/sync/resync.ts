@@ -1,7 +1,7 @@
 import type { EventFrame } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { singleFlight } from "../async/single-flight.ts";
-import { isOutOfReach, isTemporary } from "../errors.ts";
+import { isOutOfReach, isUnavailable } from "../errors.ts";
 import { bringsToTop } from "../model/events.ts";
 import { isBehind, isStale, loadedSeq, type State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
@@ -145,7 +145,7 @@ export class Resync {
         if (isOutOfReach(error)) this.#store.dispatch({ type: "chatRemoved", chatId: id });
         else {
           this.#requested.add(id);
-          if (!isTemporary(error)) onFailing();
+          if (!isUnavailable(error)) onFailing();
           await pause(retryDelayMs(failures++, error));
         }
       }

@@ -4,7 +4,7 @@ import { ClaimedTurn } from "../records.ts";
 import { emptiableContent, line } from "../text.ts";
 
 /** The most bytes that one `writeTurn` takes. */
-export const MAX_DELTA_BYTES = 32_768;
+const MAX_DELTA_BYTES = 32_768;
 
 const turnId = z.int().min(1);
 const tokens = z.int().min(0).max(1_000_000_000);

@@ -1,6 +1,6 @@
 import type { File, Message } from "@parley/protocol";
 import type { Config, Provider } from "../config.ts";
-import { type Grant, grant } from "../rules/budget.ts";
+import { type Grant, grant, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
 import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
 import { keySourceOf } from "../rules/keys.ts";
@@ -189,7 +189,7 @@ export function reserveRound(
     const admitted = await admitTurn(tx, services, id);
     if (!admitted) return null;
     const { provider } = admitted;
-    if (needed.input_tokens + MIN_OUTPUT_TOKENS > provider.context_tokens) throw tooLong();
+    if (needed.input_tokens + MIN_ANSWER_TOKENS > provider.context_tokens) throw tooLong();
     const paid = { ...admitted, by_operator };
     const granted = await grantTokens(tx, paid, { ...needed, file_tokens: 0 });
     if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
@@ -199,8 +199,6 @@ export function reserveRound(
     return Math.min(output_tokens, provider.context_tokens - needed.input_tokens);
   });
 }
-
-const MIN_OUTPUT_TOKENS = 64;
 
 const tooLong = () =>
   new TurnFailed(

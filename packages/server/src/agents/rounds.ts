@@ -266,7 +266,7 @@ function attemptCounter({ store, log }: RoundServices, { id }: TurnRecord) {
     store(): void {
       const attempt = ++attempts;
       pending = pending
-        .then(() => store.note((tx) => tx.noteTries(id, attempt)))
+        .then(() => store.note((tx) => tx.setTries(id, attempt)))
         .catch((error) => log.error({ err: error, turn: id }, "turn attempt count not stored"));
     },
     stored: () => pending,

@@ -21,10 +21,7 @@ export async function createPerson(
   person: NewPerson,
   providers: ProviderNames,
 ): Promise<AccountRecord | null> {
-  const at = Date.now();
-  const account = await tx.insertAccount({ ...person, kind: "human", at });
-  if (!account) return null;
-  for (const agent of agentsOf(account, providers)) await tx.insertAccount({ ...agent, at });
+  const [account = null] = await createPeople(tx, [person], providers);
   return account;
 }
 

@@ -2,6 +2,7 @@ import { accountSuspended } from "../changes/change.ts";
 import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
+import { SCANNED_IDS } from "../store/message-scans.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
 import { closeAgentSockets } from "./agent-tokens.ts";
@@ -14,9 +15,6 @@ import { stopTurns } from "./turns.ts";
 
 /** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
-
-/** Row ids of messages that one read examines. */
-const SCANNED_IDS = 5000;
 
 /**
  * Erases an account and those that belong to it, and ends its sessions and sockets, on every node. Its

@@ -173,7 +173,7 @@ export async function endPendingCalls(
   conversationId: number,
   leaving: readonly AccountRecord[],
 ): Promise<void> {
-  for (const call of await undecidedCalls(tx, conversationId, leaving)) {
+  for (const call of await callsOfUndecidedMessages(tx, conversationId, leaving)) {
     const left = { error: AGENT_LEFT, finished_at: Date.now() };
     if (isApproved(call)) await changeToolCall(tx, call, { ...left, status: "failed" });
     else if (call.status === "pending")
@@ -187,7 +187,9 @@ export async function stopApprovedCalls(
   conversationId: number,
   agents: readonly AccountRecord[],
 ): Promise<void> {
-  for (const call of (await undecidedCalls(tx, conversationId, agents)).filter(isApproved)) {
+  for (const call of (await callsOfUndecidedMessages(tx, conversationId, agents)).filter(
+    isApproved,
+  )) {
     const finished_at = Date.now();
     await changeToolCall(tx, call, { status: "failed", error: "stopped", finished_at });
   }
@@ -196,8 +198,8 @@ export async function stopApprovedCalls(
 const isApproved = ({ status, started_at }: ToolCallRecord) =>
   status === "running" && started_at === null;
 
-/** All calls of the agents' messages in a conversation that have one which waits for its owner. */
-async function undecidedCalls(
+/** All calls of those messages of the agents in which at least one call waits for its owner. */
+async function callsOfUndecidedMessages(
   tx: WriteTx,
   conversationId: number,
   agents: readonly AccountRecord[],

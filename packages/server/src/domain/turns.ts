@@ -173,7 +173,7 @@ export async function endTurn(
   const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
   if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();
-  if (ending.rounds) await tx.noteRounds(turn.id, ending.rounds);
+  if (ending.rounds) await tx.setRounds(turn.id, ending.rounds);
   if (turn.rounds.length > 0 || turn.continues_uuid !== null) {
     await endOpenCalls(tx, turn, status);
   }

@@ -6,6 +6,7 @@ import { FIRST_FILE } from "../store/files.ts";
 import { backgroundRunner } from "../store/shared/background-work.ts";
 import type { Store } from "../store/store.ts";
 import { type Lease, lease } from "../upkeep/lease.ts";
+import { Stopped } from "../upkeep/stopped.ts";
 import type { Blobs } from "./blobs.ts";
 import {
   type CleanupOptions,
@@ -166,9 +167,4 @@ function watchFigures(metrics: Metrics, read: () => StorageFigures | null): void
     "Bytes in the file storage at the last check of this node.",
     figure("bytes"),
   );
-}
-
-/** Ends the work when the process stops. The next process continues it. */
-class Stopped extends Error {
-  override name = "Stopped";
 }

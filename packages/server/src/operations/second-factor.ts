@@ -11,12 +11,12 @@ import type { Recorder } from "../observe/security-log.ts";
 import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
 import {
-  decide,
   lockOwnHash,
   ownAttempt,
   ownDetails,
   ownHash,
   verifyPassword,
+  withdrawOnError,
 } from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { newSecret, otpauthUri } from "../security/totp.ts";
@@ -76,7 +76,7 @@ const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context,
     await record("second_factor_added", { ...ownDetails(context), sessions_ended });
     return replaceRecoveryCodes(tx, account.id);
   });
-  const codes = await decide(attempt, confirming);
+  const codes = await withdrawOnError(attempt, confirming);
   if (codes === null) throw await wrongCode(context);
   attempt.succeeded();
   return { recovery_codes: codes };
@@ -124,7 +124,7 @@ async function withSecondFactor<Result>(
     const factor = await confirmedFactor(tx, id);
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
   });
-  const done = await decide(attempt, proving);
+  const done = await withdrawOnError(attempt, proving);
   if (done === "outdated") throw await wrongPassword(context);
   if (!done) throw await wrongCode(context);
   attempt.succeeded();
@@ -140,7 +140,7 @@ async function checkPassword(
   attempt: PendingAttempt,
   password: string,
 ): Promise<string> {
-  const hash = await decide(attempt, ownHash(context));
+  const hash = await withdrawOnError(attempt, ownHash(context));
   if (hash === null) {
     attempt.withdrawn();
     throw forbidden("this account has no password; who signs it in decides on a second factor");

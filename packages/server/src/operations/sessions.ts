@@ -16,12 +16,12 @@ import {
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
 import {
-  decide,
   lockOwnHash,
   ownAttempt,
   ownDetails,
   ownHash,
   verifyPassword,
+  withdrawOnError,
 } from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
@@ -92,7 +92,7 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
   const { security, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
-  const isOn = await decide(
+  const isOn = await withdrawOnError(
     attempt,
     store.read((tx) => hasSecondFactor(tx, account.id)),
   );
@@ -110,7 +110,7 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
     await record("sign_in", { ...details, session_id, ...how });
     return signedIn;
   });
-  const outcome = await decide(attempt, signingIn);
+  const outcome = await withdrawOnError(attempt, signingIn);
   if (outcome === "outdated") throw await wrongPassword(context, account.username);
   if (outcome === "suspended") {
     attempt.succeeded();

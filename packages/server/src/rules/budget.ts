@@ -27,7 +27,7 @@ export interface Spent {
 }
 
 /** A turn that could answer with fewer tokens is refused. */
-const MIN_ANSWER_TOKENS = 64;
+export const MIN_ANSWER_TOKENS = 64;
 
 export type Grant = { output_tokens: number } | { refusal: string };
 

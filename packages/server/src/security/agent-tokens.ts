@@ -4,7 +4,7 @@ import { isExternal } from "../rules/agents.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
 import type { Store } from "../store/store.ts";
 import type { AgentCaller, Origin } from "./caller.ts";
-import { hashToken } from "./tokens.ts";
+import { hashToken, isStale } from "./tokens.ts";
 
 const PREFIX = "pla_";
 
@@ -12,9 +12,6 @@ const PREFIX = "pla_";
 export const newAgentToken = () => `${PREFIX}${randomBytes(32).toString("base64url")}`;
 
 export const isAgentToken = (token: string): boolean => token.startsWith(PREFIX);
-
-/** How old `last_used_at` may become before a call updates it. */
-const TOUCH_MS = 60_000;
 
 /**
  * Returns a function that finds the agent of a token. It throws `unauthorized` for a token that is
@@ -34,7 +31,7 @@ export const agentTokens =
     }
     if (agent.owner.suspended_at !== null) throw suspended();
     const now = Date.now();
-    if (now - (found.last_used_at ?? 0) >= TOUCH_MS) {
+    if (isStale(found.last_used_at, now)) {
       await store.write((tx) => tx.touchAgentToken(found.id, now));
     }
     return { kind: "agent", account: agent.account, token_id: found.id };

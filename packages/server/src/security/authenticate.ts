@@ -7,10 +7,7 @@ import type { AgentCaller, Origin, SessionCaller } from "./caller.ts";
 import type { OidcTokens } from "./oidc.ts";
 import type { OidcAccounts } from "./oidc-accounts.ts";
 import { isServiceKey } from "./service-keys.ts";
-import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
-
-/** How old `last_used_at` may become before a call updates it. */
-const TOUCH_MS = 60_000;
+import { hashToken, isStale, type SessionLimits, sessionEnd } from "./tokens.ts";
 
 interface Validity {
   readonly expires_at: number;
@@ -63,9 +60,9 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     const now = Date.now();
     const end = fixed ? session.expires_at : sessionEnd(created_at, now, limits);
     if (end <= now) throw expired();
-    const isStale = now - last_used_at >= TOUCH_MS;
-    if (isStale) await store.write((tx) => tx.touchSession(id, now, end));
-    const expires_at = isStale ? end : Math.min(end, session.expires_at);
+    const isDue = isStale(last_used_at, now);
+    if (isDue) await store.write((tx) => tx.touchSession(id, now, end));
+    const expires_at = isDue ? end : Math.min(end, session.expires_at);
     const renewable_since = fixed ? null : created_at;
     return { kind: "session", account, session_id: id, expires_at, renewable_since };
   }

@@ -57,7 +57,7 @@ export async function lockOwnHash(
  * Withdraws the attempt when what decides on it fails: the hashing queue is full, or the database
  * cannot be reached. A wrong password or code is a result, not an error.
  */
-export const decide = <Result>(
+export const withdrawOnError = <Result>(
   attempt: PendingAttempt,
   decision: Promise<Result>,
 ): Promise<Result> =>
@@ -71,4 +71,4 @@ export const verifyPassword = (
   { passwords, origin }: Pick<OwnServices, "passwords" | "origin">,
   password: string,
   hash: string | null,
-): Promise<boolean> => decide(attempt, passwords.verify(password, hash, origin.network));
+): Promise<boolean> => withdrawOnError(attempt, passwords.verify(password, hash, origin.network));

@@ -4,7 +4,7 @@ import { badField, forbidden, suspended, unauthorized } from "../rules/failure.t
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import type { DelegateCaller, Origin, ServiceCaller, ServiceKey } from "./caller.ts";
-import { hashToken } from "./tokens.ts";
+import { hashToken, isStale } from "./tokens.ts";
 
 const PREFIX = "pls_";
 
@@ -25,9 +25,6 @@ const CONFIGURED: ServiceKey = { name: "(PARLEY_SERVICE_KEY_FILE)" };
 
 /** The header that names the person whom a service key acts for. */
 export const ACTS_FOR = "x-parley-as";
-
-/** How old `last_used_at` may become before a call updates it. */
-const TOUCH_MS = 60_000;
 
 /** What a request with a service key says of its caller. */
 export interface ServiceCredentials {
@@ -60,7 +57,7 @@ export function serviceKeys({ store, configuredHash, security }: ServiceKeysOpti
     if (!found) return null;
     const { name, last_used_at } = found;
     const now = Date.now();
-    if (now - (last_used_at ?? 0) >= TOUCH_MS) {
+    if (isStale(last_used_at, now)) {
       await store.write((tx) => tx.touchServiceKey(name, now));
     }
     return { name };

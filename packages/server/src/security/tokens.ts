@@ -8,6 +8,11 @@ const IDLE_MS = 30 * DAY_MS;
 export const sessionEnd = (createdAt: number, now: number, { session_days }: SessionLimits) =>
   Math.min(now + IDLE_MS, createdAt + session_days * DAY_MS);
 
+/** How old `last_used_at` may become before a call updates it. */
+const TOUCH_MS = 60_000;
+export const isStale = (lastUsedAt: number | null, now: number) =>
+  now - (lastUsedAt ?? 0) >= TOUCH_MS;
+
 export interface SessionLimits {
   /** Days after which a session ends even if it is used. */
   readonly session_days: number;

@@ -74,9 +74,9 @@ export interface TurnWrites {
    */
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   /** Stores what the calls of the model have taken so far. */
-  noteRounds(id: number, rounds: readonly TurnRound[]): Awaitable<void>;
+  setRounds(id: number, rounds: readonly TurnRound[]): Awaitable<void>;
   /** Stores how often the provider has been called for a turn. */
-  noteTries(id: number, tries: number): Awaitable<void>;
+  setTries(id: number, tries: number): Awaitable<void>;
   /**
    * Appends streamed text to the messages of turns that the node owns. Returns the ids of the turns
    * that it stored nothing for: the node does not own them any more, or an earlier chunk is missing.

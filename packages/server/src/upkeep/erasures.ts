@@ -3,6 +3,7 @@ import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { Store } from "../store/store.ts";
 import { lease } from "./lease.ts";
+import { Stopped } from "./stopped.ts";
 
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
@@ -89,9 +90,4 @@ export function erasures({ store, node, log }: ErasuresOptions): Erasures {
       await running;
     },
   };
-}
-
-/** Ends the work when the process stops. The next process continues it. */
-class Stopped extends Error {
-  override name = "Stopped";
 }

@@ -1,14 +1,12 @@
 import { removeInBatches } from "../domain/messages.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { MessageRange } from "../store/message-scans.ts";
+import { type MessageRange, SCANNED_IDS } from "../store/message-scans.ts";
 import type { Store } from "../store/store.ts";
 import { lease } from "./lease.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** Row ids of messages that one read examines. */
-const RANGE_IDS = 5000;
 
 export interface RetentionOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -60,9 +58,9 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
     const before = Date.now() - days * DAY_MS;
     let messages = 0;
     const last = await store.read((tx) => tx.lastMessageId());
-    for (let after = 0; after < last && !isStopped; after += RANGE_IDS) {
+    for (let after = 0; after < last && !isStopped; after += SCANNED_IDS) {
       if ((oldest.get(after) ?? 0) >= before) continue;
-      messages += await deleteIn({ after, upTo: after + RANGE_IDS }, before, last);
+      messages += await deleteIn({ after, upTo: after + SCANNED_IDS }, before, last);
     }
     await held.release();
     if (messages > 0) log.info({ messages, days }, "old messages deleted");
@@ -78,7 +76,7 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
     });
     await held.renew();
     // Transactions that are still open may add messages to the newest ranges.
-    if (range.upTo + RANGE_IDS > last) return messages;
+    if (range.upTo + SCANNED_IDS > last) return messages;
     const at = await store.read((tx) => tx.oldestMessageAt(range));
     oldest.set(range.after, at ?? Number.POSITIVE_INFINITY);
     return messages;

@@ -146,8 +146,8 @@ const touched: Touched = {
   // What the node that owns a turn stores of it alone: they lock the rows of the turns.
   renewNode: none,
   renewLeases: none,
-  noteRounds: none,
-  noteTries: none,
+  setRounds: none,
+  setTries: none,
   appendChunks: none,
 };
 

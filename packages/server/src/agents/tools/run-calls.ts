@@ -76,7 +76,7 @@ export function storeCalls(
       };
       await addToolCall(tx, call, { message_uuid, conversation_uuid });
     }
-    await tx.noteRounds(turn.id, round.rounds);
+    await tx.setRounds(turn.id, round.rounds);
     const stored = await tx.toolCallsOf([message_id]);
     return stored.slice(round.earlier);
   });

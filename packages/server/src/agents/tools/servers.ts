@@ -1,4 +1,5 @@
 import type { OperatorToolServer } from "../../config/tool-servers.ts";
+import { ANSWER_MS } from "../../domain/elicitations.ts";
 import { type ServerTools, toolGranted } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
@@ -104,7 +105,7 @@ const TIMEOUTS: Timeouts = {
   contactMs: 15_000,
   refreshMs: 5000,
   callMs: 60_000,
-  elicitMs: 10 * 60_000,
+  elicitMs: ANSWER_MS,
 };
 
 /** After this time without contact, a server is asked for its tools before they are offered. */

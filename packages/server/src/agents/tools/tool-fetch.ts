@@ -5,7 +5,7 @@ import { shareOfLoop } from "../event-loop.ts";
 import { boundedJson, TooComplex } from "./bounded-json.ts";
 
 /** Longer than any call, with the time in which a person answers a question of the server. */
-const ANSWER_MS = 15 * 60_000;
+const STREAM_MS = 15 * 60_000;
 /** A stream of notifications, which is opened again when it ends. */
 const LISTEN_MS = 30 * 60_000;
 /** For small answers: of authorization servers, and to the end of a session. */
@@ -59,7 +59,7 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
       ...(init.signal && { signal: init.signal }),
       ...bodyOf(init.body, headers),
       headers,
-      timeoutMs: isStream ? (isPost ? ANSWER_MS : LISTEN_MS) : SHORT_MS,
+      timeoutMs: isStream ? (isPost ? STREAM_MS : LISTEN_MS) : SHORT_MS,
       maxResponseBytes: MAX_ANSWER_BYTES,
     });
     if (response.status >= 300 && response.status < 400) {

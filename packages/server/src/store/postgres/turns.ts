@@ -216,10 +216,10 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       by_operator,
     );
   },
-  noteRounds: async (unit, id, rounds) => {
+  setRounds: async (unit, id, rounds) => {
     await unit.change("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
   },
-  noteTries: async (unit, id, count) => {
+  setTries: async (unit, id, count) => {
     await unit.change("UPDATE turns SET tries = $2 WHERE id = $1", id, count);
   },
   appendChunks,

@@ -175,7 +175,7 @@ function leaseWrites(
 
 function runningTurnWrites(
   db: Connection,
-): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "noteRounds" | "noteTries" | "appendChunks"> {
+): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "setRounds" | "setTries" | "appendChunks"> {
   const begin = db.change(
     `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
        started_at = ?4 WHERE id = ?1`,
@@ -207,8 +207,8 @@ function runningTurnWrites(
       const { input_tokens, by_operator } = reservation;
       reserve.run(turn.id, reserved, input_tokens, ids, Number(by_operator));
     },
-    noteRounds: (id, all) => void rounds.run(id, JSON.stringify(all)),
-    noteTries: (id, count) => void tries.run(id, count),
+    setRounds: (id, all) => void rounds.run(id, JSON.stringify(all)),
+    setTries: (id, count) => void tries.run(id, count),
     appendChunks: (node, chunks) =>
       chunks
         .filter(({ turn_id, text, offset, first, at }) => {

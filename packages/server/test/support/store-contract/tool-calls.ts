@@ -151,7 +151,7 @@ export function toolCalls(check: Check) {
       rounds: [],
     });
     const rounds = [{ duration_ms: 12, usage: { input_tokens: 1, output_tokens: 2 } }];
-    await fixture.store.write((tx) => tx.noteRounds(next.id, rounds));
+    await fixture.store.write((tx) => tx.setRounds(next.id, rounds));
     expect((await turn(next.id))?.rounds).toEqual(rounds);
   });
 

@@ -227,7 +227,7 @@ export function turns(check: Check) {
   check("the number of tries is stored", async (fixture) => {
     const { begin, turn } = await agentFixture(fixture);
     const { id } = await begin();
-    await fixture.store.write((tx) => tx.noteTries(id, 2));
+    await fixture.store.write((tx) => tx.setTries(id, 2));
     expect(await turn(id)).toMatchObject({ tries: 2 });
   });
 
