@@ -22,8 +22,8 @@ export interface AnswerStream {
 }
 
 export interface Deltas {
-  /** `call` is aborted if the turn was ended by someone else. */
-  open(turn: TurnRecord, call: AbortController): AnswerStream;
+  /** `running` is aborted if the turn was ended by someone else. */
+  open(turn: TurnRecord, running: AbortController): AnswerStream;
 }
 
 /**
@@ -37,7 +37,7 @@ export function deltas(store: Store, node: string): Deltas {
 
 interface Stream {
   readonly turn: TurnRecord;
-  readonly call: AbortController;
+  readonly running: AbortController;
   /** All text. */
   written: string;
   /** Text that is not flushed yet. */
@@ -73,9 +73,9 @@ class DeltaBatcher implements Deltas {
     this.#node = node;
   }
 
-  open(turn: TurnRecord, call: AbortController): AnswerStream {
+  open(turn: TurnRecord, running: AbortController): AnswerStream {
     this.#openStreams++;
-    const stream = newStream(turn, call);
+    const stream = newStream(turn, running);
     return {
       write: (text) => this.#write(stream, text),
       backpressure: () => this.#hold(stream),
@@ -176,9 +176,9 @@ class DeltaBatcher implements Deltas {
   }
 }
 
-const newStream = (turn: TurnRecord, call: AbortController): Stream => ({
+const newStream = (turn: TurnRecord, running: AbortController): Stream => ({
   turn,
-  call,
+  running,
   written: "",
   buffered: "",
   offset: 0,
@@ -216,5 +216,5 @@ async function storeDeltas(store: Store, node: string, flushes: readonly Flush[]
     return flushes.filter(({ stream }) => endedIds.has(stream.turn.id));
   });
   // These turns were ended by someone else, so their provider calls are pointless.
-  for (const { stream } of ended) stream.call.abort();
+  for (const { stream } of ended) stream.running.abort();
 }

@@ -22,7 +22,7 @@ export interface Dispatcher {
   receive(change: Delivered): void;
   /** Takes over the turns of an earlier process and starts to claim turns. */
   start(): void;
-  /** Aborts every call and releases the leases. Another process takes the turns over. */
+  /** Aborts every turn and releases the leases. Another process takes the turns over. */
   stop(): Promise<void>;
   /** The number of turns that run on this node. */
   running(): number;
@@ -36,8 +36,8 @@ export const dispatcher = (services: TurnServices): Dispatcher => new TurnDispat
 
 class TurnDispatcher implements Dispatcher {
   readonly #services: TurnServices;
-  /** The provider calls of the turns that run here, by turn. */
-  readonly #calls = new Map<number, AbortController>();
+  /** Aborts the turns that run here, by id. */
+  readonly #running = new Map<number, AbortController>();
   #isStopping = false;
   #claiming: Promise<void> | null = null;
   /** Whether turns may have been queued since the last claim began. */
@@ -59,19 +59,19 @@ class TurnDispatcher implements Dispatcher {
   receive(change: Delivered): void {
     if (change.kind === "turns_queued") this.#wake();
     else if (change.kind === "turns_ended") {
-      for (const { id } of change.turns) this.#calls.get(id)?.abort();
+      for (const { id } of change.turns) this.#running.get(id)?.abort();
     }
   }
 
   running(): number {
-    return this.#calls.size;
+    return this.#running.size;
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#renewalTimer);
-    const ids = [...this.#calls.keys()];
-    for (const call of this.#calls.values()) call.abort();
+    const ids = [...this.#running.keys()];
+    for (const running of this.#running.values()) running.abort();
     await Promise.all([this.#release(ids), this.#claiming, this.#takingOver]);
   }
 
@@ -134,17 +134,17 @@ class TurnDispatcher implements Dispatcher {
   }
 
   async #run(id: number): Promise<void> {
-    const call = new AbortController();
-    // The call of a turn that this node lost and has taken over again.
-    this.#calls.get(id)?.abort();
-    this.#calls.set(id, call);
+    const running = new AbortController();
+    // A turn that this node lost and has taken over again.
+    this.#running.get(id)?.abort();
+    this.#running.set(id, running);
     try {
-      await runTurn(this.#services, id, call);
+      await runTurn(this.#services, id, running);
     } catch (error) {
       this.#services.log.error({ err: error, turn: id }, "turn failed");
       await this.#endAsFailed(id);
     } finally {
-      if (this.#calls.get(id) === call) this.#calls.delete(id);
+      if (this.#running.get(id) === running) this.#running.delete(id);
     }
     this.#wake();
   }
@@ -169,7 +169,7 @@ class TurnDispatcher implements Dispatcher {
   /** Renews the leases of this node, then takes over turns with expired leases. */
   async #renewLeases(): Promise<void> {
     const { store, node } = this.#services;
-    const ids = [...this.#calls.keys()];
+    const ids = [...this.#running.keys()];
     if (ids.length === 0) await store.ready();
     // A note, because a renewal that waits behind many writes would come too late.
     else
@@ -203,7 +203,7 @@ class TurnDispatcher implements Dispatcher {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
         // It runs here, and the next renewal comes: this process was paused, or the row was locked.
-        if (turn.node === node && this.#calls.has(turn.id)) continue;
+        if (turn.node === node && this.#running.has(turn.id)) continue;
         if (turn.node === EXTERNAL_NODE) {
           await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });
         } else if (turn.rounds.length > 0) await endAndContinue(tx, turn);

@@ -42,14 +42,14 @@ export const newProgress = (): Progress => ({ content: "", rounds: [], usage: nu
 export async function streamAnswer(
   services: RoundServices,
   prepared: PreparedTurn,
-  call: AbortController,
+  running: AbortController,
   progress: Progress,
 ): Promise<void> {
-  const stream = services.deltas.open(prepared.turn, call);
+  const stream = services.deltas.open(prepared.turn, running);
   const attempts = attemptCounter(services, prepared.turn);
   try {
     const refused: Fallback[] = [];
-    await answerInRounds({ services, prepared, call, progress, stream, attempts, refused });
+    await answerInRounds({ services, prepared, running, progress, stream, attempts, refused });
   } catch (error) {
     await stream.end();
     throw error;
@@ -64,7 +64,7 @@ export async function streamAnswer(
 interface Answering {
   readonly services: RoundServices;
   readonly prepared: PreparedTurn;
-  readonly call: AbortController;
+  readonly running: AbortController;
   readonly progress: Progress;
   readonly stream: AnswerStream;
   readonly attempts: ReturnType<typeof attemptCounter>;
@@ -73,7 +73,7 @@ interface Answering {
 }
 
 async function answerInRounds(answering: Answering): Promise<void> {
-  const { services, prepared, call, progress, stream } = answering;
+  const { services, prepared, running, progress, stream } = answering;
   const key = openKey(services, prepared.agent);
   const made: ModelMessage[] = [];
   let { input_tokens } = prepared.context;
@@ -87,7 +87,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
       return;
     }
     if (calls + uses.length > MAX_CALLS) throw tooManyCalls();
-    const place = { ...prepared, signal: call.signal };
+    const place = { ...prepared, signal: running.signal };
     const stored = await storeCalls(services, place, {
       uses,
       offered: prepared.tools,
@@ -96,7 +96,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
       earlier: calls,
       rounds: progress.rounds,
     });
-    if (!stored) return call.abort();
+    if (!stored) return running.abort();
     const results = await makeCalls(services, place, stored);
     const pending = results.calls.filter(({ status }) => status === "pending");
     if (pending.length > 0) {
@@ -110,7 +110,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
     input_tokens += partTokens(said) + results.tokens;
     const spent_tokens = tokensOf(totalUsage(progress.rounds));
     const reserved = await reserveRound(services, prepared, { spent_tokens, input_tokens });
-    if (reserved === null) return call.abort();
+    if (reserved === null) return running.abort();
     max_output_tokens = reserved;
   }
 }
@@ -154,7 +154,7 @@ async function askModel(
   key: AgentKey,
   { made, input_tokens, max_output_tokens }: RoundRequest,
 ): Promise<ModelAnswer> {
-  const { services, prepared, call, progress, stream } = answering;
+  const { services, prepared, running, progress, stream } = answering;
   const { context, provider, turn } = prepared;
   const tools = [...prepared.tools.values()].map(definitionOf);
   const request: ModelRequest = {
@@ -165,7 +165,7 @@ async function askModel(
     max_output_tokens,
     api_key: key.api_key,
     base_url: provider.base_url,
-    signal: call.signal,
+    signal: running.signal,
   };
   const began = performance.now();
   const before = stream.written().length;

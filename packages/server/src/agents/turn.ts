@@ -19,15 +19,15 @@ const END_RETRY_MS = 500;
 export async function runTurn(
   services: TurnServices,
   id: number,
-  call: AbortController,
+  running: AbortController,
 ): Promise<void> {
   const progress = newProgress();
-  using files = services.contextFiles.open(call.signal);
+  using files = services.contextFiles.open(running.signal);
   let ending: Ending;
   try {
     const admitted = await services.store.read((tx) => admitTurn(tx, services, id));
     if (!admitted) return;
-    const { signal } = call;
+    const { signal } = running;
     const offered = await toolsFor(services, admitted, signal);
     const place = { ...admitted, signal };
     // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
@@ -35,13 +35,13 @@ export async function runTurn(
     await makeWaitingCalls(services, place, offered);
     const prepared = await prepareTurn(services, id, files, offered);
     if (!prepared || signal.aborted) return;
-    await streamAnswer(services, prepared, call, progress);
+    await streamAnswer(services, prepared, running, progress);
     // The turn was ended elsewhere while the rest of the answer was stored.
-    if (call.signal.aborted) return;
+    if (running.signal.aborted) return;
     ending = { status: "complete", ...resultOf(progress) };
   } catch (error) {
     // The turn was ended elsewhere, or the process stops: this node must not end it.
-    if (call.signal.aborted) return;
+    if (running.signal.aborted) return;
     // Nothing was streamed, so the turn is run again after its lease expires.
     if (error instanceof Unavailable && progress.content === "" && progress.rounds.length === 0)
       return;
