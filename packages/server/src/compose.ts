@@ -21,11 +21,11 @@ import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { mcp as newMcp } from "./mcp/index.ts";
+import { auditLog } from "./observe/audit-log.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
-import { securityLog } from "./observe/security-log.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
 import { webhooks as startWebhooks } from "./outbound/webhooks.ts";
@@ -276,9 +276,9 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { config, node, store, hub, cluster, changes, log } = parts;
   const { limits, providers, operators } = config;
   const vault = openVault(config);
-  const security = securityLog(log, store);
+  const audit = auditLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
-  const oidcAccounts = newOidcAccounts({ security, providers });
+  const oidcAccounts = newOidcAccounts({ audit, providers });
   const metrics = newMetrics();
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
@@ -298,11 +298,11 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     typing: typing(hub, changes, cluster),
     passwords: passwords(),
     vault,
-    webhooks: startWebhooks({ store, changes, vault, fetch, security, operators, log, metrics }),
-    authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, security }),
+    webhooks: startWebhooks({ store, changes, vault, fetch, audit, operators, log, metrics }),
+    authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, audit }),
     oidcSignIn,
     oidcAccounts,
-    serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
+    serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, audit }),
     exports: exports({ store, blobs, vault, log }),
     files: blobs && filesService({ store, blobs, vault, limits, metrics }),
     erasures: startErasures({ store, node, log }),
@@ -314,7 +314,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     toolRequests: toolRequests(store, servers),
     modelLists: modelLists({ config, vault, log }),
     log,
-    security,
+    audit,
     metrics,
   };
 }

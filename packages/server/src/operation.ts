@@ -9,9 +9,9 @@ import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
 import type { Files } from "./files/service.ts";
 import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
+import type { AuditLog } from "./observe/audit-log.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import type { SecurityLog } from "./observe/security-log.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
@@ -79,7 +79,7 @@ export interface Services {
   /** Limits sign-ups per network. */
   signUps: Throttle;
   log: Logger;
-  security: SecurityLog;
+  audit: AuditLog;
   metrics: Metrics;
 }
 
@@ -195,7 +195,7 @@ const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
  * the access level, parse the input, run the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
-  const { config, store, rates, log, security, metrics } = services;
+  const { config, store, rates, log, audit, metrics } = services;
 
   function perform(call: Call, about: (username: string) => void): Awaitable<unknown> {
     const bound = registry.get(call.name);
@@ -240,7 +240,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   function recordDelegate({ name }: Operation, { origin }: Call, caller: DelegateCaller) {
     const { account, key } = caller;
     const details = { account: account.username, service_key: key.name, operation: name, origin };
-    return security.write((_, record) => record("acted_on_behalf", details));
+    return audit.write((_, record) => record("acted_on_behalf", details));
   }
 
   function run(
@@ -275,7 +275,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
       if (code === "rate_limited") {
         const { origin } = call;
         const key = `${operation} ${account ?? origin.network}`;
-        security.recordOnce("throttled", key, { account: account ?? null, operation, origin });
+        audit.recordOnce("throttled", key, { account: account ?? null, operation, origin });
       }
       return { ok: false, failure };
     } finally {

@@ -6,8 +6,8 @@ import { readConfig } from "../src/config.ts";
 import { createPerson } from "../src/domain/accounts.ts";
 import { eraseAccount } from "../src/domain/erasure.ts";
 import { suspend } from "../src/domain/suspension.ts";
+import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import { securityLog } from "../src/observe/security-log.ts";
 import type { Context } from "../src/operation.ts";
 import { handlers } from "../src/operations/index.ts";
 import { vault } from "../src/security/vault.ts";
@@ -16,7 +16,7 @@ import { openSqliteStore } from "../src/store/sqlite/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-erased-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const security = securityLog(logger("silent"), store);
+const audit = auditLog(logger("silent"), store);
 const config = readConfig({
   PARLEY_DATA: folder,
   PARLEY_SANDBOX: "on",
@@ -33,7 +33,7 @@ function call(name: string, input: object, account: AccountRecord) {
   const bound = handlers.find(({ contract }) => contract.name === name);
   if (!bound) throw new Error(`${name} is missing`);
   const context = {
-    ...{ config, store, security, vault: vault([Buffer.alloc(32, 1)]) },
+    ...{ config, store, audit, vault: vault([Buffer.alloc(32, 1)]) },
     ...{ accountCreations: unlimited, toolContacts: unlimited },
     caller: { kind: "session", account, session_id: Bun.randomUUIDv7() },
     origin: { address: "192.0.2.1", network: "192.0.2.1", user_agent: null },
@@ -61,11 +61,11 @@ const calls = {
 
 const changes = {
   erased: (account: AccountRecord) =>
-    security.write((tx, record) =>
+    audit.write((tx, record) =>
       eraseAccount(tx, record, account, { messages: false, details: {} }),
     ),
   suspended: (account: AccountRecord) =>
-    security.write((tx, record) => suspend(tx, record, account, {})),
+    audit.write((tx, record) => suspend(tx, record, account, {})),
 };
 
 /** What is stored of a person. */

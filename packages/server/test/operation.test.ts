@@ -18,7 +18,7 @@ async function codeOf(error: Error, strict: "on" | "off") {
     config: readConfig({ PARLEY_STRICT_ERRORS: strict }),
     rates: { operations: { take: () => {} } },
     log: { error: ({ err }: { err: Error }) => logged.push(err.message) },
-    security: { recordOnce: () => {} },
+    audit: { recordOnce: () => {} },
     metrics: { called: () => {} },
   } as unknown as Services;
   const bound = bind(contract, () => Promise.reject(error));
@@ -67,7 +67,7 @@ describe("the access level of an operation", () => {
         read: (unit: (tx: unknown) => unknown) => unit({ isOperator: (id: number) => id === 2 }),
       },
       rates: { operations: { take: () => {} }, services: { take: () => {} } },
-      security: { recordOnce: () => {}, write: () => {} },
+      audit: { recordOnce: () => {}, write: () => {} },
       metrics: { called: () => {} },
     } as unknown as Services;
     const bound = bind(

@@ -6,8 +6,8 @@ import { eraseAccount } from "../src/domain/erasure.ts";
 import { secondFactorBinding } from "../src/domain/second-factor.ts";
 import { openSession, replacePassword } from "../src/domain/sessions.ts";
 import { restore, suspend } from "../src/domain/suspension.ts";
+import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import { securityLog } from "../src/observe/security-log.ts";
 import type { Context } from "../src/operation.ts";
 import { ownData } from "../src/operations/own-data.ts";
 import { secondFactor } from "../src/operations/second-factor.ts";
@@ -24,7 +24,7 @@ import { newAccount } from "./support/store-contract/fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const security = securityLog(logger("silent"), store);
+const audit = auditLog(logger("silent"), store);
 afterAll(async () => {
   await store.close();
   rmSync(folder, { recursive: true });
@@ -59,7 +59,7 @@ function call(
   const context = {
     config,
     store,
-    security,
+    audit,
     vault: keys,
     erasures: { wake() {} },
     signInThrottle: { attempt: () => attempt },
@@ -89,13 +89,11 @@ const failureOf = (result: Promise<unknown>) =>
 const changePassword = (account: AccountRecord) =>
   store.write((tx) => replacePassword(tx, account, "hash of new"));
 const suspendAccount = (account: AccountRecord) =>
-  security.write((tx, record) => suspend(tx, record, account, {}));
+  audit.write((tx, record) => suspend(tx, record, account, {}));
 const restoreAccount = (account: AccountRecord) =>
-  security.write((tx, record) => restore(tx, record, account, {}));
+  audit.write((tx, record) => restore(tx, record, account, {}));
 const erase = (account: AccountRecord) =>
-  security.write((tx, record) =>
-    eraseAccount(tx, record, account, { messages: false, details: {} }),
-  );
+  audit.write((tx, record) => eraseAccount(tx, record, account, { messages: false, details: {} }));
 
 const sessionsOf = ({ id }: AccountRecord) => store.read((tx) => tx.sessions(id, Date.now()));
 const lastEntry = async () => (await store.read((tx) => tx.auditLog({ limit: 1 })))[0];
@@ -184,8 +182,8 @@ test("confirmSecondFactor is refused if another one is begun meanwhile", async (
     tx.beginSecondFactor({ account_id: id, secret: factor, at: Date.now() });
   await store.write((tx) => begin(tx, sealed));
   // PostgreSQL runs the other transaction after this one has read the factor.
-  const interrupted: typeof security.write = (unit) =>
-    security.write((tx, record) => {
+  const interrupted: typeof audit.write = (unit) =>
+    audit.write((tx, record) => {
       const secondFactor = async () => {
         const known = await tx.secondFactor(id);
         await begin(tx, "another");
@@ -199,7 +197,7 @@ test("confirmSecondFactor is refused if another one is begun meanwhile", async (
     { code: codeOf(secret, timeStep(Date.now())) },
     async () => {},
     caller,
-    { security: { ...security, write: interrupted } },
+    { audit: { ...audit, write: interrupted } },
   );
   expect(await failureOf(confirming)).toMatchObject({ code: "forbidden" });
   const { factor, codes } = await factorOf(account);
@@ -244,7 +242,7 @@ test.each([
     const read: typeof store.read = (unit) => (++reads > 1 ? unreachable() : store.read(unit));
     const services = {
       signInThrottle: throttle,
-      ...(failing === "write" && { security: { ...security, write: unreachable } }),
+      ...(failing === "write" && { audit: { ...audit, write: unreachable } }),
       ...(failing === "read" && { store: { ...store, read } }),
     };
     const input = { username, password: "old", code: "123456" };

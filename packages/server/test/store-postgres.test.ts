@@ -9,8 +9,8 @@ import { SQL } from "bun";
 import type { Change } from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
 import { addMembers } from "../src/domain/groups.ts";
+import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { oidcAccounts } from "../src/security/oidc-accounts.ts";
@@ -653,13 +653,13 @@ describe("several nodes", () => {
     };
     const oidcTokens = { recognises: () => true, verify: async () => ({ identity, expires_at }) };
     const doors = cluster.stores.map((store) => {
-      const security = securityLog(logger("silent"), store);
+      const audit = auditLog(logger("silent"), store);
       return authenticator({
         store,
         oidcTokens,
-        oidcAccounts: oidcAccounts({ security, providers: new Map() }),
+        oidcAccounts: oidcAccounts({ audit, providers: new Map() }),
         limits: { session_days: 90 },
-        security,
+        audit,
       });
     });
     const entered = await Promise.all(

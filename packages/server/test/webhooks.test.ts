@@ -7,8 +7,8 @@ import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { counted } from "../src/changes/change.ts";
 import { changeStream } from "../src/changes/stream.ts";
+import { auditLog } from "../src/observe/audit-log.ts";
 import { metrics } from "../src/observe/metrics.ts";
-import { securityLog } from "../src/observe/security-log.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
 import { retryDelayMs } from "../src/outbound/webhook-lane.ts";
@@ -41,13 +41,13 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
   const webhook = { ...of, id: "hook", url, secret, created_at: Date.now() };
   await store.write((tx) => tx.insertWebhook(webhook));
   const figures = metrics();
-  const security = securityLog(log, store);
+  const audit = auditLog(log, store);
   const sender = webhooks({
     store,
     changes,
     vault,
     fetch,
-    security,
+    audit,
     operators: [],
     log,
     metrics: figures,
@@ -121,7 +121,7 @@ test("changes that are handled twice do not reach webhooks that were created mea
   await hook.emit();
   const entries = (await store.changes.read(0, 10)) ?? [];
   for (let time = 0; time < 2; time++) {
-    const checks = { store, operators: [], security: securityLog(log, store) };
+    const checks = { store, operators: [], audit: auditLog(log, store) };
     const deliveries = await queueChanges(entries, checks);
     await store.note((tx) => tx.queueDeliveries(deliveries));
   }

@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from "../config.ts";
+import { auditLog } from "../observe/audit-log.ts";
 import { logger } from "../observe/log.ts";
-import { securityLog } from "../observe/security-log.ts";
 import type { Store } from "../store/store.ts";
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -9,7 +9,7 @@ export const printError = (line: string): void => void process.stderr.write(`${l
 
 /** Commands log to standard error. Standard output is for their result. */
 export const commandLog = ({ logLevel }: Config, store: Store) =>
-  securityLog(logger(logLevel, 2), store);
+  auditLog(logger(logLevel, 2), store);
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

@@ -3,7 +3,7 @@ import { operations, type Session } from "@parley/protocol";
 import { ConfigError, readConfig } from "../config.ts";
 import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
-import type { SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import { hashNow } from "../security/passwords.ts";
 import { type AccountRecord, type FoundAccount, NOBODY } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
@@ -124,7 +124,7 @@ export const resetUser = command({
   },
 });
 
-async function resetPassword(log: SecurityLog, account: AccountRecord): Promise<Result> {
+async function resetPassword(log: AuditLog, account: AccountRecord): Promise<Result> {
   const { username } = account;
   const password = newPassword();
   const hash = await hashNow(password);
@@ -139,10 +139,7 @@ async function resetPassword(log: SecurityLog, account: AccountRecord): Promise<
   };
 }
 
-async function resetSecondFactor(
-  log: SecurityLog,
-  { id, username }: AccountRecord,
-): Promise<Result> {
+async function resetSecondFactor(log: AuditLog, { id, username }: AccountRecord): Promise<Result> {
   const removed = await log.write(async (tx, record) => {
     const wasSet = await tx.removeSecondFactor(id);
     if (wasSet) await record("second_factor_removed", { account: username });

@@ -1,5 +1,5 @@
 import { accountSuspended } from "../changes/change.ts";
-import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
+import type { AuditDetails, Recorder } from "../observe/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";
@@ -24,7 +24,7 @@ export async function eraseAccount(
   tx: WriteTx,
   record: Recorder,
   account: AccountRecord,
-  { messages, details }: { messages: boolean; details: SecurityDetails },
+  { messages, details }: { messages: boolean; details: AuditDetails },
 ): Promise<void> {
   const at = Date.now();
   const owned = await tx.ownedAccounts(account.id);

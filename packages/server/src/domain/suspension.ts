@@ -1,5 +1,5 @@
 import { accountSuspended } from "../changes/change.ts";
-import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
+import type { AuditDetails, Recorder } from "../observe/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 import { closeAgentSockets } from "./agent-tokens.ts";
@@ -15,7 +15,7 @@ export async function suspend(
   tx: WriteTx,
   record: Recorder,
   account: AccountRecord,
-  details: SecurityDetails,
+  details: AuditDetails,
 ): Promise<void> {
   await tx.lockCredentials(account.id);
   if (!(await tx.setSuspended(account.id, Date.now()))) return;
@@ -31,7 +31,7 @@ export async function restore(
   tx: WriteTx,
   record: Recorder,
   account: AccountRecord,
-  details: SecurityDetails,
+  details: AuditDetails,
 ): Promise<void> {
   if (!(await tx.setSuspended(account.id, null))) return;
   await record("account_restored", { ...details, account: account.username });

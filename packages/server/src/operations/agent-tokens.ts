@@ -14,10 +14,10 @@ import type { AgentTokenRecord } from "../store/agent-tokens.ts";
 const MAX_TOKENS_PER_AGENT = 10;
 
 const createAgentToken = bind(operations.createAgentToken, async (context, input) => {
-  const { security, caller, origin } = context;
+  const { audit, caller, origin } = context;
   const id = Bun.randomUUIDv7();
   const token = newAgentToken();
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     // One after another: otherwise two calls could both create the last token.
     await lockActive(tx, caller.account);
     const agent = await ownAgentAccount(tx, input.agent_username, caller);
@@ -49,8 +49,8 @@ const getAgentTokens = bind(operations.getAgentTokens, async ({ store, caller })
 });
 
 const revokeAgentToken = bind(operations.revokeAgentToken, async (context, { token_id }) => {
-  const { security, caller, origin } = context;
-  await security.write(async (tx, record) => {
+  const { audit, caller, origin } = context;
+  await audit.write(async (tx, record) => {
     const tokens = await tx.agentTokens(caller.account.id);
     const token = tokens.find(({ id }) => id === token_id);
     if (!token) throw notFound("token");

@@ -85,7 +85,7 @@ const deleteAgent = bind(operations.deleteAgent, async ({ store, caller }, { age
 });
 
 const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...choice }) => {
-  const { security, caller, config, vault } = context;
+  const { audit, caller, config, vault } = context;
   const provider = await keyProviderOf(context, choice);
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
@@ -93,7 +93,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...c
   const binding = { owner_id: caller.account.id, provider };
   const sealed = vault.seal(api_key, binding);
   const tail = keyTail(api_key);
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await lockActive(tx, caller.account);
     await tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() });
     await announceKey(tx, caller, provider);
@@ -103,9 +103,9 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...c
 });
 
 const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) => {
-  const { security, caller } = context;
+  const { audit, caller } = context;
   const provider = await keyProviderOf(context, choice);
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await tx.removeAgentKey(caller.account.id, provider);
     await announceKey(tx, caller, provider);
     await record("agent_key_removed", keyDetails(context, provider));
@@ -113,14 +113,14 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) =
 });
 
 const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ...choice }) => {
-  const { store, security, caller, config, keyTester, keyTests } = context;
+  const { store, audit, caller, config, keyTester, keyTests } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
   checkModelAgent(config, agent.account);
   keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
   const { works } = tested;
   const details = keyDetails(context, agent.account.provider ?? "");
-  await security.record("agent_key_tested", { ...details, works });
+  await audit.record("agent_key_tested", { ...details, works });
   return tested;
 });
 
@@ -155,7 +155,7 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
 
 const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
   await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
-  return context.security.write(async (tx, record) => {
+  return context.audit.write(async (tx, record) => {
     const { caller, config, origin, toolServers } = context;
     await lockActive(tx, caller.account);
     const agent = await ownAgent(tx, config, caller, input);

@@ -14,13 +14,13 @@ import type { ReadTx, WriteTx } from "../store/store.ts";
 const MAX_HOOKS_PER_GROUP = 50;
 
 const createIncomingHook = bind(operations.createIncomingHook, async (context, input) => {
-  const { security, caller, origin } = context;
+  const { audit, caller, origin } = context;
   const { chat_id, name } = input;
   const { username } = caller.account;
   context.accountCreations.take(`${caller.account.id}`);
   const id = Bun.randomUUIDv7();
   const secret = randomBytes(32).toString("base64url");
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await ownGroup(tx, chat_id, caller);
     await lockActive(tx, caller.account);
     const { length } = await tx.incomingHooks(chat_id);
@@ -49,8 +49,8 @@ const getIncomingHooks = bind(operations.getIncomingHooks, ({ store, caller }, {
 );
 
 const deleteIncomingHook = bind(operations.deleteIncomingHook, async (context, { hook_id }) => {
-  const { security, caller, origin } = context;
-  await security.write(async (tx, record) => {
+  const { audit, caller, origin } = context;
+  await audit.write(async (tx, record) => {
     const hook = await tx.incomingHook(hook_id);
     if (!hook) throw notFound("hook");
     const { username } = caller.account;

@@ -28,8 +28,8 @@ const getAccounts = bind(operations.getAccounts, async ({ store, config }, input
 });
 
 const suspendAccount = bind(operations.suspendAccount, async (context, { username }) => {
-  const { store, security, config } = context;
-  const suspended = await security.write(async (tx, record) => {
+  const { store, audit, config } = context;
+  const suspended = await audit.write(async (tx, record) => {
     const account = await managedAccountNamed(tx, username);
     if (account.is_operator || config.operators.includes(username)) {
       throw conflict("an operator cannot be suspended: remove them from the operators first");
@@ -42,16 +42,16 @@ const suspendAccount = bind(operations.suspendAccount, async (context, { usernam
 });
 
 const restoreAccount = bind(operations.restoreAccount, (context, { username }) =>
-  context.security.write(async (tx, record) => {
+  context.audit.write(async (tx, record) => {
     await restore(tx, record, await managedAccountNamed(tx, username), actorOf(context));
     return managedAccount(await managedAccountNamed(tx, username), context.config.operators);
   }),
 );
 
 const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
-  const { security, config, erasures } = context;
+  const { audit, config, erasures } = context;
   const { username, messages = false } = input;
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     const account = await managedAccountNamed(tx, username);
     if (account.is_operator || config.operators.includes(username)) {
       throw conflict("an operator cannot be erased: remove them from the operators first");

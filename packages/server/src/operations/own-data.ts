@@ -12,19 +12,19 @@ import {
 } from "../security/own-password.ts";
 
 const exportMe = bind(operations.exportMe, async (context) => {
-  const { exports, security, caller, origin } = context;
+  const { exports, audit, caller, origin } = context;
   context.exportLinks.take(`${caller.account.id}`);
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   const { path, expires_at } = exports.link(caller.account, sessionId);
-  await security.write((_, record) => record("account_exported", ownDetails(context)));
+  await audit.write((_, record) => record("account_exported", ownDetails(context)));
   return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };
 });
 
 const deleteMe = bind(operations.deleteMe, async (context, input) => {
-  const { security, config, erasures, caller } = context;
+  const { audit, config, erasures, caller } = context;
   const { account } = caller;
   const hash = await confirm(context, input);
-  const isErased = await security.write(async (tx, record) => {
+  const isErased = await audit.write(async (tx, record) => {
     if (!(await lockOwnHash(tx, caller, hash))) return false;
     await checkNotLastOperator(tx, account, config.operators);
     const { messages = false } = input;
@@ -58,6 +58,6 @@ async function confirm(
 }
 
 async function wrongPassword(context: Context): Promise<Failure> {
-  await context.security.record("account_deletion_refused", ownDetails(context));
+  await context.audit.record("account_deletion_refused", ownDetails(context));
   return forbidden("the password is wrong");
 }

@@ -11,9 +11,9 @@ import type { AccountRecord } from "../store/accounts.ts";
 const reportCursor = cursorOf(z.string());
 
 const reportMessage = bind(operations.reportMessage, (context, { message_id, reason }) => {
-  const { caller, origin, security } = context;
+  const { caller, origin, audit } = context;
   context.reports.take(`${caller.account.id}`);
-  return security.write(async (tx, record) => {
+  return audit.write(async (tx, record) => {
     const { message } = await visibleMessage(tx, message_id, caller);
     const shown = await sharedView(tx, message_id);
     if (!shown) throw notFound("message");
@@ -48,7 +48,7 @@ const getReports = bind(operations.getReports, ({ store, config }, { resolved, .
 });
 
 const resolveReport = bind(operations.resolveReport, (context, { report_id, note = null }) =>
-  context.security.write(async (tx, record) => {
+  context.audit.write(async (tx, record) => {
     if (!(await tx.report(report_id))) throw notFound("report");
     const by = nameOf(context.caller);
     if (!(await tx.resolveReport(report_id, { at: Date.now(), by, note }))) {

@@ -7,7 +7,7 @@ import {
   useCode,
 } from "../domain/second-factor.ts";
 import { endSessions } from "../domain/sessions.ts";
-import type { Recorder } from "../observe/security-log.ts";
+import type { Recorder } from "../observe/audit-log.ts";
 import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
 import {
@@ -61,12 +61,12 @@ const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { p
 });
 
 const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context, { code }) => {
-  const { store, security, vault, caller } = context;
+  const { store, audit, vault, caller } = context;
   const { account } = caller;
   checkUnconfirmed(await store.read((tx) => tx.secondFactor(account.id)));
   const attempt = ownAttempt(context);
   attempt.checksCode();
-  const confirming = security.write(async (tx, record) => {
+  const confirming = audit.write(async (tx, record) => {
     const factor = checkUnconfirmed(await tx.secondFactor(account.id));
     if (!(await useAppCode(tx, vault, factor, code))) return null;
     // Another one may have been begun since it was read: the code is not of that one.
@@ -113,13 +113,13 @@ async function withSecondFactor<Result>(
   { password, code }: { password: string; code: string },
   unit: (tx: WriteTx, record: Recorder) => Promise<Result>,
 ): Promise<Result> {
-  const { store, security, vault, caller } = context;
+  const { store, audit, vault, caller } = context;
   const { id } = caller.account;
   await store.read((tx) => confirmedFactor(tx, id));
   const attempt = ownAttempt(context);
   const hash = await checkPassword(context, attempt, password);
   if (kindOfCode(code) === "totp") attempt.checksCode();
-  const proving = security.write(async (tx, record) => {
+  const proving = audit.write(async (tx, record) => {
     if (!(await lockOwnHash(tx, caller, hash))) return "outdated";
     const factor = await confirmedFactor(tx, id);
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
@@ -150,13 +150,13 @@ async function checkPassword(
 }
 
 async function wrongPassword(context: Context): Promise<Failure> {
-  await context.security.record("second_factor_failed", ownDetails(context));
+  await context.audit.record("second_factor_failed", ownDetails(context));
   return forbidden("the password is wrong");
 }
 
 async function wrongCode(context: Context): Promise<Failure> {
   const details = { ...ownDetails(context), reason: "second_factor" } as const;
-  await context.security.record("second_factor_failed", details);
+  await context.audit.record("second_factor_failed", details);
   return forbidden("the code is wrong, or was used already");
 }
 

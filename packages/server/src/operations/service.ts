@@ -19,9 +19,9 @@ const upsertUsers = bind(operations.upsertUsers, async ({ store, config }, { use
 });
 
 const issueToken = bind(operations.issueToken, async (context, input) => {
-  const { security, caller, origin } = context;
+  const { audit, caller, origin } = context;
   const { expires_in = DEFAULT_EXPIRES_IN_S, ...person } = input;
-  return security.write(async (tx, record) => {
+  return audit.write(async (tx, record) => {
     const account = await productUser(tx, person);
     const fixedEnd = Date.now() + expires_in * 1000;
     const { signedIn, session_id } = await openSession(tx, account, context, { fixedEnd });
@@ -32,8 +32,8 @@ const issueToken = bind(operations.issueToken, async (context, input) => {
 });
 
 const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
-  const { security, caller, origin } = context;
-  return security.write(async (tx, record) => {
+  const { audit, caller, origin } = context;
+  return audit.write(async (tx, record) => {
     const account = await productUser(tx, person);
     const sessions_ended = await endSessions(tx, account);
     const details = { account: account.username, service_key: caller.key.name, origin };
@@ -43,10 +43,10 @@ const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
 });
 
 const importMessages = bind(operations.importMessages, async (context, input) => {
-  const { security, caller, origin } = context;
+  const { audit, caller, origin } = context;
   const { chat_id, messages } = input;
   checkTimes(messages);
-  return security.write(async (tx, record) => {
+  return audit.write(async (tx, record) => {
     const conversation = await tx.conversation(chat_id, NOBODY);
     if (!conversation) throw notFound("conversation");
     checkWritable(conversation);

@@ -27,7 +27,7 @@ import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
-  const { config, passwords, store, signUps, security, origin } = context;
+  const { config, passwords, store, signUps, audit, origin } = context;
   checkPasswordSignIn(config);
   checkPolicy(config.signUp, input.invite_code);
   checkStrength("password", input.password, input.username);
@@ -35,7 +35,7 @@ const signUp = bind(operations.signUp, async (context, input) => {
   signUps.take(origin.network);
   const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
-  return security.write(async (tx, record) => {
+  return audit.write(async (tx, record) => {
     const person = { username, display_name, password_hash };
     const account = await createPerson(tx, person, config.providers);
     if (!account) throw taken();
@@ -89,7 +89,7 @@ interface Entry {
  * `second_factor_required`, or `unauthorized` if the password has been changed since.
  */
 async function enter(context: Context<undefined>, { verified, attempt, device, code }: Entry) {
-  const { security, vault, store, origin } = context;
+  const { audit, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
   const isOn = await withdrawOnError(
@@ -97,7 +97,7 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
     store.read((tx) => hasSecondFactor(tx, account.id)),
   );
   if (isOn && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
-  const signingIn = security.write(async (tx, record) => {
+  const signingIn = audit.write(async (tx, record) => {
     // Comparing the hash takes a while, in which others may change the account.
     const current = await tx.lockCredentials(account.id);
     if (current.password_hash !== verified.password_hash) return "outdated";
@@ -114,16 +114,16 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
   if (outcome === "outdated") throw await wrongPassword(context, account.username);
   if (outcome === "suspended") {
     attempt.succeeded();
-    await security.record("sign_in_failed", { ...details, reason: "suspended" });
+    await audit.record("sign_in_failed", { ...details, reason: "suspended" });
     throw suspended();
   }
   if (outcome === "missing") {
     attempt.withdrawn();
-    security.recordOnce("second_factor_asked", `${account.username} ${origin.network}`, details);
+    audit.recordOnce("second_factor_asked", `${account.username} ${origin.network}`, details);
     throw secondFactorRequired("send the code of your authenticator app, or a recovery code");
   }
   if (outcome === "wrong") {
-    await security.record("sign_in_failed", { ...details, reason: "second_factor" });
+    await audit.record("sign_in_failed", { ...details, reason: "second_factor" });
     throw secondFactorRequired("the code is wrong, or was used already");
   }
   attempt.succeeded();
@@ -131,15 +131,15 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
 }
 
 async function wrongPassword(
-  { security, origin }: Context<undefined>,
+  { audit, origin }: Context<undefined>,
   account: string | null,
 ): Promise<Failure> {
-  await security.record("sign_in_failed", { account, origin });
+  await audit.record("sign_in_failed", { account, origin });
   return unauthorized("the username or the password is wrong");
 }
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, security, caller, origin } = context;
+  const { passwords, audit, caller, origin } = context;
   const { account } = caller;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   const hash = await ownHash(context);
@@ -152,13 +152,13 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const details = ownDetails(context);
   const attempt = ownAttempt(context);
   const wrong = async () => {
-    await security.record("password_change_failed", details);
+    await audit.record("password_change_failed", details);
     return forbidden("the current password is wrong");
   };
   if (!(await verifyPassword(attempt, context, input.current_password, hash))) throw await wrong();
   attempt.succeeded();
   const newHash = await passwords.rehash(input.new_password, origin.network);
-  const isChanged = await security.write(async (tx, record) => {
+  const isChanged = await audit.write(async (tx, record) => {
     if (!(await lockOwnHash(tx, caller, hash))) return false;
     const sessions_ended = await replacePassword(tx, account, newHash, sessionId);
     await record("password_changed", { ...details, sessions_ended });
@@ -167,13 +167,13 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   if (!isChanged) throw await wrong();
 });
 
-const signOut = bind(operations.signOut, async ({ security, caller, origin }) => {
+const signOut = bind(operations.signOut, async ({ audit, caller, origin }) => {
   if (caller.kind !== "session") {
     throw new Failure("bad_request", "bad request: a service key has no session to end");
   }
   const { account, session_id } = caller;
   const details = { account: account.username, origin, session_id };
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await endSession(tx, session_id, account);
     await record("session_ended", { ...details, reason: "signed_out" });
   });
@@ -186,10 +186,10 @@ const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
 });
 
 const revokeSession = bind(operations.revokeSession, async (context, { session_id }) => {
-  const { security, caller, origin } = context;
+  const { audit, caller, origin } = context;
   const { account } = caller;
   const details = { account: account.username, origin, session_id };
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     if (!(await endSession(tx, session_id, account))) throw notFound("session");
     await record("session_ended", { ...details, reason: "revoked" });
   });

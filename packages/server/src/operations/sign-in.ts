@@ -40,13 +40,13 @@ function configured(signIn: OidcSignIn | null): OidcSignIn {
 }
 
 /** Anybody can cause a failure at will, without an account. */
-function recordFailure({ security, origin }: Context<undefined>, error: unknown): void {
+function recordFailure({ audit, origin }: Context<undefined>, error: unknown): void {
   if (!(error instanceof Failure) || error.code === "not_found") return;
   const details = { origin, method: "oidc" } as const;
   const { network } = origin;
-  if (error.code === "unauthorized") security.recordOnce("sign_in_failed", network, details);
+  if (error.code === "unauthorized") audit.recordOnce("sign_in_failed", network, details);
   if (error.code === "suspended") {
-    security.recordOnce("sign_in_failed", `${network} suspended`, {
+    audit.recordOnce("sign_in_failed", `${network} suspended`, {
       ...details,
       reason: "suspended",
     });

@@ -14,14 +14,14 @@ const MAX_SERVERS = 20;
 type KnownServer = Awaited<ReturnType<Context["toolServers"]["known"]>>[number];
 
 const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
-  const { config, security, caller, vault, toolServers } = context;
+  const { config, audit, caller, vault, toolServers } = context;
   const { id: owner_id } = caller.account;
   // A name that cannot be resolved now may be later.
   await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
   context.toolContacts.take(`${owner_id}`);
   const id = Bun.randomUUIDv7();
   const secrets = token ? sealToolSecrets(vault, { id, owner_id }, { token }) : null;
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await lockActive(tx, caller.account);
     const server = { id, owner_id, name, url, secrets, created_at: Date.now() };
     const outcome = await tx.insertToolServer(server, MAX_SERVERS);
@@ -37,11 +37,11 @@ const getToolServers = bind(operations.getToolServers, async ({ toolServers, cal
 }));
 
 const updateToolServer = bind(operations.updateToolServer, async (context, changes) => {
-  const { security, caller, toolServers, toolContacts } = context;
+  const { audit, caller, toolServers, toolContacts } = context;
   const { server_id: id, name, token } = changes;
   const owner = caller.account.id;
   if (token !== undefined) toolContacts.take(`${owner}`);
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     const server = await ownServer(tx, context, id);
     if (name !== undefined && !(await tx.renameToolServer(server, name))) {
       throw conflict("another tool server has this name");
@@ -62,8 +62,8 @@ const refreshToolServer = bind(operations.refreshToolServer, (context, { server_
 });
 
 const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
-  const { security, toolServers } = context;
-  await security.write(async (tx, record) => {
+  const { audit, toolServers } = context;
+  await audit.write(async (tx, record) => {
     await ownServer(tx, context, id);
     for (const agent of await tx.agents(context.caller.account.id)) {
       const grants = await tx.toolGrants(agent.account.id);

@@ -20,14 +20,14 @@ const MAX_WEBHOOKS = 100;
 const deliveryCursor = cursorOf(z.int());
 
 const createWebhook = bind(operations.createWebhook, async (context, input) => {
-  const { config, store, security, vault, webhooks, caller } = context;
+  const { config, store, audit, vault, webhooks, caller } = context;
   const { url, events, chat_id: chat = null } = input;
   await checkUrlField(url, config.allowPrivateAddresses);
   const id = Bun.randomUUIDv7();
   const secret = newSecret();
   const sealed = vault.seal(secret, secretBinding(id));
   const since = await store.changes.head();
-  await security.write(async (tx, record) => {
+  await audit.write(async (tx, record) => {
     await checkReading(tx, chat, caller);
     const { length } = await tx.webhooks();
     if (length >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`);
@@ -55,11 +55,11 @@ const getWebhooks = bind(operations.getWebhooks, async ({ store }) => ({
 }));
 
 const setWebhook = bind(operations.setWebhook, async (context, input) => {
-  const { config, store, security, webhooks, caller } = context;
+  const { config, store, audit, webhooks, caller } = context;
   const { webhook_id: id, url, events, disabled } = input;
   if (url !== undefined) await checkUrlField(url, config.allowPrivateAddresses);
   const since = await store.changes.head();
-  const changed = await security.write(async (tx, record) => {
+  const changed = await audit.write(async (tx, record) => {
     const webhook = await webhookBy(tx, id);
     if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
     if (url !== undefined) checkCreator(webhook, caller);
@@ -81,7 +81,7 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
 });
 
 const deleteWebhook = bind(operations.deleteWebhook, (context, { webhook_id: id }) =>
-  context.security.write(async (tx, record) => {
+  context.audit.write(async (tx, record) => {
     if (!(await tx.deleteWebhook(id))) throw notFound("webhook");
     await record("webhook_deleted", { ...actorOf(context), webhook: id });
   }),
@@ -99,8 +99,8 @@ const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, i
 });
 
 const replayDelivery = bind(operations.replayDelivery, async (context, { delivery_id }) => {
-  const { security, webhooks } = context;
-  await security.write(async (tx, record) => {
+  const { audit, webhooks } = context;
+  await audit.write(async (tx, record) => {
     const delivery = await tx.delivery(delivery_id);
     if (!delivery) throw notFound("delivery");
     if (delivery.status === "pending") throw conflict("the delivery has not ended");

@@ -1,11 +1,11 @@
-import type { SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import { isOperator } from "../security/operators.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import type { WebhookRecord } from "../store/webhooks.ts";
 
 export interface CreatorChecks {
   readonly store: Pick<Store, "read">;
-  readonly security: Pick<SecurityLog, "write">;
+  readonly audit: Pick<AuditLog, "write">;
   /** The operators of PARLEY_OPERATORS. */
   readonly operators: readonly string[];
 }
@@ -29,7 +29,7 @@ export async function mayCreatorRead(
 /** Disables the webhooks among these whose creator may not read what they are sent. Returns their ids. */
 export async function disableUnreadable(
   ids: readonly string[],
-  { store, security, operators }: CreatorChecks,
+  { store, audit, operators }: CreatorChecks,
 ): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const unreadable = await store.read(async (tx) => {
@@ -40,12 +40,12 @@ export async function disableUnreadable(
     }
     return found;
   });
-  for (const id of unreadable) await disable(id, security);
+  for (const id of unreadable) await disable(id, audit);
   return new Set(unreadable);
 }
 
-const disable = (id: string, security: Pick<SecurityLog, "write">): Promise<void> =>
-  security.write(async (tx, record) => {
+const disable = (id: string, audit: Pick<AuditLog, "write">): Promise<void> =>
+  audit.write(async (tx, record) => {
     const webhook = await tx.webhook(id);
     // Another node may have disabled it meanwhile.
     if (webhook?.disabled !== null) return;

@@ -1,5 +1,5 @@
+import type { AuditLog } from "../observe/audit-log.ts";
 import type { Logger } from "../observe/log.ts";
-import type { SecurityLog } from "../observe/security-log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { WriteTx } from "../store/store.ts";
 import type {
@@ -31,7 +31,7 @@ export interface ClaimedLane {
 }
 
 export interface Serving extends Sending, CreatorChecks {
-  readonly security: SecurityLog;
+  readonly audit: AuditLog;
   readonly log: Logger;
   /** Counts for the metrics. */
   readonly counts: { delivered: number; failed: number; givenUp: number };
@@ -128,12 +128,8 @@ function outcomeOf(delivery: DeliveryRecord, attempt: Attempt, serving: Serving)
 export const retryDelayMs = (attempts: number, random = Math.random()) =>
   Math.round(Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), MAX_RETRY_MS) * (0.5 + random / 2));
 
-async function disable(
-  { id }: WebhookRecord,
-  finish: EndClaim,
-  { security }: Serving,
-): Promise<null> {
-  await security.write(async (tx, record) => {
+async function disable({ id }: WebhookRecord, finish: EndClaim, { audit }: Serving): Promise<null> {
+  await audit.write(async (tx, record) => {
     await finish(tx);
     await tx.setWebhook(id, { disabled: "gone" });
     await record("webhook_disabled", { webhook: id });

@@ -1,7 +1,7 @@
 import type { Changes } from "../changes/stream.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { SecurityLog } from "../observe/security-log.ts";
 import type { GuardedFetch } from "../security/guarded-fetch.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
@@ -22,7 +22,7 @@ export interface WebhooksOptions {
   readonly changes: Pick<Changes, "subscribe">;
   readonly vault: Vault;
   readonly fetch: GuardedFetch;
-  readonly security: SecurityLog;
+  readonly audit: AuditLog;
   /** The operators of PARLEY_OPERATORS. */
   readonly operators: readonly string[];
   readonly log: Logger;

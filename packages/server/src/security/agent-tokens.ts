@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import { isExternal } from "../rules/agents.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
 import type { Store } from "../store/store.ts";
@@ -18,7 +18,7 @@ export const isAgentToken = (token: string): boolean => token.startsWith(PREFIX)
  * unknown or revoked, and `suspended` while the agent's owner is suspended.
  */
 export const agentTokens =
-  ({ store, security }: { store: Store; security: SecurityLog }) =>
+  ({ store, audit }: { store: Store; audit: AuditLog }) =>
   async (token: string, origin: Origin): Promise<AgentCaller> => {
     const { found, agent } = await store.read(async (tx) => {
       const record = await tx.agentToken(hashToken(token));
@@ -26,7 +26,7 @@ export const agentTokens =
     });
     const isErased = agent?.account.erased_at !== null || agent.owner.erased_at !== null;
     if (!found || !agent || isErased || !isExternal(agent.account)) {
-      security.recordOnce("agent_token_refused", origin.network, { origin });
+      audit.recordOnce("agent_token_refused", origin.network, { origin });
       throw unauthorized("the token is unknown or revoked");
     }
     if (agent.owner.suspended_at !== null) throw suspended();

@@ -1,4 +1,4 @@
-import type { SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
@@ -33,11 +33,11 @@ export interface AuthenticatorOptions {
   readonly oidcTokens: OidcTokens | null;
   readonly oidcAccounts: OidcAccounts;
   readonly limits: SessionLimits;
-  readonly security: SecurityLog;
+  readonly audit: AuditLog;
 }
 
 export function authenticator(options: AuthenticatorOptions): Authenticator {
-  const { store, oidcTokens, oidcAccounts, limits, security } = options;
+  const { store, oidcTokens, oidcAccounts, limits, audit } = options;
   const byAgentToken = agentTokens(options);
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
@@ -73,7 +73,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     token: string,
     origin: Origin,
   ): Promise<AuthenticatedSession> {
-    const verified = await tokens.verify(token).catch(recordRefusal(security, origin));
+    const verified = await tokens.verify(token).catch(recordRefusal(audit, origin));
     const token_hash = hashToken(token);
     const known = await activeSession(store, token_hash);
     if (!known) {
@@ -110,10 +110,10 @@ async function activeSession(store: Store, hash: string): Promise<SessionRecord 
 
 /** Records that a token of the issuer was refused, and throws the error again. */
 const recordRefusal =
-  (security: SecurityLog, origin: Origin) =>
+  (audit: AuditLog, origin: Origin) =>
   (error: unknown): never => {
     if (error instanceof Failure && error.code === "unauthorized") {
-      security.recordOnce("oidc_token_refused", origin.network, { origin });
+      audit.recordOnce("oidc_token_refused", origin.network, { origin });
     }
     throw error;
   };

@@ -1,7 +1,7 @@
 import { changeDisplayName, createPerson } from "../domain/accounts.ts";
 import { CreationConflict, retryOnConflict } from "../domain/conflicts.ts";
 import { lockActive } from "../domain/sessions.ts";
-import type { Recorder, SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog, Recorder } from "../observe/audit-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -33,18 +33,18 @@ export interface OidcAccounts {
 }
 
 export interface OidcAccountsOptions {
-  readonly security: SecurityLog;
+  readonly audit: AuditLog;
   readonly providers: ProviderNames;
 }
 
-export function oidcAccounts({ security, providers }: OidcAccountsOptions): OidcAccounts {
+export function oidcAccounts({ audit, providers }: OidcAccountsOptions): OidcAccounts {
   const serially = serializer();
   return {
     signIn: (identity, origin, open) =>
       // Concurrent calls of a new identity would all try to create its account.
       serially(identity.subject, () =>
         retryOnConflict(() =>
-          security.write(async (tx, record) => {
+          audit.write(async (tx, record) => {
             const found = await accountOf(tx, identity, providers);
             return signIn(tx, record, { ...found, identity, origin }, open);
           }),

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { SecurityLog } from "../observe/security-log.ts";
+import type { AuditLog } from "../observe/audit-log.ts";
 import { badField, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
@@ -47,10 +47,10 @@ export interface ServiceKeysOptions {
   readonly store: Store;
   /** The hash of the key that PARLEY_SERVICE_KEY_FILE gives. */
   readonly configuredHash: string | null;
-  readonly security: SecurityLog;
+  readonly audit: AuditLog;
 }
 
-export function serviceKeys({ store, configuredHash, security }: ServiceKeysOptions): ServiceKeys {
+export function serviceKeys({ store, configuredHash, audit }: ServiceKeysOptions): ServiceKeys {
   async function find(keyHash: string): Promise<ServiceKey | null> {
     if (keyHash === configuredHash) return CONFIGURED;
     const found = await store.read((tx) => tx.serviceKey(keyHash));
@@ -66,12 +66,12 @@ export function serviceKeys({ store, configuredHash, security }: ServiceKeysOpti
   return {
     async authenticate({ key: given, actsFor, isFromBrowser }, origin) {
       if (isFromBrowser) {
-        security.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
+        audit.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
         throw forbidden("a service key must not be used in a browser");
       }
       const key = await find(hashToken(given));
       if (!key) {
-        security.recordOnce("service_key_refused", origin.network, { origin });
+        audit.recordOnce("service_key_refused", origin.network, { origin });
         throw unauthorized("the service key is unknown or revoked");
       }
       if (actsFor === null) return { kind: "service", key };

@@ -5,7 +5,7 @@ import type { Store, WriteTx } from "../store/store.ts";
 import type { Logger } from "./log.ts";
 
 /** The fields of an entry. None of them, except the user agent, contains what a user typed. */
-export interface SecurityDetails {
+export interface AuditDetails {
   /** The username of an existing account. */
   readonly account?: string | null;
   readonly origin?: { readonly address: string; readonly user_agent: string | null };
@@ -49,26 +49,26 @@ export interface SecurityDetails {
 }
 
 /** Records an entry in the unit of work that it was made for. */
-export type Recorder = (action: AuditAction, details: SecurityDetails) => Awaitable<void>;
+export type Recorder = (action: AuditAction, details: AuditDetails) => Awaitable<void>;
 
 /** The audit log: every entry is stored, and written as a log line too. */
-export interface SecurityLog {
+export interface AuditLog {
   /**
    * Runs a unit of work that records entries. They are stored with its changes, and their log lines
    * are written once it has committed.
    */
   write<Result>(unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>): Promise<Result>;
   /** Records an entry that belongs to no unit of work. Never rejects. */
-  record(action: AuditAction, details: SecurityDetails): Promise<void>;
+  record(action: AuditAction, details: AuditDetails): Promise<void>;
   /** Records at most once a minute per action and key: for what anybody can cause at will. */
-  recordOnce(action: AuditAction, key: string, details: SecurityDetails): void;
+  recordOnce(action: AuditAction, key: string, details: AuditDetails): void;
 }
 
 const ONCE_MS = 60_000;
 /** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
 const MAX_KEYS = 10_000;
 
-export function securityLog(log: Logger, store: Pick<Store, "write">): SecurityLog {
+export function auditLog(log: Logger, store: Pick<Store, "write">): AuditLog {
   let recorded = new Set<string>();
   let since = performance.now();
 
@@ -92,7 +92,7 @@ export function securityLog(log: Logger, store: Pick<Store, "write">): SecurityL
     return result;
   }
 
-  async function record(action: AuditAction, details: SecurityDetails): Promise<void> {
+  async function record(action: AuditAction, details: AuditDetails): Promise<void> {
     const entry = entryOf(action, details);
     writeLine(entry);
     await store
@@ -119,7 +119,7 @@ export function securityLog(log: Logger, store: Pick<Store, "write">): SecurityL
 
 const entryOf = (
   action: AuditAction,
-  { account = null, origin, ...details }: SecurityDetails,
+  { account = null, origin, ...details }: AuditDetails,
 ): NewAuditEntry => ({
   at: Date.now(),
   action,
