@@ -3,7 +3,7 @@ import type { Server } from "bun";
 import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
-import { storeInTurns } from "./agents/event-loop.ts";
+import { yieldingStore } from "./agents/event-loop.ts";
 import { externalTurns } from "./agents/external/index.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
@@ -182,7 +182,7 @@ export async function compose(config: Config): Promise<Running> {
   const agents = dispatcher({
     node,
     config,
-    store: storeInTurns(store),
+    store: yieldingStore(store),
     vault,
     deltas: deltas(store, node),
     contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
@@ -283,7 +283,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = toolServers({
-    store: storeInTurns(store),
+    store: yieldingStore(store),
     vault,
     fetch,
     offered: config.toolServers,

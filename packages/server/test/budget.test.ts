@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type BudgetLimits, type Grant, grant, type Spent } from "../src/rules/budget.ts";
+import { type Allowance, allowance, type BudgetLimits, type Spent } from "../src/rules/budget.ts";
 
 const unlimited: BudgetLimits = {
   daily_tokens: null,
@@ -20,9 +20,14 @@ const limited = (
   spent: Partial<Spent> = {},
   input = 100,
   files = 0,
-) => grant({ ...unlimited, ...limits }, { ...nothingSpent, ...spent }, request(input, 1000, files));
+) =>
+  allowance(
+    { ...unlimited, ...limits },
+    { ...nothingSpent, ...spent },
+    request(input, 1000, files),
+  );
 
-const refusalOf = (granted: Grant) => ("refusal" in granted ? granted.refusal : null);
+const refusalOf = (allowed: Allowance) => ("refusal" in allowed ? allowed.refusal : null);
 
 describe("a grant", () => {
   test("is the full answer length without limits", () => {
@@ -77,8 +82,8 @@ describe("a grant", () => {
   });
 
   test("is refused by the limit of the conversation while the daily limit has room", () => {
-    const granted = limited({ daily_tokens: 9000, chat_daily_tokens: 500 }, { todayHere: 450 });
-    expect(refusalOf(granted)).toBe(
+    const allowed = limited({ daily_tokens: 9000, chat_daily_tokens: 500 }, { todayHere: 450 });
+    expect(refusalOf(allowed)).toBe(
       "This agent's budget of 500 tokens a day in this conversation is used up. Its owner can raise it.",
     );
   });
@@ -103,7 +108,7 @@ describe("a grant", () => {
   });
 
   test("is not refused because the model's own answer limit is below 64 tokens", () => {
-    expect(grant({ ...unlimited, daily_tokens: 120 }, nothingSpent, request(100, 16))).toEqual({
+    expect(allowance({ ...unlimited, daily_tokens: 120 }, nothingSpent, request(100, 16))).toEqual({
       output_tokens: 16,
     });
   });
@@ -132,13 +137,13 @@ test("no grant exceeds a limit, and none is below the minimum", () => {
       amount,
       fc.integer({ min: 1, max: 8192 }),
       (limits, spent, input, max) => {
-        const granted = grant(limits, spent, request(input, max));
-        if ("refusal" in granted) {
-          expect(granted.refusal).toMatch(/^This agent.*\.$/);
+        const allowed = allowance(limits, spent, request(input, max));
+        if ("refusal" in allowed) {
+          expect(allowed.refusal).toMatch(/^This agent.*\.$/);
           return;
         }
-        const total = input + granted.output_tokens;
-        expect(granted.output_tokens).toBeWithin(Math.min(64, max), max + 1);
+        const total = input + allowed.output_tokens;
+        expect(allowed.output_tokens).toBeWithin(Math.min(64, max), max + 1);
         expect(spent.today + total).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
         expect(spent.todayHere + total).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
         const paid = limits.operator_daily_tokens ?? Infinity;
@@ -163,7 +168,7 @@ test("concurrent turns that reserve and settle in any order never exceed a limit
     fc.property(limits, fc.array(turn, { maxLength: 60 }), (limits, turns) => {
       const used = [0, 0, 0];
       const running: { chat: number; reserved: number; uses: number; until: number }[] = [];
-      let granted = 0;
+      let allowed = 0;
       const at = (chat: number) =>
         (used[chat] as number) +
         running.filter((one) => one.chat === chat).reduce((sum, { reserved }) => sum + reserved, 0);
@@ -173,16 +178,16 @@ test("concurrent turns that reserve and settle in any order never exceed a limit
           used[done.chat] = (used[done.chat] as number) + done.uses;
         }
         const today = at(0) + at(1) + at(2);
-        const spent = { today, todayHere: at(chat), turnsInMinute: granted, byOperator: today };
-        const outcome = grant(limits, spent, request(input, 1000));
+        const spent = { today, todayHere: at(chat), turnsInMinute: allowed, byOperator: today };
+        const outcome = allowance(limits, spent, request(input, 1000));
         if ("refusal" in outcome) continue;
-        granted++;
+        allowed++;
         const reserved = input + outcome.output_tokens;
         const uses = Math.floor(reserved * usedShare);
         running.push({ chat, reserved, uses, until: index + duration });
         expect(at(0) + at(1) + at(2)).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
         expect(at(chat)).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
-        expect(granted).toBeLessThanOrEqual(limits.turns_per_minute ?? Infinity);
+        expect(allowed).toBeLessThanOrEqual(limits.turns_per_minute ?? Infinity);
       }
     }),
     { numRuns: 300 },

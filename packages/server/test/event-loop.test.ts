@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { eventLoop } from "../src/agents/event-loop.ts";
+import { loopShares } from "../src/agents/event-loop.ts";
 
 /** Ten callers that are woken at once and each take `ms` of a clock of their own. */
 async function wakeTen(ms: number) {
@@ -11,7 +11,7 @@ async function wakeTen(ms: number) {
     if (!isDone) setImmediate(iterate);
   };
   iterate();
-  const share = eventLoop(() => time);
+  const share = loopShares(() => time);
   const resumed: { caller: number; iteration: number }[] = [];
   const caller = async (place: number) => {
     await share();

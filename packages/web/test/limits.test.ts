@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type BudgetLimits, grant } from "../../server/src/rules/budget.ts";
+import { allowance, type BudgetLimits } from "../../server/src/rules/budget.ts";
 import { exceededLimit } from "../src/agents/limits.ts";
 
 const NO_LIMITS: BudgetLimits = {
@@ -17,8 +17,8 @@ test.each(["turns_per_minute", "daily_tokens", "chat_daily_tokens"] as const)(
       for (const file_tokens of [0, 4900]) {
         const request = { input_tokens: 5000, file_tokens, max_output_tokens: 1000 };
         const spent = { ...NOTHING_SPENT, turnsInMinute: 1000 };
-        const granted = grant({ ...NO_LIMITS, [field]: limit }, spent, request);
-        expect("refusal" in granted && exceededLimit(granted.refusal)).toBe(field);
+        const allowed = allowance({ ...NO_LIMITS, [field]: limit }, spent, request);
+        expect("refusal" in allowed && exceededLimit(allowed.refusal)).toBe(field);
       }
     }
   },

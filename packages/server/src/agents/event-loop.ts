@@ -10,7 +10,7 @@ const MICROTASKS = 16;
  * such as all turns whose transaction has committed, would otherwise run one after another in a single
  * iteration of the loop. They are resumed in the order of their calls.
  */
-export function eventLoop(now: () => number = () => performance.now()): () => Promise<void> {
+export function loopShares(now: () => number = () => performance.now()): () => Promise<void> {
   const waiting: (() => void)[] = [];
   let isRunning = false;
 
@@ -35,10 +35,10 @@ export function eventLoop(now: () => number = () => performance.now()): () => Pr
 }
 
 /** The process has one event loop, so turns and tool servers share one queue for it. */
-export const shareOfLoop = eventLoop();
+export const shareOfLoop = loopShares();
 
 /** The store for work that many turns do at the same moment: each waits for its share of the loop. */
-export const storeInTurns = (store: Store): Store => ({
+export const yieldingStore = (store: Store): Store => ({
   ...store,
   async read(unit) {
     await shareOfLoop();

@@ -1,6 +1,6 @@
 import type { File, Message } from "@parley/protocol";
 import type { Config, Provider } from "../config.ts";
-import { type Grant, grant, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
+import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
 import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
 import { keySourceOf } from "../rules/keys.ts";
@@ -132,11 +132,11 @@ async function affordablePlan(
   if (turn.trigger_deleted && turn.continues_uuid === null && !context.isAsked) {
     throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
   }
-  const granted = await grantTokens(tx, admitted, { spent_tokens: 0, ...context });
-  if (!("refusal" in granted)) return { context, tools, max_output_tokens: granted.output_tokens };
+  const allowed = await allowTokens(tx, admitted, { spent_tokens: 0, ...context });
+  if (!("refusal" in allowed)) return { context, tools, max_output_tokens: allowed.output_tokens };
   // Providers reject calls in the context if there are no tools.
   if (tools.size === 0 || turn.continues_uuid !== null) {
-    throw new TurnFailed("budget_exceeded", granted.refusal);
+    throw new TurnFailed("budget_exceeded", allowed.refusal);
   }
   return affordablePlan(tx, admitted, { ...source, tools: NO_TOOLS });
 }
@@ -191,9 +191,9 @@ export function reserveRound(
     const { provider } = admitted;
     if (needed.input_tokens + MIN_ANSWER_TOKENS > provider.context_tokens) throw tooLong();
     const paid = { ...admitted, by_operator };
-    const granted = await grantTokens(tx, paid, { ...needed, file_tokens: 0 });
-    if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
-    const { output_tokens } = granted;
+    const allowed = await allowTokens(tx, paid, { ...needed, file_tokens: 0 });
+    if ("refusal" in allowed) throw new TurnFailed("budget_exceeded", allowed.refusal);
+    const { output_tokens } = allowed;
     const context_ids = context.ids;
     await tx.reserveTurn(admitted.turn, { ...needed, output_tokens, context_ids, by_operator });
     return Math.min(output_tokens, provider.context_tokens - needed.input_tokens);
@@ -316,11 +316,11 @@ interface NeededTokens {
 }
 
 /** The longest answer within the limits in force, or why they do not allow one. */
-async function grantTokens(
+async function allowTokens(
   tx: WriteTx,
   { turn, agent, provider, by_operator }: AdmittedTurn,
   { spent_tokens, input_tokens, file_tokens }: NeededTokens,
-): Promise<Grant> {
+): Promise<Allowance> {
   // Usage is settled on the day on which the turn started too.
   const startedAt = turn.started_at ?? Date.now();
   const operator_daily_tokens = (by_operator && provider.daily_tokens_per_user) || null;
@@ -334,7 +334,7 @@ async function grantTokens(
       : ownByOperator +
         (await tx.operatorSpending(agent.owner.id, turn.agent.provider ?? "", startedAt));
   const spent = await tx.spending(agent.account.id, turn.conversation_id, startedAt);
-  return grant(
+  return allowance(
     { ...agent.limits, operator_daily_tokens },
     {
       today: spent.today + own,

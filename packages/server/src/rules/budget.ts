@@ -29,7 +29,7 @@ export interface Spent {
 /** A turn that could answer with fewer tokens is refused. */
 export const MIN_ANSWER_TOKENS = 64;
 
-export type Grant = { output_tokens: number } | { refusal: string };
+export type Allowance = { output_tokens: number } | { refusal: string };
 
 /** What a turn would send to its provider, as estimated. */
 export interface EstimatedRequest {
@@ -40,7 +40,11 @@ export interface EstimatedRequest {
 }
 
 /** The longest answer that stays within every limit, or why the turn is refused. */
-export function grant(limits: BudgetLimits, spent: Spent, request: EstimatedRequest): Grant {
+export function allowance(
+  limits: BudgetLimits,
+  spent: Spent,
+  request: EstimatedRequest,
+): Allowance {
   const { input_tokens, max_output_tokens } = request;
   if (limits.turns_per_minute !== null && spent.turnsInMinute >= limits.turns_per_minute) {
     return {

@@ -299,7 +299,7 @@ class Connection implements Client, Reader {
       : { kind: "session", account, session_id: this.session_id };
   }
 
-  /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */
+  /** Queues a reply. Those of one iteration of the event loop are written together, as fast as the client reads. */
   private reply(id: FrameId | undefined, outcome: Outcome): void {
     if (!this.socket) return;
     const text = encodeReply(id, outcome);

@@ -1,7 +1,7 @@
 import type { ClaimedTurn, Message, TurnRequest } from "@parley/protocol";
 import { beginTurn, endTurn } from "../../domain/turns.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../../rules/agents.ts";
-import { grant } from "../../rules/budget.ts";
+import { allowance } from "../../rules/budget.ts";
 import { OWNER_SUSPENDED } from "../../rules/dispatch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ConversationRecord } from "../../store/conversations.ts";
@@ -104,8 +104,8 @@ async function checkAllowed(
   const budget = { ...limits, operator_daily_tokens: null };
   // What the answer will cost is not known: it is allowed until the limit is used up.
   const unknown = { input_tokens: 0, file_tokens: 0, max_output_tokens: 1 };
-  const granted = grant(budget, { ...spent, byOperator: 0 }, unknown);
-  if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
+  const allowed = allowance(budget, { ...spent, byOperator: 0 }, unknown);
+  if ("refusal" in allowed) throw new TurnFailed("budget_exceeded", allowed.refusal);
 }
 
 /** The newest messages that the agent's owner can see, oldest first, as for a model. */
