@@ -64,7 +64,7 @@ export async function serveLane(
   }
 }
 
-/** Makes a claimed lane due at once, for another node, the next round or the next start. */
+/** Makes a claimed lane due at once, for another node, the next pass or the next start. */
 export const releaseLane = (tx: WriteTx, lane: Lane) => tx.parkLane({ ...lane, version: 0 });
 
 /** Like `serveLane`. Adds each delivery that it has attempted or skipped to `ended`. */

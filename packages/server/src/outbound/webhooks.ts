@@ -38,20 +38,20 @@ const POLL_MS = 1000;
 const REFRESH_MS = 5000;
 const PRUNE_MS = 60_000;
 /**
- * The pause between rounds: long enough that under load a transaction serves several lanes, short
+ * The pause between passes: long enough that under load a transaction serves several lanes, short
  * enough not to matter to a receiver.
  */
-const ROUND_MS = 20;
-/** This many claims to end begin a round at once, so that the pause does not limit the throughput. */
-const FULL_ROUND = 4;
+const PASS_MS = 20;
+/** This many claims to end begin a pass at once, so that the pause does not limit the throughput. */
+const FULL_PASS = 4;
 /** Deliveries that are sent with one claim of a lane, and for how long further ones are begun. */
 const LANE_DELIVERIES = 16;
 const SERVE_MS = 1000;
 /** A claim is longer than its attempts: the margin is for reading before and writing after them. */
 const CLAIM_MS = SERVE_MS + ATTEMPT_TIMEOUT_MS + 5000;
-/** Attempts at the same time: to one webhook, so that a receiver that hangs does not stop the others. */
-const ATTEMPTS_PER_WEBHOOK = 8;
-const MAX_ATTEMPTS = 64;
+/** Lanes that are served at the same time: of one webhook, so that a receiver that hangs does not stop the others. */
+const LANES_PER_WEBHOOK = 8;
+const MAX_SERVED_LANES = 64;
 /** Ended deliveries that are kept, by number for each webhook and by age. */
 const KEPT_DELIVERIES = 1000;
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
@@ -65,10 +65,10 @@ export const webhooks = (options: WebhooksOptions): Webhooks => new WebhookSende
 class WebhookSender implements Webhooks {
   readonly #options: WebhooksOptions;
   readonly #stopping = new AbortController();
-  readonly #attempts = new Set<Promise<void>>();
-  /** Attempts in progress by webhook. */
+  readonly #serving = new Set<Promise<void>>();
+  /** Number of lanes that are being served, by webhook. */
   readonly #active = new Map<string, number>();
-  /** Ends of claims, for the next round. */
+  /** Ends of claims, for the next pass. */
   readonly #ending: EndClaim[] = [];
   readonly #counts = { delivered: 0, failed: 0, givenUp: 0 };
   readonly #running: Promise<void>;
@@ -94,7 +94,7 @@ class WebhookSender implements Webhooks {
     this.#stopping.abort();
     this.#endPause();
     await this.#running;
-    await Promise.all(this.#attempts);
+    await Promise.all(this.#serving);
     if (this.#ending.length === 0) return;
     const { log } = this.#options;
     await this.#endClaims(() => {}).catch((error) =>
@@ -133,12 +133,12 @@ class WebhookSender implements Webhooks {
       this.#isWoken = false;
       try {
         await this.#refresh();
-        if (this.#isSubscribed) await this.#startAttempts();
+        if (this.#isSubscribed) await this.#serveLanes();
         await this.#prune();
       } catch (error) {
         log.error({ err: error }, "webhook queue read failed");
       }
-      await this.#pause(ROUND_MS, () => this.#ending.length >= FULL_ROUND);
+      await this.#pause(PASS_MS, () => this.#ending.length >= FULL_PASS);
       await this.#pause(this.#isSubscribed ? POLL_MS : REFRESH_MS, () => this.#isWoken);
     }
   }
@@ -154,7 +154,7 @@ class WebhookSender implements Webhooks {
       this.#isSubscribed = true;
       // After a migration from SQLite to PostgreSQL there are webhooks, but no stored position.
       const from = Math.min(...all.map(({ since }) => since));
-      const options = { from, batchMs: ROUND_MS };
+      const options = { from, batchMs: PASS_MS };
       changes.subscribe(WEBHOOK_SUBSCRIPTION, options, async (entries) => {
         const deliveries = await queueChanges(entries, this.#options);
         if (deliveries.length === 0) return;
@@ -168,7 +168,7 @@ class WebhookSender implements Webhooks {
   }
 
   /** Ends the claims of lanes that were served, claims lanes that are due, and begins to serve them. */
-  async #startAttempts(): Promise<void> {
+  async #serveLanes(): Promise<void> {
     // Without work, nothing is written.
     if (this.#ending.length === 0 && !(await this.#isAnythingDue())) return;
     const claimed = await this.#endClaims((tx) => this.#claimLanes(tx));
@@ -196,7 +196,7 @@ class WebhookSender implements Webhooks {
         return unit(tx);
       });
     } catch (error) {
-      // Tried again in the next round. An end that always fails must not keep the others.
+      // Tried again in the next pass. An end that always fails must not keep the others.
       if (error instanceof Unavailable) this.#ending.unshift(...ending);
       throw error;
     }
@@ -207,8 +207,8 @@ class WebhookSender implements Webhooks {
     const attemptUntil = performance.now() + SERVE_MS;
     const lanes: Lane[] = [];
     for (const id of await tx.dueWebhooks()) {
-      const free = ATTEMPTS_PER_WEBHOOK - (this.#active.get(id) ?? 0);
-      const limit = Math.min(free, MAX_ATTEMPTS - this.#attempts.size - lanes.length);
+      const free = LANES_PER_WEBHOOK - (this.#active.get(id) ?? 0);
+      const limit = Math.min(free, MAX_SERVED_LANES - this.#serving.size - lanes.length);
       if (limit > 0) lanes.push(...(await tx.claimLanes(id, CLAIM_MS, limit)));
     }
     const next = await Promise.all(lanes.map((lane) => tx.nextDeliveries(lane, LANE_DELIVERIES)));
@@ -226,18 +226,18 @@ class WebhookSender implements Webhooks {
     const { webhook_id: id } = claimed.lane;
     const serving = { ...this.#options, signal: this.#stopping.signal, counts: this.#counts };
     this.#active.set(id, (this.#active.get(id) ?? 0) + 1);
-    const attempt = serveLane(claimed, first, serving)
+    const served = serveLane(claimed, first, serving)
       .then((end) => void (end && this.#ending.push(end)))
       .catch((error) => log.error({ err: error, webhook: id }, "webhook attempt failed"))
-      .finally(() => this.#endAttempt(id, attempt));
-    this.#attempts.add(attempt);
+      .finally(() => this.#endServing(id, served));
+    this.#serving.add(served);
   }
 
-  #endAttempt(webhookId: string, attempt: Promise<void>): void {
+  #endServing(webhookId: string, served: Promise<void>): void {
     const left = (this.#active.get(webhookId) ?? 1) - 1;
     if (left > 0) this.#active.set(webhookId, left);
     else this.#active.delete(webhookId);
-    this.#attempts.delete(attempt);
+    this.#serving.delete(served);
     this.#wakeSender();
   }
 
@@ -248,7 +248,7 @@ class WebhookSender implements Webhooks {
     const before = Date.now() - KEPT_MS;
     for (const { id: webhookId } of await store.read((tx) => tx.webhooks())) {
       const query = { webhookId, before, kept: KEPT_DELIVERIES, most: PRUNED_AT_ONCE };
-      // The rest follows in the next round: meanwhile claims must end in time.
+      // The rest follows in the next pass: meanwhile claims must end in time.
       const pruned = await store.note((tx) => tx.pruneDeliveries(query));
       if (pruned === PRUNED_AT_ONCE) this.#prunedAt = Number.NEGATIVE_INFINITY;
     }
