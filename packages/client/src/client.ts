@@ -78,7 +78,7 @@ class ClientRuntime {
       onStatus: (status) => this.store.dispatch({ type: "status", status }),
       onOpen: (account, historyId) => this.#handleOpen(account, historyId),
       onEvent: (frame) => this.#handleEvent(frame),
-      catchUp: () => this.modelRuntime.sync.catchUp(),
+      catchUp: () => this.modelRuntime.catchUp.catchUp(),
       onLost: () => this.#halt(),
       onToken: () => this.modelRuntime.flush(),
       onSignedOut: () => this.#forget("signed_out"),
@@ -152,7 +152,7 @@ class ClientRuntime {
     // A new token may belong to another account.
     if (me && me.username !== account.username) this.#forget(this.store.state.status);
     this.store.dispatch({ type: "me", me: account });
-    if (historyId !== undefined) this.modelRuntime.sync.setHistory(historyId);
+    if (historyId !== undefined) this.modelRuntime.catchUp.setHistory(historyId);
     this.#unsent.open(account);
     this.modelRuntime.flush();
     this.links.refresh();
@@ -199,7 +199,7 @@ class ClientRuntime {
       case "setAgentProfile":
       case "setAgentLimits":
         // The operation has succeeded. If this fails, the next connection fetches the agents.
-        return this.modelRuntime.sync.refreshAgents().catch(() => {});
+        return this.modelRuntime.catchUp.refreshAgents().catch(() => {});
       case "signOut":
         return this.session.forget();
     }

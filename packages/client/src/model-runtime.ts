@@ -1,4 +1,5 @@
 import type { EventFrame } from "@parley/protocol";
+import { CatchUp } from "./catch-up/catch-up.ts";
 import type { Connectivity } from "./connection/connectivity.ts";
 import type { Uploader } from "./files/uploader.ts";
 import type { Store } from "./model/store.ts";
@@ -8,7 +9,6 @@ import { MessageChanges } from "./send/message-changes.ts";
 import { Outbox } from "./send/outbox.ts";
 import { ReadPositions } from "./send/read-positions.ts";
 import { TypingSignals } from "./send/typing.ts";
-import { Sync } from "./sync/sync.ts";
 import type { BlobStorage, LiveModel, Operations, Status } from "./types.ts";
 
 export interface ModelRuntimeOptions {
@@ -22,7 +22,7 @@ export interface ModelRuntimeOptions {
 /** The live model and its background work. */
 export class ModelRuntime {
   readonly model: LiveModel;
-  readonly sync: Sync;
+  readonly catchUp: CatchUp;
   readonly #store: Store;
   readonly #attachments: Attachments;
   readonly #outbox: Outbox;
@@ -32,7 +32,7 @@ export class ModelRuntime {
   constructor({ store, api, connectivity, uploader, blobs }: ModelRuntimeOptions) {
     this.#store = store;
     this.#attachments = new Attachments(store, uploader, blobs);
-    this.sync = new Sync(store, api, connectivity);
+    this.catchUp = new CatchUp(store, api, connectivity);
     this.#outbox = new Outbox({
       store,
       api,
@@ -51,7 +51,7 @@ export class ModelRuntime {
 
   /** Called with every event after it was applied. */
   handleEvent(frame: EventFrame): void {
-    this.sync.handleEvent(frame);
+    this.catchUp.handleEvent(frame);
     this.#typing.handleEvent(frame);
   }
 
@@ -63,7 +63,7 @@ export class ModelRuntime {
 
   /** The connection was lost or closed. */
   halt(): void {
-    this.sync.halt();
+    this.catchUp.halt();
     this.#typing.close();
     this.#store.dispatch({ type: "typingEnded" });
   }
@@ -71,13 +71,13 @@ export class ModelRuntime {
   /** The account has signed out. */
   reset(status: Status): void {
     this.halt();
-    this.sync.reset();
+    this.catchUp.reset();
     this.#attachments.reset();
     this.#store.dispatch({ type: "reset", status });
   }
 
   #createModel(changes: MessageChanges): LiveModel {
-    const { sync } = this;
+    const { catchUp } = this;
     const store = this.#store;
     const outbox = this.#outbox;
     const reads = this.#reads;
@@ -85,13 +85,13 @@ export class ModelRuntime {
     return {
       get: store.get,
       watch: store.watch,
-      openChat: (chatId) => sync.openChat(chatId),
-      loadOlder: (chatId) => sync.loadOlder(chatId),
-      showAround: (chatId, messageId) => sync.showAround(chatId, messageId),
-      loadAside: (chatId, direction) => sync.loadAside(chatId, direction),
+      openChat: (chatId) => catchUp.openChat(chatId),
+      loadOlder: (chatId) => catchUp.loadOlder(chatId),
+      showAround: (chatId, messageId) => catchUp.showAround(chatId, messageId),
+      loadAside: (chatId, direction) => catchUp.loadAside(chatId, direction),
       closeAside: (chatId) => store.dispatch({ type: "asideClosed", chatId }),
-      loadMoreChats: () => sync.loadMoreChats(),
-      refreshAgents: () => sync.refreshAgents(),
+      loadMoreChats: () => catchUp.loadMoreChats(),
+      refreshAgents: () => catchUp.refreshAgents(),
       react: (messageId, emoji) => changes.react(messageId, emoji),
       edit: (messageId, content) => changes.edit(messageId, content),
       remove: (chatId, messageIds, scope) => changes.remove(chatId, messageIds, scope),

@@ -7,7 +7,7 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
+import { readStartPoint, type StartPoint } from "../domain/updates.ts";
 import type { Invoke, Outcome, Services } from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
@@ -162,10 +162,10 @@ class Connection implements Client, Reader {
     const { services } = this.shared;
     const { hub } = services;
     let membership: number;
-    let point: SyncPoint;
+    let point: StartPoint;
     do {
       membership = person.membership;
-      point = await readSyncPoint(services, person.account, {
+      point = await readStartPoint(services, person.account, {
         kind: this.kind,
         id: this.session_id,
       });

@@ -3,19 +3,19 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 
 /** The state from which a client follows events. */
-export interface SyncPoint {
+export interface StartPoint {
   /** Whether the session has ended, the token was revoked, or its person suspended, meanwhile. */
   readonly isEnded: boolean;
   readonly conversations: { uuid: string; seq: number }[];
   readonly history_id: string;
 }
 
-/** Reads the sync point of a client that is about to receive events. */
-export const readSyncPoint = (
+/** Reads from where a client starts that is about to receive events. */
+export const readStartPoint = (
   { store }: { store: Store },
   { id }: AccountRecord,
   token: { kind: "session" | "agent"; id: string },
-): Promise<SyncPoint> =>
+): Promise<StartPoint> =>
   store.read(async (tx) => ({
     isEnded:
       token.kind === "agent"
@@ -45,7 +45,7 @@ export async function readChangesSince(
 }
 
 function compareCounters(
-  counters: SyncPoint["conversations"],
+  counters: StartPoint["conversations"],
   known: Readonly<Record<string, number>>,
 ) {
   const current = counters.map(({ uuid, seq }) => ({ conversation_id: uuid, seq }));

@@ -12,11 +12,11 @@ const UPDATES_PER_PAGE = 100;
 /** A conversation that lacks more changes than this is loaded again instead of updated. */
 const MAX_MISSING_CHANGES = 1000;
 
-type ResyncApi = Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
+type RefreshApi = Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
 
-export interface ResyncEvents {
+export interface RefreshEvents {
   /** A conversation is up to date again. */
-  onResynced(id: string): void;
+  onRefreshed(id: string): void;
   /** The server has another history than the one everything was fetched from. */
   onOtherHistory(): void;
 }
@@ -25,10 +25,10 @@ export interface ResyncEvents {
  * Brings single conversations up to date. A conversation is fetched when its counter is behind,
  * when events did not determine its state, or on request.
  */
-export class Resync {
+export class ChatRefresh {
   readonly #store: Store;
-  readonly #api: ResyncApi;
-  readonly #events: ResyncEvents;
+  readonly #api: RefreshApi;
+  readonly #events: RefreshEvents;
   /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
   #connectionId = 0;
   #isActive = false;
@@ -37,7 +37,7 @@ export class Resync {
   readonly #runningChats = new Map<string, Promise<void>>();
   readonly #runningMessages = new Map<string, Promise<void>>();
 
-  constructor(store: Store, api: ResyncApi, events: ResyncEvents) {
+  constructor(store: Store, api: RefreshApi, events: RefreshEvents) {
     this.#store = store;
     this.#api = api;
     this.#events = events;
@@ -59,13 +59,16 @@ export class Resync {
     const chats = Object.entries(this.#store.state.chats);
     // The list contains no read positions of others, so opened conversations are always fetched.
     for (const [id, { window }] of chats) if (window) this.#requested.add(id);
-    const ids = new Set([...this.#requested, ...chats.map(([id]) => id).filter(this.#needsResync)]);
+    const ids = new Set([
+      ...this.#requested,
+      ...chats.map(([id]) => id).filter(this.#needsRefresh),
+    ]);
     // No counter tells that deltas were missed, so streaming messages are always fetched.
     const streaming = chats
       .flatMap(([, { window, aside }]) => [...(window?.items ?? []), ...(aside?.items ?? [])])
       .filter(({ finalized_at }) => finalized_at === null);
     await Promise.all([
-      ...[...ids].map((id) => this.#resyncIfServed(id)),
+      ...[...ids].map((id) => this.#refreshIfServed(id)),
       ...streaming.map(({ id }) => this.#fetchMessage(id)),
     ]);
   }
@@ -81,7 +84,7 @@ export class Resync {
   /** Has a conversation fetched even if it seems up to date. */
   request(id: string): void {
     this.#requested.add(id);
-    if (this.#isActive) void this.#resync(id);
+    if (this.#isActive) void this.#refreshChat(id);
   }
 
   /** Drops all requests. */
@@ -106,14 +109,14 @@ export class Resync {
       state.unconfirmedReads[id] !== before.unconfirmedReads[id];
     if (state.chats !== before.chats || state.unconfirmedReads !== before.unconfirmedReads) {
       for (const id of Object.keys(state.chats)) {
-        if (isChanged(id) && this.#needsResync(id)) void this.#resync(id);
+        if (isChanged(id) && this.#needsRefresh(id)) void this.#refreshChat(id);
       }
     }
     if (state.earlyDeltas === before.earlyDeltas) return;
     for (const id of Object.keys(state.earlyDeltas)) void this.#fetchMessage(id);
   }
 
-  readonly #needsResync = (id: string): boolean => {
+  readonly #needsRefresh = (id: string): boolean => {
     const { chats, unconfirmedReads } = this.#store.state;
     const chat = chats[id];
     if (this.#requested.has(id)) return true;
@@ -123,21 +126,21 @@ export class Resync {
   };
 
   /** Resolves when the conversation is up to date, or the service fails to serve it. */
-  #resyncIfServed(id: string): Promise<void> {
+  #refreshIfServed(id: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#resync(id, resolve).then(resolve, reject);
+      this.#refreshChat(id, resolve).then(resolve, reject);
     });
   }
 
   /** `onFailing` is called when an attempt fails although the service can be reached. */
-  #resync(id: string, onFailing = () => {}): Promise<void> {
+  #refreshChat(id: string, onFailing = () => {}): Promise<void> {
     return singleFlight(this.#runningChats, id, () => this.#fetchUntilCurrent(id, onFailing));
   }
 
   async #fetchUntilCurrent(id: string, onFailing: () => void): Promise<void> {
     const connectionId = this.#connectionId;
     const isObsolete = () => connectionId !== this.#connectionId;
-    for (let failures = 0; this.#needsResync(id) && !isObsolete(); ) {
+    for (let failures = 0; this.#needsRefresh(id) && !isObsolete(); ) {
       try {
         await this.#fetchMissing(id);
       } catch (error) {
@@ -150,7 +153,7 @@ export class Resync {
         }
       }
     }
-    if (!isObsolete()) this.#events.onResynced(id);
+    if (!isObsolete()) this.#events.onRefreshed(id);
   }
 
   /** Fetches the missing changes of loaded messages, or else the conversation. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
+import { ChatRefresh } from "../src/catch-up/chat-refresh.ts";
 import { callError } from "../src/errors.ts";
 import { createStore } from "../src/model/store.ts";
-import { Resync } from "../src/sync/resync.ts";
 import { aChat, aMessage, anEvent, ann, CHAT, chatOf } from "./support/records.ts";
 
 const notCalled = () => Promise.reject(new Error("not expected"));
@@ -21,11 +21,11 @@ test("unread counts are fetched once, when the server has the caller's read posi
     fetched++;
     return Promise.resolve(snapshot({ seq: 4, last_read_seq: 3, unread_count: 1 }));
   };
-  const { promise: resynced, resolve: onResynced } = Promise.withResolvers<string>();
+  const { promise: refreshed, resolve: onRefreshed } = Promise.withResolvers<string>();
   const api = { getChat, getMessage: notCalled, getUpdates: notCalled };
-  const resync = new Resync(store, api, { onResynced, onOtherHistory: () => undefined });
-  resync.start();
-  await resync.resume();
+  const refresh = new ChatRefresh(store, api, { onRefreshed, onOtherHistory: () => undefined });
+  refresh.start();
+  await refresh.resume();
 
   store.dispatch({ type: "read", chatId: CHAT, seq: 3 });
   const onAnotherDevice = { conversation_id: CHAT, reader: ann, last_read_seq: 2 };
@@ -34,7 +34,7 @@ test("unread counts are fetched once, when the server has the caller's read posi
   expect(fetched).toBe(0);
 
   store.dispatch({ type: "readSettled", chatId: CHAT, seq: 3 });
-  expect(await resynced).toBe(CHAT);
+  expect(await refreshed).toBe(CHAT);
   expect(fetched).toBe(1);
   expect(chatOf(store.state).chat.unread_count).toBe(1);
 });
@@ -47,15 +47,15 @@ test("a conversation that the server cannot serve holds up nothing, and is fetch
     if (isBroken) throw callError("internal", "cannot be read");
     return { ...aChat({ title: "Readable again" }), reads: {} };
   };
-  const { promise: resynced, resolve: onResynced } = Promise.withResolvers<string>();
+  const { promise: refreshed, resolve: onRefreshed } = Promise.withResolvers<string>();
   const api = { getChat, getMessage: notCalled, getUpdates: notCalled };
-  const resync = new Resync(store, api, { onResynced, onOtherHistory: () => undefined });
-  resync.start();
-  resync.request(CHAT);
-  await resync.resume();
+  const refresh = new ChatRefresh(store, api, { onRefreshed, onOtherHistory: () => undefined });
+  refresh.start();
+  refresh.request(CHAT);
+  await refresh.resume();
   expect(store.state.chats[CHAT]).toBeUndefined();
 
   isBroken = false;
-  expect(await resynced).toBe(CHAT);
+  expect(await refreshed).toBe(CHAT);
   expect(chatOf(store.state).chat.title).toBe("Readable again");
 });

@@ -7,9 +7,9 @@ import { isOwnBehind } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import type { Operations } from "../types.ts";
 import { ChatList } from "./chat-list.ts";
+import { ChatRefresh } from "./chat-refresh.ts";
 import { isOtherHistory } from "./history.ts";
 import { extendAside, loadAround, loadLatest, loadOlder } from "./load-messages.ts";
-import { Resync } from "./resync.ts";
 
 export type SyncApi = Pick<
   Operations,
@@ -17,12 +17,12 @@ export type SyncApi = Pick<
 >;
 
 /** Fetches what events do not bring: what was missed while disconnected, and more on request. */
-export class Sync {
+export class CatchUp {
   readonly #store: Store;
   readonly #api: SyncApi;
   readonly #connectivity: Connectivity;
   readonly #list: ChatList;
-  readonly #resync: Resync;
+  readonly #chatRefresh: ChatRefresh;
   /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
   #connectionId = 0;
   /** Conversations that the caller opened. */
@@ -35,8 +35,8 @@ export class Sync {
     this.#connectivity = connectivity;
     const onOtherHistory = () => this.#startOver();
     this.#list = new ChatList(store, api, onOtherHistory);
-    this.#resync = new Resync(store, api, {
-      onResynced: (id) => this.#reopen(id),
+    this.#chatRefresh = new ChatRefresh(store, api, {
+      onRefreshed: (id) => this.#reopen(id),
       onOtherHistory,
     });
     store.onChange((state, before) => {
@@ -57,12 +57,12 @@ export class Sync {
   async catchUp(): Promise<boolean> {
     const connectionId = ++this.#connectionId;
     const isObsolete = () => connectionId !== this.#connectionId;
-    this.#resync.start();
+    this.#chatRefresh.start();
     for (let failures = 0; !isObsolete(); failures++) {
       try {
         await Promise.all([this.#fetchList(), this.#fetchAgents()]);
         if (isObsolete()) break;
-        await this.#resync.resume();
+        await this.#chatRefresh.resume();
         return !isObsolete();
       } catch (error) {
         if (isObsolete() || isUnauthorized(error)) break;
@@ -75,12 +75,12 @@ export class Sync {
   /** The connection was lost or closed. */
   halt(): void {
     this.#connectionId++;
-    this.#resync.halt();
+    this.#chatRefresh.halt();
   }
 
   /** Called with every event after it was applied. */
   handleEvent(frame: EventFrame): void {
-    this.#resync.handleEvent(frame);
+    this.#chatRefresh.handleEvent(frame);
     // If this fails, the next connection fetches the agents.
     if (this.#changesAgents(frame)) this.refreshAgents().catch(() => {});
   }
@@ -103,7 +103,7 @@ export class Sync {
     await this.#runOnce(`open ${chatId}`, async () => {
       await loadLatest(this.#store, this.#api, chatId);
       // The list contains no read positions of others.
-      this.#resync.request(chatId);
+      this.#chatRefresh.request(chatId);
     });
   }
 
@@ -141,7 +141,7 @@ export class Sync {
     const { chats } = this.#store.state;
     const known = Object.entries(chats).map(([id, { chat }]) => [id, chat.seq]);
     await this.#fetchOverview(Object.fromEntries(known));
-    for (const id of await this.#list.refresh()) this.#resync.request(id);
+    for (const id of await this.#list.refresh()) this.#chatRefresh.request(id);
   }
 
   /** Fetches which known conversations are gone, and new names and hidden messages since the last time. */
@@ -175,8 +175,8 @@ export class Sync {
 
   #requestOpened(): void {
     this.#list.reset();
-    this.#resync.reset();
-    for (const id of this.#opened) this.#resync.request(id);
+    this.#chatRefresh.reset();
+    for (const id of this.#opened) this.#chatRefresh.request(id);
   }
 
   /**
@@ -186,7 +186,7 @@ export class Sync {
   #reopen(id: string): void {
     const chat = this.#store.state.chats[id];
     if (!chat || chat.window || !this.#opened.has(id)) return;
-    // If it fails, the next resync of the conversation reopens it.
+    // If it fails, the next refresh of the conversation reopens it.
     this.openChat(id).catch(() => {});
   }
 }
