@@ -1,14 +1,6 @@
 import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
-import {
-  AgentLimits,
-  AgentModel,
-  AgentProfile,
-  KeyTest,
-  ToolGrant,
-  TurnReceipt,
-  UsageRow,
-} from "../records.ts";
+import { AgentLimits, AgentModel, AgentProfile, KeyTest, ToolGrant, UsageRow } from "../records.ts";
 import { agentName, anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({
@@ -48,7 +40,6 @@ const apiKey = anyText
       .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters"),
   )
   .meta({ minLength: 1, maxLength: 1024 });
-const message = z.object({ message_id: uuid });
 const optionalLimit = z.int().min(0).nullable().optional();
 /** The description of a limit, as its record has it. */
 const like = (limit: keyof AgentLimits) => ({
@@ -239,30 +230,4 @@ export const getAgentUsage = operation({
       }
     }),
   output: z.object({ items: z.array(UsageRow) }),
-});
-
-export const stopAgentTurn = operation({
-  name: "stopAgentTurn",
-  socket: "agents.stop",
-  summary: "Stops an agent's answer; the message keeps the text streamed so far.",
-  input: message,
-  errors: ["forbidden", "not_found", "conflict"],
-});
-
-export const retryAgentTurn = operation({
-  name: "retryAgentTurn",
-  socket: "agents.retry",
-  summary: "Has the agent answer the same message again, in a new message.",
-  input: message,
-  errors: ["forbidden", "not_found", "conflict"],
-});
-
-export const getTurn = operation({
-  name: "getTurn",
-  socket: "agents.turn",
-  summary:
-    "Returns the receipt of an agent's turn: what the model was sent, how long it took, how it ended.",
-  input: message,
-  output: TurnReceipt,
-  errors: ["forbidden", "not_found"],
 });

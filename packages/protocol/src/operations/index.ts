@@ -17,14 +17,11 @@ import {
   getAgentModels,
   getAgentUsage,
   getMyAgents,
-  getTurn,
   removeAgentKey,
-  retryAgentTurn,
   setAgentKey,
   setAgentLimits,
   setAgentProfile,
   setAgentTools,
-  stopAgentTurn,
   testAgentKey,
   updateAgent,
 } from "./agents.ts";
@@ -95,7 +92,15 @@ import {
   removeToolServer,
   updateToolServer,
 } from "./tools.ts";
-import { claimTurn, finishTurn, setTurnStatus, writeTurn } from "./turns.ts";
+import {
+  claimTurn,
+  finishTurn,
+  getTurn,
+  retryAgentTurn,
+  setTurnStatus,
+  stopAgentTurn,
+  writeTurn,
+} from "./turns.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { ClaimedTurn } from "../records.ts";
-import { emptiableContent, line } from "../text.ts";
+import { ClaimedTurn, TurnReceipt } from "../records.ts";
+import { emptiableContent, line, uuid } from "../text.ts";
 
 /** The most bytes that one `writeTurn` takes. */
 const MAX_DELTA_BYTES = 32_768;
 
 const turnId = z.int().min(1);
+const message = z.object({ message_id: uuid });
 const tokens = z.int().min(0).max(1_000_000_000);
 
 export const claimTurn = operation({
@@ -73,4 +74,30 @@ export const finishTurn = operation({
     }),
   }),
   errors: ["not_found", "conflict"],
+});
+
+export const stopAgentTurn = operation({
+  name: "stopAgentTurn",
+  socket: "agents.stop",
+  summary: "Stops an agent's answer; the message keeps the text streamed so far.",
+  input: message,
+  errors: ["forbidden", "not_found", "conflict"],
+});
+
+export const retryAgentTurn = operation({
+  name: "retryAgentTurn",
+  socket: "agents.retry",
+  summary: "Has the agent answer the same message again, in a new message.",
+  input: message,
+  errors: ["forbidden", "not_found", "conflict"],
+});
+
+export const getTurn = operation({
+  name: "getTurn",
+  socket: "agents.turn",
+  summary:
+    "Returns the receipt of an agent's turn: what the model was sent, how long it took, how it ended.",
+  input: message,
+  output: TurnReceipt,
+  errors: ["forbidden", "not_found"],
 });

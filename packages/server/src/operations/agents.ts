@@ -1,11 +1,4 @@
-import {
-  type AgentLimits,
-  type AgentProfile,
-  type InputOf,
-  operations,
-  type TurnReceipt,
-} from "@parley/protocol";
-import { checkWritable, visibleMessage } from "../domain/access.ts";
+import { type AgentLimits, type AgentProfile, type InputOf, operations } from "@parley/protocol";
 import { changeDisplayName } from "../domain/accounts.ts";
 import {
   type AgentChoice,
@@ -23,22 +16,14 @@ import {
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/tools.ts";
-import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
-import { publicAccount } from "../rules/accounts.ts";
 import { isDefaultAgent, isExternal } from "../rules/agents.ts";
-import { spendingRefusal } from "../rules/dispatch.ts";
-import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
-import { mayControlTurn } from "../rules/permissions.ts";
+import { badField, conflict } from "../rules/failure.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
-import { isoOrNull } from "../rules/time.ts";
-import { shownToolCall } from "../rules/tool-calls.ts";
 import { type Caller, tokenOf } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import type { ToolCallRecord } from "../store/tool-calls.ts";
-import type { TurnRecord } from "../store/turns.ts";
 
 const getMyAgents = bind(operations.getMyAgents, (context) =>
   context.store.read(async (tx) => {
@@ -186,55 +171,6 @@ const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, i
   return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
 });
 
-const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
-  store.write(async (tx) => {
-    const { turn } = await controlledTurn(tx, message_id, caller);
-    if (turn.status !== "running") throw conflict("the turn has already finished");
-    await stopTurns(tx, [turn]);
-  }),
-);
-
-const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
-  store.write(async (tx) => {
-    const { turn, conversation } = await controlledTurn(tx, message_id, caller);
-    checkWritable(conversation);
-    if (turn.status === "running") throw conflict("the turn is still running");
-    if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
-    const agents = await tx.conversationAgents(turn.conversation_id);
-    const member = agents.find(({ account }) => account.id === turn.agent.id);
-    if (!member) throw conflict("the agent is no longer in this conversation");
-    const open = await tx.openTurns(turn.conversation_id);
-    const waiting = open.filter(
-      ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
-    );
-    if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
-      throw conflict("a retry of this turn is already waiting");
-    }
-    if (waiting.length >= member.waiting_turns) {
-      throw conflict("too many turns of this agent are waiting in this conversation");
-    }
-    await tx.queueTurn({
-      agent_id: turn.agent.id,
-      conversation_id: turn.conversation_id,
-      trigger_uuid: turn.trigger_uuid,
-      open_ended: false,
-      refusal: spendingRefusal(member, caller.account),
-      most_waiting: member.waiting_turns,
-      at: Date.now(),
-    });
-    tx.emit(turnsQueued([turn.agent]));
-  }),
-);
-
-const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
-  store.read(async (tx) => {
-    const { message } = await visibleMessage(tx, message_id, caller);
-    const turn = await tx.turnOfMessage(message);
-    if (!turn) throw notFound("turn");
-    return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
-  }),
-);
-
 export const agents = [
   getMyAgents,
   createAgent,
@@ -248,9 +184,6 @@ export const agents = [
   setAgentLimits,
   setAgentTools,
   getAgentUsage,
-  stopAgentTurn,
-  retryAgentTurn,
-  getTurn,
 ];
 
 const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) =>
@@ -293,61 +226,6 @@ async function changeProfile(
   await changeDisplayName(tx, agent.account, display_name, owner.username);
 }
 
-/** The turn of an agent's message, if the caller may stop and retry it. */
-async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller) {
-  const { message, conversation } = await visibleMessage(tx, messageId, caller);
-  const turn = await tx.turnOfMessage(message);
-  if (!turn) throw notFound("turn");
-  if (!mayControlTurn(caller.account, turn, conversation)) {
-    throw forbidden(
-      "only the agent's owner, the person who triggered it or the group's admin may do this",
-    );
-  }
-  return { turn, conversation };
-}
-
-function receiptOf(
-  turn: TurnRecord,
-  calls: readonly ToolCallRecord[],
-  message_id: string,
-  { account }: Caller,
-): TurnReceipt {
-  const isOwner = turn.agent.owner_id === account.id;
-  const { started_at, first_token_at, finished_at } = turn;
-  const since = (moment: number | null) =>
-    moment === null || started_at === null ? null : moment - started_at;
-  return {
-    message_id,
-    conversation_id: turn.conversation_uuid,
-    agent: publicAccount(turn.agent),
-    triggered_by: turn.trigger_uuid,
-    model: turn.model,
-    status: turn.status === "waiting" || turn.status === "running" ? "streaming" : turn.status,
-    error: turn.error,
-    context_ids: [...turn.context_ids],
-    tries: turn.tries,
-    started_at: isoOrNull(started_at ?? 0) ?? "",
-    finished_at: isoOrNull(finished_at),
-    first_token_ms: since(first_token_at),
-    duration_ms: since(finished_at),
-    usage: isOwner ? turn.usage : null,
-    rounds: turn.rounds.map(({ duration_ms, usage }, round) => ({
-      duration_ms,
-      usage: isOwner ? usage : null,
-      calls: calls.filter((call) => call.round === round).map(receiptCall),
-    })),
-  };
-}
-
-const receiptCall = (call: ToolCallRecord) => ({
-  ...shownToolCall(call),
-  duration_ms:
-    call.started_at === null || call.finished_at === null
-      ? null
-      : call.finished_at - call.started_at,
-});
-
-/** The fields of an entry of the audit log about a provider key. */
 const keyDetails = ({ caller, origin }: Context, provider: string) => ({
   account: caller.account.username,
   origin,

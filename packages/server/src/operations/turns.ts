@@ -1,11 +1,18 @@
-import { operations } from "@parley/protocol";
+import { operations, type TurnReceipt } from "@parley/protocol";
 import { transient } from "../changes/change.ts";
-import { deltaOf, endTurn } from "../domain/turns.ts";
+import { checkWritable, visibleMessage } from "../domain/access.ts";
+import { deltaOf, endTurn, stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../rules/agents.ts";
-import { conflict, Failure, notFound } from "../rules/failure.ts";
-import type { AgentCaller } from "../security/caller.ts";
+import { spendingRefusal } from "../rules/dispatch.ts";
+import { conflict, Failure, forbidden, notFound } from "../rules/failure.ts";
+import { mayControlTurn } from "../rules/permissions.ts";
+import { isoOrNull } from "../rules/time.ts";
+import { shownToolCall } from "../rules/tool-calls.ts";
+import type { AgentCaller, Caller } from "../security/caller.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 /** The longest answer of an external agent: about what models write at most. */
@@ -93,7 +100,64 @@ const finishTurn = bind(operations.finishTurn, async (context, input) => {
   });
 });
 
-export const turns = [claimTurn, writeTurn, setTurnStatus, finishTurn];
+const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
+  store.write(async (tx) => {
+    const { turn } = await controlledTurn(tx, message_id, caller);
+    if (turn.status !== "running") throw conflict("the turn has already finished");
+    await stopTurns(tx, [turn]);
+  }),
+);
+
+const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
+  store.write(async (tx) => {
+    const { turn, conversation } = await controlledTurn(tx, message_id, caller);
+    checkWritable(conversation);
+    if (turn.status === "running") throw conflict("the turn is still running");
+    if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
+    const agents = await tx.conversationAgents(turn.conversation_id);
+    const member = agents.find(({ account }) => account.id === turn.agent.id);
+    if (!member) throw conflict("the agent is no longer in this conversation");
+    const open = await tx.openTurns(turn.conversation_id);
+    const waiting = open.filter(
+      ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
+    );
+    if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
+      throw conflict("a retry of this turn is already waiting");
+    }
+    if (waiting.length >= member.waiting_turns) {
+      throw conflict("too many turns of this agent are waiting in this conversation");
+    }
+    await tx.queueTurn({
+      agent_id: turn.agent.id,
+      conversation_id: turn.conversation_id,
+      trigger_uuid: turn.trigger_uuid,
+      open_ended: false,
+      refusal: spendingRefusal(member, caller.account),
+      most_waiting: member.waiting_turns,
+      at: Date.now(),
+    });
+    tx.emit(turnsQueued([turn.agent]));
+  }),
+);
+
+const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
+  store.read(async (tx) => {
+    const { message } = await visibleMessage(tx, message_id, caller);
+    const turn = await tx.turnOfMessage(message);
+    if (!turn) throw notFound("turn");
+    return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
+  }),
+);
+
+export const turns = [
+  claimTurn,
+  writeTurn,
+  setTurnStatus,
+  finishTurn,
+  stopAgentTurn,
+  retryAgentTurn,
+  getTurn,
+];
 
 /** The sentence that the conversation shows; null if the turn has not failed. */
 function failureOf(
@@ -115,3 +179,59 @@ async function claimedTurn(tx: ReadTx, id: number, { account }: AgentCaller): Pr
   }
   return turn;
 }
+
+/** The turn of an agent's message, if the caller may stop and retry it. */
+async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller) {
+  const { message, conversation } = await visibleMessage(tx, messageId, caller);
+  const turn = await tx.turnOfMessage(message);
+  if (!turn) throw notFound("turn");
+  if (!mayControlTurn(caller.account, turn, conversation)) {
+    throw forbidden(
+      "only the agent's owner, the person who triggered it or the group's admin may do this",
+    );
+  }
+  return { turn, conversation };
+}
+
+function receiptOf(
+  turn: TurnRecord,
+  calls: readonly ToolCallRecord[],
+  message_id: string,
+  { account }: Caller,
+): TurnReceipt {
+  const isOwner = turn.agent.owner_id === account.id;
+  const { started_at, first_token_at, finished_at } = turn;
+  const since = (moment: number | null) =>
+    moment === null || started_at === null ? null : moment - started_at;
+  return {
+    message_id,
+    conversation_id: turn.conversation_uuid,
+    agent: publicAccount(turn.agent),
+    triggered_by: turn.trigger_uuid,
+    model: turn.model,
+    status: turn.status === "waiting" || turn.status === "running" ? "streaming" : turn.status,
+    error: turn.error,
+    context_ids: [...turn.context_ids],
+    tries: turn.tries,
+    started_at: isoOrNull(started_at ?? 0) ?? "",
+    finished_at: isoOrNull(finished_at),
+    first_token_ms: since(first_token_at),
+    duration_ms: since(finished_at),
+    usage: isOwner ? turn.usage : null,
+    rounds: turn.rounds.map(({ duration_ms, usage }, round) => ({
+      duration_ms,
+      usage: isOwner ? usage : null,
+      calls: calls.filter((call) => call.round === round).map(receiptCall),
+    })),
+  };
+}
+
+const receiptCall = (call: ToolCallRecord) => ({
+  ...shownToolCall(call),
+  duration_ms:
+    call.started_at === null || call.finished_at === null
+      ? null
+      : call.finished_at - call.started_at,
+});
+
+/** The fields of an entry of the audit log about a provider key. */
