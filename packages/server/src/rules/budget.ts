@@ -39,7 +39,10 @@ export interface EstimatedRequest {
   readonly max_output_tokens: number;
 }
 
-/** The longest answer that stays within every limit, or why the turn is refused. */
+/**
+ * The longest answer that stays within every limit, or why the turn is refused. The web client tells
+ * from the sentence which limit it is about: `agents/limits.ts`, `chat/TurnNote.tsx`.
+ */
 export function allowance(
   limits: BudgetLimits,
   spent: Spent,

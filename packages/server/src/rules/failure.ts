@@ -13,6 +13,9 @@ export class Failure extends Error {
   }
 }
 
+// Clients also read the words of failures: `send/outbox.ts` of the SDK, and `lib/errors.ts`,
+// `lib/describe-failure.ts` and `tools/decision.ts` of the web client.
+
 export const notFound = (thing: string) => new Failure("not_found", `not found: ${thing}`);
 
 export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
