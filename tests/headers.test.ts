@@ -80,7 +80,7 @@ describe("Vary", () => {
 describe("PARLEY_METRICS_PORT", () => {
   test("moves the metrics, and nothing else, to a separate listener", async () => {
     await using apart = await startServer({ PARLEY_METRICS_PORT: "0" });
-    const [, address = ""] = /Metrics are at (\S+)/.exec(apart.output()) ?? [];
+    const [, address = ""] = await apart.printed(/Metrics are at (\S+)/);
     expect(new URL(address).hostname).toBe("127.0.0.1");
     expect(await (await fetch(address)).text()).toContain("parley_sockets");
     expect((await fetch(address.replace("/metrics", "/health"))).status).toBe(404);

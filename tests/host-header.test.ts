@@ -59,7 +59,7 @@ test.each([
 
 test("the separate listener of metrics takes any Host header", async () => {
   await using apart = await startServer({ PARLEY_METRICS_PORT: "0" });
-  const [, address = ""] = /Metrics are at (\S+)/.exec(apart.output()) ?? [];
+  const [, address = ""] = await apart.printed(/Metrics are at (\S+)/);
   for (const lines of [["HTTP/1.0"], ["HTTP/1.1", "host: x:99999"], ["HTTP/1.1", "host: x@y"]]) {
     const [version, ...headers] = lines;
     const statusOf = async (path: string) =>

@@ -5,7 +5,6 @@ import { failure, Person, post, RawSocket, Socket, signUp } from "@parley/testki
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
 import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
-import { until } from "@parley/testkit/until.ts";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 
 const AUDIENCE = "parley";
@@ -251,7 +250,7 @@ describe("the account of a subject", () => {
     db.run("DELETE FROM sessions");
     await own.restart();
     expect(await nameOf(await issuer.token(username, { jti: "2" }), own.url)).toBe(username);
-    await until(() => own.output().includes('"event":"oidc_account_linked"'), "logged");
+    await own.printed(/"event":"oidc_account_linked"/);
     const other = await issuer.token(username, { sub: "somebody else" });
     expect(await nameOf(other, own.url)).toBe(`${username}_2`);
   });
@@ -267,7 +266,7 @@ describe("an issuer that cannot be trusted is not used", () => {
     lying.description = description;
     await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: lying.url });
     expect(await statusOf(await lying.token(freshName()), own.url)).toBe(503);
-    expect(own.output()).toContain("OIDC discovery failed");
+    await own.printed(/OIDC discovery failed/);
   });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { agentOf, answerTo, post, say, signUp } from "@parley/testkit/client.ts";
-import { SOURCES, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { SOURCES, startServer } from "@parley/testkit/server.ts";
 
 test("the start makes secrets in the data folder private", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "invite" });
@@ -13,19 +13,10 @@ test("the start makes secrets in the data folder private", async () => {
   for (const file of secrets) expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-/** Resolves when the server has printed something that matches. */
-async function printed(server: TestServer, pattern: RegExp): Promise<RegExpExecArray> {
-  for (;;) {
-    const found = pattern.exec(server.output());
-    if (found) return found;
-    await Bun.sleep(10);
-  }
-}
-
 test("the start prints a command to sign up, with the invite code if one is needed", async () => {
   for (const PARLEY_SIGNUP of ["open", "invite"]) {
     await using server = await startServer({ PARLEY_SIGNUP });
-    const [, account = "{}"] = await printed(server, /api\/signUp .* -d '(.*)'/);
+    const [, account = "{}"] = await server.printed(/api\/signUp .* -d '(.*)'/);
     const { status } = await post(server.url, "signUp", JSON.parse(account));
     expect(status).toBe(200);
   }
@@ -33,7 +24,7 @@ test("the start prints a command to sign up, with the invite code if one is need
 
 test("the start prints no such command while sign-up is closed", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "closed" });
-  await printed(server, /\/docs/);
+  await server.printed(/\/docs/);
   await server.stop();
   expect(server.output()).not.toContain("signUp");
 });

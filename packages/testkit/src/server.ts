@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { registerNodes } from "./nodes.ts";
 import { databaseFor, dropDatabase } from "./postgres.ts";
 import { executable } from "./program.ts";
+import { until } from "./until.ts";
 
 /** The program of a checkout, for tests of what differs from the executable. */
 export const SOURCES: readonly string[] = [
@@ -21,8 +22,10 @@ export interface TestServer extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly dataDir: string;
-  /** Everything it has printed. */
+  /** Everything that has arrived of what it printed. */
   output(): string;
+  /** Waits for a match in what it prints, which may arrive after the reply to a call. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number>;
   /** Sends SIGKILL. */
@@ -82,6 +85,7 @@ export async function startServer(
       running.map(({ url }) => url),
     );
   known();
+  const output = () => running.map((each) => each.output()).join("");
   return {
     get url() {
       return first().url;
@@ -90,7 +94,11 @@ export async function startServer(
       return first().process.pid;
     },
     dataDir,
-    output: () => running.map(({ output }) => output()).join(""),
+    output,
+    printed: async (pattern) => {
+      await until(() => pattern.test(output()), `${pattern} is printed`);
+      return pattern.exec(output()) as RegExpExecArray;
+    },
     stop: () => all("SIGTERM"),
     kill: async () => void (await all("SIGKILL")),
     restart: async () => {
