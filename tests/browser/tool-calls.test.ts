@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { asksDuringCalls, textResult } from "@parley/testkit/tool-server.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { composer, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
@@ -47,6 +48,12 @@ test("while a tool runs, the message says so, and other people see it too", asyn
   await using visit = await harness().visit(room.bob, { url: room.url, path: room.path });
   const { page } = visit;
   await composer(page).waitFor();
+  // «Using …» is sent once, like typing: whoever sees typing is connected, and receives it.
+  const chat_id = room.path.slice("/c/".length);
+  await until(async () => {
+    await room.alice.call("sendChatAction", { chat_id, action: "typing" });
+    return page.getByText("is typing").first().isVisible();
+  }, "bob is connected");
   await room.say("when is the launch?");
   await page.getByText("Using Find events").waitFor();
   await line(page, /^Find events · office · running/).waitFor();
