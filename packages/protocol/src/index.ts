@@ -3,6 +3,7 @@ export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./frames.ts";
 export * from "./names.ts";
+export * from "./normalized.ts";
 export * from "./operation.ts";
 export * from "./operations/index.ts";
 export * from "./records.ts";

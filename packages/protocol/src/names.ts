@@ -1,3 +1,5 @@
+import { normalized } from "./normalized.ts";
+
 /**
  * Rules for names that people choose for themselves and their groups: what is removed from them,
  * which are reserved, and which can be mistaken for another.
@@ -27,8 +29,7 @@ const meaningfulOrInvisible = new RegExp(`(${MEANINGFUL})|${INVISIBLE}`, "gv");
  * direction of the text around them, with single spaces. Control characters are left in place.
  */
 export const cleanName = (name: string): string =>
-  name
-    .normalize("NFC")
+  normalized(name, "NFC")
     .replace(meaningfulOrInvisible, (_, meaningful: string | undefined) => meaningful ?? "")
     .replace(/\p{Zs}+/gu, " ")
     .trim();
@@ -118,7 +119,7 @@ function lookalikes(letters: Record<string, string>): ReadonlyMap<string, string
 
 /** A name in lowercase Latin letters as far as possible, without accents. */
 const latinized = (name: string): string =>
-  [...cleanName(name).normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "")]
+  [...normalized(cleanName(name), "NFKD").toLowerCase().replace(/\p{M}/gu, "")]
     .map((each) => FOREIGN_LETTERS.get(each) ?? each)
     .join("");
 

@@ -27,6 +27,12 @@ describe("a name", () => {
     expect(cleanName(" E\u0301mile \u3000 Zola\u00a0")).toBe("Émile Zola");
   });
 
+  test("keeps at most thirty combining marks in a row, however many are given", () => {
+    const marks = "\u0316\u0301";
+    expect(cleanName(`a${marks.repeat(100_000)}b`)).toMatch(/^[^\p{M}]\p{M}{29,30}b$/u);
+    expect(isReservedName(`a${marks.repeat(100_000)}`)).toBe(false);
+  });
+
   test("of only invisible characters is refused as empty", () => {
     const { success } = operations.updateMe.input.safeParse({ display_name: "\u200b\u202e\u3164" });
     expect(success).toBe(false);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { loopShares } from "../src/agents/event-loop.ts";
+import { loopShares } from "../src/store/event-loop.ts";
 
 /** Ten callers that are woken at once and each take `ms` of a clock of their own. */
 async function wakeTen(ms: number) {

@@ -1,6 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { searchParts, searchWords, snippet, spaced } from "../src/rules/search.ts";
+import { searchVector } from "../src/store/postgres/search.ts";
 
 describe("the words of a query", () => {
   const table: Record<string, [query: string, words: string[]]> = {
@@ -86,6 +87,19 @@ describe("a snippet", () => {
   test("shows the beginning of a text without a match", () => {
     expect(snippet("nothing here", ["needle"])).toBe("nothing here");
   });
+});
+
+test("a long text is folded in pieces, not word by word for each word of the query", () => {
+  using normalize = spyOn(String.prototype, "normalize");
+  const content = `${"é ".repeat(10_000)}needle`;
+  expect(snippet(content, searchWords("needle 1 2 3 4 5 6 7 8 9"))).toEndWith("**needle**");
+  expect(normalize.mock.calls.length).toBeLessThan(1000);
+});
+
+test("marks that follow each other are ignored, however many there are", () => {
+  const marks = "\u0316\u0301".repeat(100_000);
+  expect(snippet(`e${marks} needle`, ["needle"])).toContain("needle**");
+  expect(searchVector(1, `e${marks}`)).toBe("'#1' 'e'");
 });
 
 describe("for any text and query", () => {

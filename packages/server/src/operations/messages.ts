@@ -18,6 +18,7 @@ import type { Participant } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
+import { shareOfLoop } from "../store/event-loop.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
@@ -201,13 +202,7 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
   const { items, next_cursor } = pageOf(hits, limit, (last) => searchCursor.encode(last.position));
   const uuids = items.map(({ uuid }) => uuid);
   const messages = await store.read((tx) => tx.messageViews(uuids, viewerId));
-  return {
-    items: messages.map((message) => ({
-      message,
-      snippet: snippet(shownText(message.content, message.files), words),
-    })),
-    next_cursor,
-  };
+  return { items: await withSnippets(messages, words), next_cursor };
 });
 
 export const messages = [
@@ -220,6 +215,16 @@ export const messages = [
   getUpdates,
   searchMessages,
 ];
+
+/** Other work of the process goes on in between: a page of long messages takes a long time. */
+async function withSnippets(messages: readonly Message[], words: readonly string[]) {
+  const items: { message: Message; snippet: string }[] = [];
+  for (const message of messages) {
+    await shareOfLoop();
+    items.push({ message, snippet: snippet(shownText(message.content, message.files), words) });
+  }
+  return items;
+}
 
 async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Message> {
   const [message] = await tx.messageViews([uuid], viewerId);

@@ -1,8 +1,12 @@
+import { normalized } from "@parley/protocol";
+
 const SNIPPET_CHARACTERS = 160;
 /** Characters of a snippet before the first match. */
 const CHARACTERS_BEFORE_MATCH = 40;
 /** A snippet begins and ends at a space, unless the next one is further away than this. */
 const MAX_CHARACTERS_TO_SPACE = 40;
+/** Characters in which a match is looked for at a time. */
+const PIECE_CHARACTERS = 500;
 const MAX_WORDS = 16;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
@@ -15,7 +19,8 @@ export const searchWords = (query: string): string[] =>
   (query.toLowerCase().match(WORD) ?? []).slice(0, MAX_WORDS);
 
 /** Removes case and accents, as both stores do to compare words. */
-export const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+export const fold = (text: string) =>
+  normalized(text, "NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** The words of a text, folded. */
 export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];
@@ -48,20 +53,42 @@ function bigrams(run: string): string[] {
 export function snippet(content: string, words: readonly string[]): string {
   const text = content.replace(/\s+/g, " ").trim();
   const wanted = words.map(fold);
-  const matches = (word: string) => wanted.some((each) => fold(word).startsWith(each));
+  const matches = (word: string) => {
+    const folded = fold(word);
+    return wanted.some((each) => folded.startsWith(each));
+  };
   const inside = new RegExp(words.join("|") || "$^", "giu");
   const mark = (word: string) => {
     if (word.search(UNSPACED) !== -1) return word.replace(inside, "**$&**");
     return matches(word) ? `**${word}**` : word;
   };
-  const found = [...text.matchAll(WORD)].find(([word]) => mark(word) !== word);
-  const first = found ? found.index + mark(found[0]).indexOf("**") : -1;
+  const first = firstMarked(text, mark, new RegExp(wanted.join("|") || "$^", "u"));
   const from =
     first <= CHARACTERS_BEFORE_MATCH ? 0 : wordStart(text, first - CHARACTERS_BEFORE_MATCH);
   const end = from + SNIPPET_CHARACTERS;
   const to = end >= text.length ? text.length : wordStart(text, end);
   const marked = text.slice(from, to).trim().replace(WORD, mark);
   return `${from > 0 ? "…" : ""}${marked}${to < text.length ? "…" : ""}`;
+}
+
+/**
+ * The index of the first match, or -1. Only the words of pieces in which `anywhere` matches are looked at
+ * one by one, because folding each of them takes several times as long as folding the piece.
+ */
+function firstMarked(text: string, mark: (word: string) => string, anywhere: RegExp): number {
+  for (let from = 0; from < text.length; ) {
+    const space = text.indexOf(" ", from + PIECE_CHARACTERS);
+    const to = space === -1 ? text.length : space;
+    const piece = text.slice(from, to);
+    if (anywhere.test(fold(piece))) {
+      for (const { 0: word, index } of piece.matchAll(WORD)) {
+        const at = mark(word).indexOf("**");
+        if (at !== -1) return from + index + at;
+      }
+    }
+    from = to;
+  }
+  return -1;
 }
 
 function wordStart(text: string, from: number): number {

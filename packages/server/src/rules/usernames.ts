@@ -1,4 +1,4 @@
-import { isReservedName } from "@parley/protocol";
+import { isReservedName, normalized } from "@parley/protocol";
 
 const MAX_LENGTH = 32;
 
@@ -7,8 +7,7 @@ const FALLBACK = "user";
 /** A valid username derived from another name: `Ada.L@example.com` becomes `ada_l`. */
 export function usernameFrom(claim: string): string {
   const [local = ""] = claim.slice(0, 256).split("@");
-  const name = local
-    .normalize("NFKD")
+  const name = normalized(local, "NFKD")
     .replace(/\p{M}/gu, "")
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "_")

@@ -1,7 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { FetchError } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
-import { shareOfLoop } from "../event-loop.ts";
+import { shareOfLoop } from "../../store/event-loop.ts";
 import { boundedJson, TooComplex } from "./bounded-json.ts";
 
 /** Longer than any call, with the time in which a person answers a question of the server. */

@@ -1,4 +1,4 @@
-import type { Store } from "../store/store.ts";
+import type { Store } from "./store.ts";
 
 /** The loop runs what waits for it after this time: sockets, timers and other work. */
 const SLICE_MS = 10;
