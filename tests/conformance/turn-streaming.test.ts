@@ -28,6 +28,10 @@ const typingLastOnSeveralNodes = <Frame extends { method: string }>(frames: Fram
 
 const isTyping = ({ method }: { method: string }) => method === "events.typing";
 
+/** What changed in an account before a socket was opened may still arrive there from another node. */
+const withoutAccounts = (frames: readonly { method: string }[]) =>
+  frames.filter(({ method }) => method !== "events.accountUpdated") as EventFrame[];
+
 describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
   test("are typing, the empty message, deltas, the complete message and the end of typing", async () => {
     await using group = await agentGroup({ provider });
@@ -70,7 +74,7 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
     };
     for (const socket of [reader, own]) {
       await socket.event("events.typing", ({ is_typing }) => !is_typing);
-      const [, first, ...events] = typingLastOnSeveralNodes(socket.events as EventFrame[]);
+      const [, first, ...events] = typingLastOnSeveralNodes(withoutAccounts(socket.events));
       expect(first).toMatchObject({ method: "events.messageNew", params: { id: trigger.id } });
       const deltas = events.filter(({ method }) => method === "events.messageDelta");
       expect(deltas.length).toBeGreaterThan(0);
@@ -103,7 +107,7 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
     }
     expect(await bob.call("getMessage", { message_id: final.id })).toEqual(final);
     await outsider.settled();
-    expect(outsider.events).toHaveLength(1);
+    expect(withoutAccounts(outsider.events)).toHaveLength(1);
   });
 
   test("have offsets in bytes, and deltas that concatenate to the content", async () => {

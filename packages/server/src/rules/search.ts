@@ -19,8 +19,7 @@ export const searchWords = (query: string): string[] =>
   (query.toLowerCase().match(WORD) ?? []).slice(0, MAX_WORDS);
 
 /** Removes case and accents, as both stores do to compare words. */
-export const fold = (text: string) =>
-  normalized(text, "NFD").replace(/\p{M}/gu, "").toLowerCase();
+export const fold = (text: string) => normalized(text, "NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** The words of a text, folded. */
 export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];
