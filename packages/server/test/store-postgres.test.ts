@@ -776,6 +776,45 @@ describe("several nodes", () => {
   });
 });
 
+describe("units that lock several accounts at once", () => {
+  const people = ["alice", "bob", "carol", "dave"] as const;
+  const fourPeople = (store: SharedStore) =>
+    store.write((tx) => Promise.all(people.map((username) => newAccount(tx, { username }))));
+
+  test("do not wait for each other forever", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const [alice, bob, carol, dave] = (await fourPeople(store)).map(({ id }) => id) as number[];
+    const lockAfter = (first: number, ...rest: number[]) =>
+      store.write(async (tx) => {
+        await tx.lockUnerased([first]);
+        await tx.lockUnerased(rest);
+      });
+    await Promise.all([
+      lockAfter(alice, bob, carol),
+      lockAfter(bob, alice),
+      lockAfter(carol, dave),
+    ]);
+    expect(await store.write((tx) => tx.account("alice"))).toMatchObject({ id: alice });
+  });
+
+  test("get no account after they have failed at another one", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const [alice, bob] = (await fourPeople(store)).map(({ id }) => id) as number[];
+    const held = await lock(cluster.url, `SELECT 1 FROM accounts WHERE id = ${alice} FOR UPDATE`);
+    const first = store.write(async (tx) => {
+      await tx.lockUnerased([bob]);
+      await tx.historyId();
+    });
+    const both = store.write((tx) => tx.lockUnerased([alice, bob]));
+    const last = store.write((tx) => tx.lockUnerased([bob]));
+    await Promise.all([first, last]);
+    await held.release();
+    expect(await both).toHaveLength(2);
+  });
+});
+
 describe("the change log under concurrent transactions", () => {
   const insert = (name: string) =>
     `INSERT INTO changes (at, node, body) SELECT 0, 'other',

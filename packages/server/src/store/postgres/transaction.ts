@@ -117,11 +117,10 @@ export class Transaction {
 
   private async lockAndOwn(run: UnitRun, table: Table, id: number, key: string): Promise<void> {
     const locked = await this.lock(table, id, key);
-    if (!locked.has(key)) throw new Conflict(key);
+    if (!locked.has(key) || run.hasEnded) throw new Conflict(key);
     const owner = this.owners.get(key);
     if (owner && owner !== run) await this.waitForOwner(run, key, owner);
-    this.owners.set(key, run);
-    run.owned.add(key);
+    else this.setOwner(run, key);
   }
 
   /** Makes a unit own a row if no other unit owns it now. Returns whether it does. */
@@ -129,21 +128,29 @@ export class Transaction {
     const key = `${table}:${id}`;
     if (run.owned.has(key)) return true;
     if (!(await this.lock(table, id, key)).has(key)) return false;
-    if ((this.owners.get(key) ?? run) !== run) return false;
+    if (run.hasEnded || (this.owners.get(key) ?? run) !== run) return false;
+    this.setOwner(run, key);
+    return true;
+  }
+
+  private setOwner(run: UnitRun, key: string): void {
     this.owners.set(key, run);
     run.owned.add(key);
-    return true;
   }
 
   /** Passes the rows that a unit owns on to the next units that wait for them. */
   release(run: UnitRun): void {
+    run.hasEnded = true;
     for (const key of run.owned) {
-      const next = this.queues.get(key)?.shift();
+      const queue = this.queues.get(key);
+      let next = queue?.shift();
+      // A unit that waited for several rows at once may have failed at another one.
+      while (next?.run.hasEnded) next = queue?.shift();
       if (!next) {
         this.owners.delete(key);
         continue;
       }
-      this.owners.set(key, next.run);
+      this.setOwner(next.run, key);
       next.granted();
     }
   }
@@ -181,19 +188,26 @@ export class Transaction {
 
   /** Waits until the owner releases a row. Throws a `Conflict` where that would be a deadlock. */
   private waitForOwner(run: UnitRun, key: string, owner: UnitRun): Promise<void> {
-    for (let next: UnitRun | undefined = owner; next; ) {
-      if (next === run) throw new Conflict(key);
-      next = next.waitsFor === null ? undefined : this.owners.get(next.waitsFor);
-    }
-    run.waitsFor = key;
+    if (this.isWaitingFor(owner, run)) throw new Conflict(key);
+    run.waitsFor.add(key);
     return new Promise<void>((resolve) => {
       const queue = this.queues.get(key) ?? [];
       this.queues.set(key, queue);
       const granted = () => {
-        run.waitsFor = null;
+        run.waitsFor.delete(key);
         resolve();
       };
       queue.push({ run, granted });
+    });
+  }
+
+  /** Whether a unit is another one, or waits for it: directly, or for one that does. */
+  private isWaitingFor(waiting: UnitRun, other: UnitRun, seen = new Set<UnitRun>()): boolean {
+    if (waiting === other) return true;
+    seen.add(waiting);
+    return [...waiting.waitsFor].some((key) => {
+      const owner = this.owners.get(key);
+      return owner !== undefined && !seen.has(owner) && this.isWaitingFor(owner, other, seen);
     });
   }
 
@@ -260,8 +274,10 @@ export class UnitRun implements Unit {
   readonly owned = new Set<string>();
   /** What statements that need the same row at once wait for, by the key of the row. */
   readonly owning = new Map<string, Promise<void>>();
-  /** The key of the row that it waits for while another unit of the transaction owns it. */
-  waitsFor: string | null = null;
+  /** The keys of the rows that it waits for while other units of the transaction own them. */
+  readonly waitsFor = new Set<string>();
+  /** Whether it has released what it owned. It gets nothing after that. */
+  hasEnded = false;
   readonly changes: Change[] = [];
   result: unknown;
   failure: { error: unknown } | null = null;
