@@ -776,6 +776,19 @@ describe("several nodes", () => {
   });
 });
 
+test("reads that fail together are rejected, not repeated for ever", async () => {
+  await using cluster = await nodes(1);
+  const [store] = cluster.stores;
+  const { alice, bob, room } = await place(store);
+  const other = await store.write((tx) => newGroup(tx, [alice, bob]));
+  await execute(cluster.url, "ALTER TABLE counters RENAME COLUMN agent_participants TO renamed");
+  const reads = [room, other].map(({ uuid }) =>
+    store.read((tx) => tx.conversation(uuid, alice.id)),
+  );
+  const outcomes = await Promise.allSettled(reads);
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+});
+
 describe("units that lock several accounts at once", () => {
   const people = ["alice", "bob", "carol", "dave"] as const;
   const fourPeople = (store: SharedStore) =>

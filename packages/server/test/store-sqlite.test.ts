@@ -371,6 +371,7 @@ describe("the group writer", () => {
       committed: (announcements) => hear(announcements),
     });
     return {
+      db,
       group,
       announced,
       syncs,
@@ -471,6 +472,23 @@ describe("the group writer", () => {
     const outcomes = await Promise.allSettled([first, second, write("three")]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(await group.settled()?.catch((error) => error.message)).toBe("the disk is gone");
+    expect(announced).toEqual([]);
+  });
+
+  test("stores nothing of a transaction that SQLite has rolled back by itself", async () => {
+    const { db, group, announced, write, written } = slowDisk();
+    const { pages } = db.query("SELECT page_count AS pages FROM pragma_page_count").get() as {
+      pages: number;
+    };
+    db.run(`PRAGMA max_page_count = ${pages + 2}`);
+    const fill = db.query("INSERT INTO written VALUES (zeroblob(100000))");
+    const outcomes = await Promise.allSettled([
+      write("before"),
+      group.write(() => fill.run()),
+      write("after"),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect(written()).toEqual([]);
     expect(announced).toEqual([]);
   });
 

@@ -30,7 +30,8 @@ export class ReadLane implements Lane {
       .use(async (connection) => {
         hasConnection.resolve();
         const transaction = new Transaction(connection, { begin: BEGIN, readOnly: true });
-        await Promise.all(jobs.map((job) => this.#runJob(transaction, job)));
+        const isAlone = jobs.length === 1;
+        await Promise.all(jobs.map((job) => this.#runJob(transaction, job, isAlone)));
         const end = transaction.failed ? "ROLLBACK" : "COMMIT";
         await connection.run(end).catch(ignoreFailedEnd);
       })
@@ -38,15 +39,19 @@ export class ReadLane implements Lane {
     return hasConnection.promise;
   }
 
-  async #runJob(transaction: Transaction, job: Job): Promise<void> {
+  async #runJob(transaction: Transaction, job: Job, isAlone: boolean): Promise<void> {
     const run = new UnitRun(transaction);
     await run.perform(job.work);
     const { failed } = transaction;
     if (!run.failure) job.resolve(run.result);
     else if (!failed) job.reject(run.failure.error);
-    else if (failed.error instanceof Unavailable || failed.run === run) {
+    else if (failed.error instanceof Unavailable || failed.run === run || isAlone) {
       this.#queue.retry(job, failed.error);
-    } else this.#queue.putBack([job]);
+    } else {
+      // A statement of several units: each of them runs alone next, and is rejected if it fails again.
+      if (failed.run === null) job.conflicts++;
+      this.#queue.putBack([job]);
+    }
   }
 }
 

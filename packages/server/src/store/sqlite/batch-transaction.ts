@@ -94,6 +94,8 @@ export function batchTransaction(
         if (savepoints) savepoint.run();
         const ran = runUnit(job);
         const hasSucceeded = ran === true || (ran !== false && (await ran));
+        // After some errors, such as a full disk, SQLite has rolled back the whole transaction.
+        if (!db.inTransaction) throw new Error("the transaction was rolled back");
         if (hasSucceeded) done.push(job);
         else if (savepoints) undo.run();
         else if (connection.wrote) {
