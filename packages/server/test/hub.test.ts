@@ -241,6 +241,21 @@ describe("membership", () => {
     expect(counts[3]).toBe(counts[2] as number);
   });
 
+  test("a leaving that was missed makes connecting clients read again, and others reconnect", () => {
+    const { hub, node, enter, connect } = testHub();
+    const connecting = enter("alice");
+    const before = connecting.person.membership;
+    const [open, elsewhere] = [connect("alice", [ROOM]), connect("alice", [OTHER_ROOM])];
+    const other = connect("bob", [ROOM]);
+    hub.receive({ kind: "leaving_missed", leaves: { conversation: ROOM, users: ["alice"] } });
+    expect(connecting.person.membership).toBeGreaterThan(before);
+    expect(open.client.closed).toMatchObject([{ code: closeCodes.goingAway }]);
+    for (const { client } of [connecting, elsewhere, other]) expect(client.closed).toEqual([]);
+    publishAll(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
+    expect(open.client.received).toEqual([]);
+    expect(other.client.received).toHaveLength(1);
+  });
+
   test("a client receives nothing before `listen`", () => {
     const { hub, node, enter } = testHub();
     const { client, person } = enter("alice");

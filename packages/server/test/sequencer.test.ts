@@ -2,7 +2,12 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import fc from "fast-check";
 import pino from "pino";
-import { type Change, type EventChange, messageDelta } from "../src/changes/change.ts";
+import {
+  type Change,
+  type EventChange,
+  type Membership,
+  messageDelta,
+} from "../src/changes/change.ts";
 import { Sequencer, type SequencerOptions } from "../src/realtime/sequencer.ts";
 import { human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
@@ -24,20 +29,21 @@ function testSequencer(options: Partial<SequencerOptions> = {}) {
   changeLog.addConversation(ROOM, "alice", "bob");
   const delivered: EventChange[] = [];
   const lost: string[] = [];
+  const missedLeavings: Membership[] = [];
   const order = new Sequencer({
     log,
     deliver: (change) => delivered.push(change),
     readLog: async () => {
       for (const { changes } of (await changeLog.read(0)) ?? []) {
         for (const change of changes) {
-          const { at } = change as EventChange;
-          if (at && order.isMissing(at.conversation_id, at.seq))
-            order.receive(change as EventChange);
+          const { at, leaves } = change as EventChange;
+          if (at && order.isMissing(at, leaves)) order.receive(change as EventChange);
         }
       }
     },
     readConversation: changeLog.readConversation,
     lost: (conversation) => lost.push(conversation),
+    missedLeaving: (leaves) => missedLeavings.push(leaves),
     gapGraceMs: 1,
     retryMs: 1,
     ...options,
@@ -49,7 +55,7 @@ function testSequencer(options: Partial<SequencerOptions> = {}) {
     order.begin(ROOM, seq);
   };
   const commit = (text: string) => asEvent(changeLog.commitMessage(ROOM, text));
-  return { changeLog, delivered, lost, order, received, follow, commit };
+  return { changeLog, delivered, lost, missedLeavings, order, received, follow, commit };
 }
 
 function asEvent(change: Change | undefined): EventChange {
@@ -256,7 +262,7 @@ describe("the first delivered event", () => {
     order.open(ROOM);
     commit("one");
     // The reader of the log goes on to the next entry and does not come back to this one.
-    expect(order.isMissing(ROOM, 1)).toBe(false);
+    expect(order.isMissing({ conversation_id: ROOM, seq: 1 })).toBe(false);
     order.begin(ROOM, 0);
     order.receive(commit("two"));
     expect(received()).toEqual(["two"]);
@@ -278,6 +284,48 @@ describe("the first delivered event", () => {
     order.begin(ROOM, 1);
     await until(() => received().length === 1, "the event");
     expect(received()).toEqual(["one"]);
+  });
+});
+
+describe("who leaves by an event that is not delivered", () => {
+  const leaves = { conversation: ROOM, users: ["bob"] };
+  const testLeaving = () => {
+    const { commit, ...rest } = testSequencer({ gapGraceMs: NEVER_MS });
+    return { ...rest, commit, leaving: { ...commit("one"), leaves }, two: commit("two") };
+  };
+
+  test("is reported before delivery begins: a list of conversations may have been read before", () => {
+    const { order, leaving, missedLeavings } = testLeaving();
+    order.open(ROOM);
+    order.receive(leaving);
+    expect(missedLeavings).toEqual([leaves]);
+    expect(order.isMissing({ conversation_id: ROOM, seq: 1 }, leaves)).toBe(false);
+    expect(missedLeavings).toEqual([leaves, leaves]);
+  });
+
+  test.each(["other nodes", "the log"])("is reported if it comes late from %s", (source) => {
+    const { order, leaving, two, missedLeavings, received } = testLeaving();
+    order.open(ROOM);
+    order.receive(two);
+    order.begin(ROOM, 0);
+    if (source === "the log") order.isMissing({ conversation_id: ROOM, seq: 1 }, leaves);
+    else order.receive(leaving);
+    expect(missedLeavings).toEqual([leaves]);
+    expect(received()).toEqual([]);
+  });
+
+  test("is not reported if those who begin have read it, or if it was delivered", () => {
+    const { order, leaving, two, missedLeavings } = testLeaving();
+    order.open(ROOM);
+    order.receive(two);
+    order.begin(ROOM, 1);
+    order.receive(leaving);
+    order.close(ROOM);
+    order.open(ROOM);
+    order.begin(ROOM, 0);
+    order.receive(leaving);
+    order.receive(leaving);
+    expect(missedLeavings).toEqual([]);
   });
 });
 

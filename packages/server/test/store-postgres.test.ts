@@ -790,14 +790,15 @@ test("reads that fail together are rejected, not repeated for ever", async () =>
 });
 
 describe("units that lock several accounts at once", () => {
-  const people = ["alice", "bob", "carol", "dave"] as const;
+  type People = [alice: number, bob: number, carol: number, dave: number];
+  const people = ["alice", "bob", "carol", "dave"];
   const fourPeople = (store: SharedStore) =>
     store.write((tx) => Promise.all(people.map((username) => newAccount(tx, { username }))));
 
   test("do not wait for each other forever", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const [alice, bob, carol, dave] = (await fourPeople(store)).map(({ id }) => id) as number[];
+    const [alice, bob, carol, dave] = (await fourPeople(store)).map(({ id }) => id) as People;
     const lockAfter = (first: number, ...rest: number[]) =>
       store.write(async (tx) => {
         await tx.lockUnerased([first]);
@@ -814,7 +815,7 @@ describe("units that lock several accounts at once", () => {
   test("get no account after they have failed at another one", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const [alice, bob] = (await fourPeople(store)).map(({ id }) => id) as number[];
+    const [alice, bob] = (await fourPeople(store)).map(({ id }) => id) as People;
     const held = await lock(cluster.url, `SELECT 1 FROM accounts WHERE id = ${alice} FOR UPDATE`);
     const first = store.write(async (tx) => {
       await tx.lockUnerased([bob]);

@@ -61,6 +61,7 @@ export class NatsBus implements Bus {
       deliver: (change) => this.deliverEvent(change),
       readLog: () => this.readLog(),
       lost: (conversation) => this.loseConversation(conversation),
+      missedLeaving: (leaves) => this.deliver({ kind: "leaving_missed", leaves }),
     });
     this.answers = streams({
       deliver: (change) => this.deliver(change),
@@ -122,8 +123,8 @@ export class NatsBus implements Bus {
 
   isMissing(change: LoggedChange): boolean {
     if (change.kind !== "event") return !this.wasDelivered(change);
-    const { to, at, joins, delivery } = change;
-    if (delivery === "counted" && at) return this.order.isMissing(at.conversation_id, at.seq);
+    const { to, at, joins, leaves, delivery } = change;
+    if (delivery === "counted" && at) return this.order.isMissing(at, leaves);
     if (delivery === "standing") return this.newcomers(joins).length > 0;
     if ("users" in to) return this.unserved(to.users, change.id).length > 0;
     if (!this.interests.hasConversation(to.conversation)) return false;

@@ -1,10 +1,12 @@
-import type { Change, LoggedChange } from "../changes/change.ts";
+import type { Change, LoggedChange, Membership } from "../changes/change.ts";
 
 /** What a node delivers to its subscribers. */
 export type Delivered =
   | Change
   /** Events were lost and clients have a gap: in one conversation, or in any if none is named. */
-  | { kind: "events_lost"; conversation?: string };
+  | { kind: "events_lost"; conversation?: string }
+  /** Accounts left a conversation by an event that is not delivered. */
+  | { kind: "leaving_missed"; leaves: Membership };
 
 /** A conversation and its counter, as the store had them at some moment. */
 export interface Counter {

@@ -1,4 +1,5 @@
 import { type Account, closeCodes } from "@parley/protocol";
+import type { Membership } from "../changes/change.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { ownerNameOf } from "../rules/agents.ts";
 import type { Bus, Counter, Delivered } from "./bus.ts";
@@ -57,7 +58,8 @@ export function hub(
     if (change.kind === "event") events.deliver(change);
     else if (change.kind === "session_ended") endSession(change.session_id);
     else if (change.kind === "account_suspended") closeAccount(change.username);
-    else if (change.kind === "events_lost") closeAfterLoss(change.conversation);
+    else if (change.kind === "events_lost") closeAfterLoss(clients(), change.conversation);
+    else if (change.kind === "leaving_missed") readMembershipsAgain(change.leaves);
   }
 
   function endSession(sessionId: string): void {
@@ -72,10 +74,18 @@ export function hub(
     }
   }
 
+  /** Clients that are connecting read their conversations again, and so do others when they reconnect. */
+  function readMembershipsAgain({ conversation, users }: Membership): void {
+    for (const person of users.flatMap((username) => people.get(username) ?? [])) {
+      person.membership++;
+      closeAfterLoss(person.clients, conversation);
+    }
+  }
+
   /** Closes the clients that would have an unnoticed gap: they catch up when they reconnect. */
-  function closeAfterLoss(conversation: string | undefined): void {
+  function closeAfterLoss(open: Iterable<Client>, conversation: string | undefined): void {
     const topic = conversation && conversationTopic(conversation);
-    for (const client of clients()) {
+    for (const client of open) {
       if (topic && !client.isSubscribed(topic)) continue;
       if (topic) client.unsubscribe(topic);
       client.close(closeCodes.goingAway, "events were missed, please reconnect");

@@ -1,5 +1,5 @@
-import type { SharedConversation } from "@parley/protocol";
-import { conversationShared, type EventChange } from "../changes/change.ts";
+import type { EventPlace, SharedConversation } from "@parley/protocol";
+import { conversationShared, type EventChange, type Membership } from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
 import { UnclaimedEvents } from "./unclaimed-events.ts";
 
@@ -23,6 +23,8 @@ export interface SequencerOptions {
   ): Promise<{ shared: SharedConversation; participants: readonly string[] } | null>;
   /** Events of a conversation are missing and cannot be read. */
   lost(conversation: string): void;
+  /** Accounts have left a conversation by an event that is not delivered. */
+  missedLeaving(leaves: Membership): void;
   log: Logger;
   gapGraceMs?: number | undefined;
   retryMs?: number | undefined;
@@ -37,6 +39,8 @@ interface Track {
   delivered: number | undefined;
   /** The highest counter value seen. */
   newest: number;
+  /** Events after the first value and up to the last were not delivered before delivery began. */
+  skipped: readonly [after: number, upTo: number];
   /** Events that wait for an earlier one, in the order of arrival. */
   held: EventChange[];
   /** The counted ones among them, by counter value. */
@@ -70,6 +74,7 @@ export class Sequencer {
       conversation,
       delivered: undefined,
       newest: 0,
+      skipped: [0, 0],
       held: [],
       early: new Map(),
       newcomers: new Set(),
@@ -90,7 +95,7 @@ export class Sequencer {
     const track = this.tracks.get(conversation);
     if (!track) return;
     track.newest = Math.max(track.newest, seq);
-    track.delivered ??= track.newest;
+    if (track.delivered === undefined) beginDelivery(track, seq);
     if (isBehind(track)) this.startTimer(track);
   }
 
@@ -100,15 +105,15 @@ export class Sequencer {
   }
 
   /** Whether a counted event of the log was neither delivered nor received here. */
-  isMissing(conversation: string, seq: number): boolean {
-    const track = this.tracks.get(conversation);
+  isMissing({ conversation_id, seq }: EventPlace, leaves?: Membership): boolean {
+    const track = this.tracks.get(conversation_id);
     if (!track) return false;
-    if (track.delivered === undefined) {
-      // As in `receive`: a client that is about to start reads the store afterwards.
-      track.newest = Math.max(track.newest, seq);
-      return false;
+    if (track.delivered !== undefined && seq > track.delivered) {
+      return track.early.get(seq) === undefined;
     }
-    return seq > track.delivered && track.early.get(seq) === undefined;
+    track.newest = Math.max(track.newest, seq);
+    this.skip(track, seq, leaves);
+    return false;
   }
 
   receive(change: EventChange): void {
@@ -122,8 +127,11 @@ export class Sequencer {
     track.newest = Math.max(track.newest, change.at?.seq ?? change.stream?.after ?? 0);
     if (track.delivered === undefined) {
       // A client that is about to start reads the store afterwards, which has this event.
-      if (!isStanding(change)) return;
-      track.delivered = track.newest;
+      if (!isStanding(change)) {
+        this.skip(track, change.at?.seq ?? 0, change.leaves);
+        return;
+      }
+      beginDelivery(track, 0);
     }
     if (!track.reading && track.held.length === 0 && this.step(track, change)) {
       if (track.newcomers.size > 0) void this.readForNewcomers(track);
@@ -168,12 +176,23 @@ export class Sequencer {
     if (!isStanding(change)) {
       if (seq > delivered + 1) return false;
       if (seq === delivered + 1) this.deliverCounted(track, change, seq);
+      else this.skip(track, seq, change.leaves);
       return true;
     }
     if (seq > delivered) return false;
     if (seq === delivered) this.options.deliver(change);
     else if ("users" in change.to) for (const user of change.to.users) track.newcomers.add(user);
     return true;
+  }
+
+  /**
+   * Reports who has left by an event that is not delivered here. Clients that are about to start may have
+   * read their conversations before it, and those that have started since still receive the conversation.
+   */
+  private skip({ delivered, skipped }: Track, seq: number, leaves: Membership | undefined): void {
+    const [after, upTo] = skipped;
+    if (!leaves || (delivered !== undefined && (seq <= after || seq > upTo))) return;
+    this.options.missedLeaving(leaves);
   }
 
   private deliverCounted(track: Track, change: EventChange, seq: number): void {
@@ -291,6 +310,11 @@ export class Sequencer {
   private isOpen(track: Track): boolean {
     return this.tracks.get(track.conversation) === track;
   }
+}
+
+function beginDelivery(track: Track, after: number): void {
+  track.delivered = track.newest;
+  track.skipped = [after, track.newest];
 }
 
 const isBehind = ({ delivered, newest, held }: Track) =>
