@@ -1,6 +1,13 @@
 import { expect, setSystemTime, test } from "bun:test";
 import { SQL } from "bun";
-import { type Job, JobQueue, RETRY_TIMEOUT_MS } from "../src/store/postgres/job-queue.ts";
+import { ConnectionLost } from "../src/store/postgres/connection.ts";
+import {
+  BATCH_SIZE,
+  type Job,
+  JobQueue,
+  RETRY_TIMEOUT_MS,
+} from "../src/store/postgres/job-queue.ts";
+import { Unavailable } from "../src/store/store.ts";
 
 const conflict = () =>
   new SQL.PostgresError("duplicate key", { code: "ERR_POSTGRES_SERVER_ERROR", errno: "23505" });
@@ -43,4 +50,40 @@ test("a unit that others conflict with runs alone next, however many arrive", as
   });
   await Promise.all(Array.from({ length: 20 }, () => queue.enter(() => null)));
   expect(Math.max(...[...jobs].map(({ conflicts }) => conflicts))).toBe(1);
+});
+
+test("units whose connection broke run again in their order, before those that arrived later", async () => {
+  const ran: unknown[] = [];
+  let attempts = 0;
+  const queue = new JobQueue(async (batch) => {
+    if (++attempts === 1) {
+      void queue.enter(() => 3);
+      throw new ConnectionLost();
+    }
+    for (const job of batch) {
+      const result = job.work(null as never);
+      ran.push(result);
+      job.resolve(result);
+    }
+  });
+  await Promise.all([0, 1, 2].map((n) => queue.enter(() => n)));
+  await queue.close();
+  expect(ran).toEqual([0, 1, 2, 3]);
+});
+
+test("units that have waited too long are all refused once the database cannot be reached", async () => {
+  try {
+    let attempts = 0;
+    const queue = new JobQueue(async () => {
+      attempts++;
+      setSystemTime(Date.now() + RETRY_TIMEOUT_MS + 1);
+      throw new Unavailable("the database cannot be reached");
+    });
+    const waiting = Array.from({ length: 3 * BATCH_SIZE }, () => queue.enter(() => null));
+    const outcomes = await Promise.allSettled(waiting);
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    expect(attempts).toBe(1);
+  } finally {
+    setSystemTime();
+  }
 });

@@ -111,7 +111,8 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
           isSilent ||= error instanceof NoAnswer;
           if (!isSilent && !lost(error)) throw error;
           broken = true;
-          throw new ConnectionLost();
+          // Units are not tried again after their time is over if the database does not answer at all.
+          throw isSilent ? new Unavailable("the database does not answer") : new ConnectionLost();
         }
       };
       try {
@@ -119,7 +120,8 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
       } finally {
         // Another transaction cannot begin on a connection that is still in an aborted one.
         if (isInTransaction && !isSilent) await run("ROLLBACK").catch(() => {});
-        if (isSilent) void reserved.close({ timeout: 0 }).catch(() => {});
+        // If this one is not answered, others that wait for nothing now would not be either.
+        if (isSilent) for (const each of [reserved, ...idle.splice(0)]) discard(each);
         else if (isInTransaction) await reserved.close().catch(() => {});
         else if (broken) reserved.release();
         else idle.push(reserved);
@@ -132,6 +134,8 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
     },
   };
 }
+
+const discard = (reserved: ReservedSQL) => void reserved.close({ timeout: 0 }).catch(() => {});
 
 class NoAnswer extends Error {}
 

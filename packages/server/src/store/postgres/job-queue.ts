@@ -46,6 +46,10 @@ export class JobQueue {
   readonly #jobs: Job[] = [];
   /** Batches that run before all other jobs, and what follows each. */
   readonly #again: { jobs: Job[]; ran: () => void }[] = [];
+  /** Jobs that are tried again in the order in which they failed, after a pause. */
+  readonly #failed: Job[] = [];
+  /** Resolves at the end of the pause. No other job overtakes them meanwhile. */
+  #pause: Promise<void> | null = null;
   #isRunning = false;
   #isClosed = false;
   /** Number of jobs that have no result yet, those that run included. */
@@ -103,11 +107,20 @@ export class JobQueue {
     const isInTime = Date.now() < job.deadline;
     if (error instanceof Unavailable) {
       const isLost = error instanceof ConnectionLost && ++job.losses < MIN_ATTEMPTS;
-      if (isLost || isInTime) setTimeout(() => this.putBack([job]), UNAVAILABLE_RETRY_MS);
+      if (isLost || isInTime) this.#retryAfter(UNAVAILABLE_RETRY_MS, job);
       else job.reject(error);
+      if (!(error instanceof ConnectionLost)) this.#rejectLate(error);
     } else if (!conflicting(error)) job.reject(error);
-    else if (++job.conflicts < MIN_ATTEMPTS || isInTime) setTimeout(() => this.putBack([job]));
+    else if (++job.conflicts < MIN_ATTEMPTS || isInTime) this.#retryAfter(0, job);
     else job.reject(new Unavailable("too many changes at once"));
+  }
+
+  #retryAfter(ms: number, job: Job): void {
+    this.#failed.push(job);
+    this.#pause ??= Bun.sleep(ms).then(() => {
+      this.#pause = null;
+      this.putBack(this.#failed.splice(0));
+    });
   }
 
   async close(): Promise<void> {
@@ -126,6 +139,7 @@ export class JobQueue {
     while (this.#hasJobs()) {
       // Jobs that arrive in the same iteration of the event loop share a batch.
       await nextIteration();
+      await this.#pause;
       const again = this.#again.shift();
       const batch = again?.jobs ?? this.#takeBatch();
       try {
@@ -138,6 +152,14 @@ export class JobQueue {
       again?.ran();
     }
     this.#isRunning = false;
+  }
+
+  /** Jobs that wait longer than they would be retried need not find out one after another. */
+  #rejectLate(error: Unavailable): void {
+    const now = Date.now();
+    const inTime = this.#jobs.findIndex(({ deadline }) => deadline >= now);
+    const late = this.#jobs.splice(0, inTime === -1 ? this.#jobs.length : inTime);
+    for (const job of late) job.reject(error);
   }
 
   /** A job that conflicted comes first, in a transaction of its own: with others it would fail again. */
