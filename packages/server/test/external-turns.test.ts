@@ -23,12 +23,14 @@ const agentWithTurn = (store: Store) =>
     return { agent, ...(await askAgent(tx, alice, agent)) };
   });
 
-test("a turn whose program disconnects while it claims is given to the next one", async () => {
+test("a turn whose program disconnects while it claims is given to the next one, also after an outage", async () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-external-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const { agent, asked, turn_id } = await agentWithTurn(store);
   const leaving = new AbortController();
+  let isAway = false;
   const write: Store["write"] = async (unit) => {
+    if (isAway) throw new Unavailable("the database cannot be reached");
     const result = await store.write(unit);
     leaving.abort();
     return result;
@@ -38,6 +40,9 @@ test("a turn whose program disconnects while it claims is given to the next one"
   const claim = (signal: AbortSignal) => turns.claim(caller, { turnId: null, waitMs: 0, signal });
   expect(await claim(leaving.signal)).toBeNull();
   const { signal } = new AbortController();
+  isAway = true;
+  await expect(claim(signal)).rejects.toThrow(Unavailable);
+  isAway = false;
   expect(await claim(signal)).toMatchObject({ turn_id, message_id: asked.id });
   expect(await claim(signal)).toBeNull();
   await turns.stop();

@@ -102,11 +102,16 @@ class ProgramTurns implements ExternalTurns {
       // Before the claim, so that a turn that is queued during it wakes this call.
       using waiting = this.#waiting.open(caller, signal);
       const lost = this.#takeLost(caller.account, turnId);
-      const claim: Claim = await store.write((tx) =>
-        lost === null
-          ? claimTurn(tx, { agentId: caller.account.id, turnId })
-          : claimAgain(tx, lost),
-      );
+      const claim = await store
+        .write<Claim>((tx) =>
+          lost === null
+            ? claimTurn(tx, { agentId: caller.account.id, turnId })
+            : claimAgain(tx, lost),
+        )
+        .catch((error) => {
+          if (lost !== null) this.#lost.set(lost, caller.account.id);
+          throw error;
+        });
       if (claim.kind === "claimed" && !signal.aborted) return claim.turn;
       if (claim.kind === "claimed") this.#keepLost(caller.account, claim.turn);
       if (claim.kind === "busy") await Bun.sleep(BUSY_RETRY_MS);
