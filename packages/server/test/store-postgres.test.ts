@@ -715,6 +715,29 @@ describe("several nodes", () => {
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
   });
 
+  test("wait only for writers of the same account", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, bob, room } = await place(store);
+    const held = await lock(
+      cluster.url,
+      `SELECT 1 FROM accounts WHERE id = ${alice.id} FOR UPDATE`,
+    );
+    let isDone = false;
+    const waiting = Promise.all([
+      store.write((tx) => tx.setMetadata(alice.id, { plan: "free" })),
+      store.write((tx) => tx.setPassword(alice.id, "hash")),
+      store.write((tx) => tx.setSuspended(alice.id, START)),
+      store.write((tx) => tx.setAddedBy(alice.id, "known")),
+    ]).then(() => {
+      isDone = true;
+    });
+    for (const n of times(5)) await store.write((tx) => send(tx, room, bob, `${n}`));
+    expect(isDone).toBe(false);
+    await held.release();
+    await waiting;
+  });
+
   test("renew leases while writes, and changes of some of the turns, wait", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;

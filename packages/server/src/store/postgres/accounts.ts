@@ -163,6 +163,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     return [...made];
   },
   setMetadata: async (unit, id, metadata) => {
+    await unit.ownRow("accounts", id);
     await unit.change("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", id, metadata);
   },
   setDisplayName: async (unit, id, displayName) => {
@@ -186,6 +187,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     return renamed.version;
   },
   setPassword: async (unit, id, hash) => {
+    await unit.ownRow("accounts", id);
     await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
   },
 };

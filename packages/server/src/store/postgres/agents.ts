@@ -74,6 +74,7 @@ export const agentWrites: Methods<keyof AgentWrites> = {
     );
   },
   setAgentProvider: async (unit, accountId, provider, at) => {
+    await unit.ownRow("accounts", accountId);
     await unit.change(
       "UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1",
       accountId,

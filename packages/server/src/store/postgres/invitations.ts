@@ -37,6 +37,7 @@ export const invitationReads: Methods<keyof InvitationReads> = {
 
 export const invitationWrites: Methods<keyof InvitationWrites> = {
   setAddedBy: async (unit, accountId, addedBy) => {
+    await unit.ownRow("accounts", accountId);
     await unit.change("UPDATE accounts SET added_by = $2 WHERE id = $1", accountId, addedBy);
   },
   leaveForGood: async (unit, conversationId, accountId, at) => {

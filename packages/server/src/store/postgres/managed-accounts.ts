@@ -15,6 +15,7 @@ export const managedAccountReads: Methods<keyof ManagedAccountReads> = {
 
 export const managedAccountWrites: Methods<keyof ManagedAccountWrites> = {
   setSuspended: async (unit, accountId, at) => {
+    await unit.ownRow("accounts", accountId);
     const changed = await unit.change(
       `UPDATE accounts SET suspended_at = $2::bigint
        WHERE id = $1 AND (suspended_at IS NULL) = ($2::bigint IS NOT NULL)`,
