@@ -234,6 +234,26 @@ test("agents do not answer people whom their owner blocked", async () => {
   expect(items.map(({ turn }) => turn?.triggered_by)).not.toContain(ignored.id);
 });
 
+test("people whom an agent's owner blocked cannot have old messages answered again", async () => {
+  const [alice, bob] = await people(server.url, "alice", "bob");
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  const group = await groupOf(alice, bob);
+  const agent = agentOf(alice);
+  await alice.call("addGroupAgent", { chat_id: group.id, agent_username: agent });
+  await using socket = await alice.connect();
+  const asked = await say(bob, group, `@${agent} hello`);
+  const { id: message_id } = await answerTo(socket, asked);
+  await block(alice, bob);
+  await bob.call("editMessage", { message_id: asked.id, content: `@${agent} something else` });
+  const refused = await failure(bob.call("retryAgentTurn", { message_id }));
+  expect(refused).toMatchObject({
+    code: "forbidden",
+    message: "forbidden: you cannot ask this agent",
+  });
+  await alice.call("unblockUser", { username: bob.username });
+  expect(await bob.call("retryAgentTurn", { message_id })).toBeUndefined();
+});
+
 async function overview(person: Pick<Person, "call">, input: { own_since?: number }) {
   const page = await person.call("getUpdates", { known: {}, ...input });
   if (!("gone" in page)) throw new Error("getUpdates did not return an overview");

@@ -87,7 +87,8 @@ export const stopAgentTurn = operation({
 export const retryAgentTurn = operation({
   name: "retryAgentTurn",
   socket: "agents.retry",
-  summary: "Has the agent answer the same message again, in a new message.",
+  summary:
+    "Has the agent answer the same message again, in a new message, unless its owner has blocked the caller.",
   input: message,
   errors: ["forbidden", "not_found", "conflict"],
 });

@@ -36,6 +36,16 @@ export async function checkNotBlockedBy(
   }
 }
 
+/** Throws `forbidden` if the owner of the agent has blocked the person. */
+export async function checkMayAsk(
+  tx: ReadTx,
+  agent: AccountRecord,
+  person: AccountRecord,
+): Promise<void> {
+  const [blocker] = await tx.blockersAmong([agent.owner_id ?? agent.id], [person.id]);
+  if (blocker !== undefined) throw forbidden("you cannot ask this agent");
+}
+
 /**
  * Throws `forbidden` if one of the people does not let the inviter add them. It does not tell whether
  * they blocked the inviter, or only let people add them whom they know.

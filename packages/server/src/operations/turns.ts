@@ -1,6 +1,7 @@
 import { operations, type TurnReceipt } from "@parley/protocol";
 import { transient } from "../changes/change.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
+import { checkMayAsk } from "../domain/blocks.ts";
 import { deltaOf, endTurn, stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -112,6 +113,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
   store.write(async (tx) => {
     const { turn, conversation } = await controlledTurn(tx, message_id, caller);
     checkWritable(conversation);
+    await checkMayAsk(tx, turn.agent, caller.account);
     if (turn.status === "running") throw conflict("the turn is still running");
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
