@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Answer, answer, signUp } from "@parley/testkit/client.ts";
 import { limits, noRates, SOURCES, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const PASSWORD = "correct horse battery";
 const BEHIND_PROXY = { PARLEY_PROXIES: "1" };
@@ -89,6 +90,51 @@ describe("sign-ups per hour", () => {
     expect((await join("::ffff:c000:201")).status).toBe(429);
     const shown = (await (await fetch(`${server.url}/api/limits`)).json()) as object;
     expect(JSON.stringify(shown)).toContain('"signups_per_hour":2');
+  });
+});
+
+describe("somebody who guesses invite codes", () => {
+  test("is throttled, keeps nobody at other addresses from signing up, and can sign up later", async () => {
+    const code = "a-code-that-nobody-guesses";
+    await using server = await startServer({
+      ...BEHIND_PROXY,
+      ...noRates,
+      PARLEY_SIGNUP: `invite:${code}`,
+      PARLEY_LOG: "info",
+    });
+    const join = (address: string, invite_code?: string) =>
+      postFrom(server.url, address, "signUp", {
+        username: freshName(),
+        password: PASSWORD,
+        invite_code,
+      });
+    const guessed = "a-code-that-somebody-guessed";
+    const answers: Answer[] = [];
+    while (answers.length < 30 && answers.at(-1)?.status !== 429) {
+      answers.push(await join("203.0.113.66", guessed));
+    }
+    expect(answers.at(-1)?.body).toMatchObject({
+      code: "rate_limited",
+      parameters: { retry_after: expect.any(Number) },
+    });
+    const wrong = answers.filter(({ status }) => status === 403).length;
+    expect(wrong).toBeGreaterThanOrEqual(10);
+    expect((await join("192.0.2.1", code)).status).toBe(200);
+    await until(async () => (await join("203.0.113.66", code)).status === 200, "the wait to end");
+    const recorded = server.output().match(/"event":"sign_in_failed".*"reason":"invite_code"/g);
+    expect(recorded).toHaveLength(wrong);
+    expect(server.output()).not.toContain(guessed);
+  });
+
+  test("a sign-up without a code is no guess", async () => {
+    await using server = await startServer({
+      ...noRates,
+      PARLEY_SIGNUP: "invite:long-enough-code",
+    });
+    for (let tries = 0; tries < 20; tries++) {
+      const input = { username: freshName(), password: PASSWORD };
+      expect((await postFrom(server.url, "", "signUp", input)).status).toBe(403);
+    }
   });
 });
 

@@ -36,6 +36,7 @@ import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
+import { failureThrottle } from "./security/failure-throttle.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
@@ -379,6 +380,7 @@ function throttles(limits: Limits, cluster: Cluster) {
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
     signInThrottle: signInThrottle(shared),
+    inviteCodes: failureThrottle(10, 300, shared("wrong invite codes by network")),
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
     exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),

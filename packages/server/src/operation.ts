@@ -27,6 +27,7 @@ import type {
   ServiceCaller,
   SessionCaller,
 } from "./security/caller.ts";
+import type { FailureThrottle } from "./security/failure-throttle.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
 import { isOperator } from "./security/operators.ts";
@@ -76,6 +77,8 @@ export interface Services {
   /** Limits the accounts that a person creates for agents and incoming hooks: their names stay taken. */
   accountCreations: Throttle;
   signInThrottle: SignInThrottle;
+  /** Makes networks wait that guess invite codes. */
+  inviteCodes: FailureThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;
   log: Logger;

@@ -25,6 +25,7 @@ export interface AuditDetails {
     | "tokens_revoked"
     | "suspended"
     | "second_factor"
+    | "invite_code"
     | "creator";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;

@@ -23,13 +23,14 @@ import {
   verifyPassword,
   withdrawOnError,
 } from "../security/own-password.ts";
+import { isSameSecret } from "../security/same-secret.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, audit, origin } = context;
   checkPasswordSignIn(config);
-  checkPolicy(config.signUp, input.invite_code);
+  await checkPolicy(context, input.invite_code);
   checkStrength("password", input.password, input.username);
   if (await store.read((tx) => tx.account(input.username))) throw taken();
   signUps.take(origin.network);
@@ -208,11 +209,26 @@ function checkPasswordSignIn({ passwordSignIn }: Context["config"]): void {
   if (!passwordSignIn) throw forbidden("sign-in with a password is switched off");
 }
 
-function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | undefined): void {
+async function checkPolicy(context: Context<undefined>, inviteCode: string | undefined) {
+  const { signUp: policy } = context.config;
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
-  if (policy.kind === "invite" && !policy.codes.includes(inviteCode ?? "")) {
+  if (policy.kind === "invite" && !(await isRightCode(context, policy.codes, inviteCode))) {
     throw forbidden("sign-up needs a valid invite_code");
   }
+}
+
+/** Records and counts a wrong code against the network. Throws `rate_limited`. */
+async function isRightCode(
+  { inviteCodes, audit, origin }: Context<undefined>,
+  codes: readonly string[],
+  given: string | undefined,
+): Promise<boolean> {
+  if (given === undefined) return false;
+  inviteCodes.check(origin.network);
+  if (codes.some((code) => isSameSecret(code, given))) return true;
+  inviteCodes.count(origin.network);
+  await audit.record("sign_in_failed", { account: null, origin, reason: "invite_code" });
+  return false;
 }
 
 const networkFingerprint = ({ vault }: Services, { id }: AccountRecord, network: string) =>
