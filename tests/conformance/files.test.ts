@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { failure, groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
 
@@ -132,6 +133,49 @@ describe("an upload", () => {
     const refused = await failure(announce(carol, own.id, "a.txt", 1));
     expect(refused).toMatchObject({ code: "rate_limited" });
     expect(refused.parameters?.retry_after).toBeGreaterThan(0);
+  });
+});
+
+describe("uploads of a person and their agents", () => {
+  test("count together against the limit of bytes a day", async () => {
+    const [carol, dave] = await people(server.url, "carol", "dave");
+    const [one, two] = [await externalAgent(carol), await externalAgent(carol)];
+    const own = await groupOf(carol);
+    for (let sent = 0; sent < 34; sent++) await announce(carol, own.id, "a.txt", sent);
+    for (let sent = 0; sent < 33; sent++) {
+      await announce(one.agent, one.chat.id, "a.txt", sent);
+      await announce(two.agent, two.chat.id, "a.txt", sent);
+    }
+    for (const { agent, chat } of [{ agent: carol, chat: own }, one, two]) {
+      const refused = await failure(announce(agent, chat.id, "a.txt", 1));
+      expect(refused.code).toBe("rate_limited");
+    }
+    const other = await externalAgent(dave);
+    await announce(other.agent, other.chat.id, "a.txt", 1);
+  });
+
+  test("count together against uploads_at_once", async () => {
+    await using narrow = await startServer(
+      limits({ uploads_at_once: 1, operations_per_second: 0 }),
+    );
+    const [carol] = await people(narrow.url, "carol");
+    const { agent, chat: own } = await externalAgent(carol);
+    const begun = await announce(carol, own.id, "a.txt", 5);
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = body.writable.getWriter();
+    const sending = fetch(begun.upload_url, { method: "PUT", body: body.readable });
+    await writer.write(Buffer.from("he"));
+    // The first ones may arrive before the one that has begun.
+    const statuses: number[] = [];
+    while (statuses.length < 50 && statuses.at(-1) !== 429) {
+      const { upload_url } = await announce(agent, own.id, "b.txt", 5);
+      statuses.push((await put(upload_url, "hello")).status);
+    }
+    expect(statuses.at(-1)).toBe(429);
+    await writer.write(Buffer.from("llo"));
+    await writer.close();
+    expect((await sending).status).toBe(200);
+    await upload(agent, own.id, "b.txt", "hello");
   });
 });
 

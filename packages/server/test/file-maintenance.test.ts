@@ -58,7 +58,10 @@ async function installation(name: string) {
     const none = { width: null, height: null, duration_ms: null, placeholder: null };
     const content = { ...none, blob, type: "text/plain", size: 5 };
     await store.write(async (tx) => {
-      await tx.insertFile({ ...about, at: hoursAgo(hours) }, { day: "2026-11-15", bytes: 5 });
+      await tx.insertFile(
+        { ...about, at: hoursAgo(hours) },
+        { person_id: about.owner_id, day: "2026-11-15", bytes: 5 },
+      );
       await tx.finishFile(id, content);
     });
     return { id, blob };

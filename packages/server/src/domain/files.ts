@@ -1,5 +1,6 @@
 import type { File } from "@parley/protocol";
 import { messageChanged } from "../changes/change.ts";
+import { type AccountRecord, personOf } from "../rules/accounts.ts";
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
 import { dayOf } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
@@ -16,8 +17,9 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 const MIN_COUNTED_BYTES = 64 * 1024;
 
-/** What an announcement adds to the daily bytes of its owner. */
-export const uploadUsage = (size: number, now: number): UploadUsage => ({
+/** What an announcement adds to the daily bytes of the person who makes it, or whose agent does. */
+export const uploadUsage = (owner: AccountRecord, size: number, now: number): UploadUsage => ({
+  person_id: personOf(owner),
   day: dayOf(now),
   bytes: Math.max(size, MIN_COUNTED_BYTES),
 });
@@ -37,15 +39,15 @@ export function checkFileCount(count: number, most: number): void {
 }
 
 /**
- * Throws (429) when the person has announced too many bytes on the day, this file included: the row
- * that counts them is locked by then, so that two at once cannot both fit. Zero: no limit.
+ * Throws (429) when the person and their agents have announced too many bytes on the day, this file
+ * included: the row that counts them is locked by then, so that two at once cannot both fit. Zero: no limit.
  */
 export async function checkDailyBytes(
   tx: ReadTx,
   { account }: Participant,
   { now, limit }: { now: number; limit: number },
 ): Promise<void> {
-  if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) <= limit) return;
+  if (limit === 0 || (await tx.uploadedBytes(personOf(account), dayOf(now))) <= limit) return;
   const seconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
   throw rateLimited(seconds, `more than ${limit} bytes of uploads a day`);
 }

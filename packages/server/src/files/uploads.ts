@@ -44,11 +44,15 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
   const full = () => unavailable("too many files are being examined", 2);
   const examining = fairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
 
-  async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
+  async function process(
+    file: FileRecord,
+    person: number,
+    bytes: ReadableStream<Uint8Array> | null,
+  ) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
     const type = await detectType(received.path);
     const inTurn = isPicture(type) ? decodeInTurn : examining;
-    await using examined = await inTurn(`${file.owner_id}`, () =>
+    await using examined = await inTurn(`${person}`, () =>
       examine(received.path, type, {
         folder: blobs.incoming,
         maxPixels: limits.image_pixels,
@@ -68,9 +72,10 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
     async receive(fileId, bytes) {
       const file = await announced(store, fileId);
       if (file.status === "ready") return publicFile(file);
-      using _slot = slots.take(file.owner_id);
+      const person = await uploaderOf(store, file);
+      using _slot = slots.take(person);
       try {
-        await process(file, bytes);
+        await process(file, person, bytes);
       } catch (error) {
         if (isRefusal(error)) await store.write((tx) => tx.failFile(fileId));
         throw error;
@@ -94,6 +99,10 @@ const announced = (store: Pick<Store, "read">, fileId: string): Promise<FileReco
     if (!conversation?.joined) throw forbidden("you have left this conversation");
     return file;
   });
+
+/** The person who uploads a file, or whose agent does. */
+const uploaderOf = (store: Pick<Store, "read">, { owner_id }: FileRecord): Promise<number> =>
+  store.read(async (tx) => (await tx.agent(owner_id))?.owner.id ?? owner_id);
 
 /** What is known of received bytes, and the local files to store of them. Disposing it removes these. */
 interface Examined extends AsyncDisposable {
@@ -162,7 +171,7 @@ async function putAll(blobs: Blobs, { content, objects }: Examined): Promise<voi
 const isRefusal = (error: unknown) =>
   error instanceof Failure && ["payload_too_large", "unsupported_media_type"].includes(error.code);
 
-/** Limits how many uploads of a person run at the same time on this node. */
+/** Limits how many uploads of a person and their agents run at the same time on this node. */
 function slotsPerPerson(most: number) {
   const running = new Map<number, number>();
   const add = (person: number, change: number) => {

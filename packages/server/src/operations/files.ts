@@ -33,7 +33,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
     const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
     const owner_id = caller.account.id;
     const about = { id, owner_id, conversation_id, name, size, at: now };
-    await tx.insertFile(about, uploadUsage(size, now));
+    await tx.insertFile(about, uploadUsage(caller.account, size, now));
     await checkDailyBytes(tx, caller, { now, limit });
     const [inserted] = await tx.files([id]);
     if (!inserted) throw new Error(`the file ${id} was not inserted`);

@@ -132,8 +132,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   files_per_message: "Maximum number of files of a message.",
   image_pixels: "Maximum number of pixels of a picture, width times height.",
   upload_bytes_per_day:
-    "Bytes that an account may announce per day (UTC); a file counts as at least 65,536. 0: no limit.",
-  uploads_at_once: "Uploads of an account that a node receives at the same time.",
+    "Bytes that a person and their agents may announce per day (UTC); a file counts as at least 65,536. 0: no limit.",
+  uploads_at_once: "Uploads of a person and their agents that a node receives at the same time.",
   reactions_per_message: "Maximum number of different emoji on a message.",
   reactions_per_person: "Maximum number of reactions of one account to a message.",
   backlog_bytes: "Unread bytes at which a client is disconnected.",

@@ -13,6 +13,10 @@ export interface AccountRecord extends Account {
   readonly erased_at: number | null;
 }
 
+/** The id of the person whose limits hold for an account: its own, or that of the agent's owner. */
+export const personOf = ({ id, owner_id }: Pick<AccountRecord, "id" | "owner_id">): number =>
+  owner_id ?? id;
+
 /** What is read of an account that clients see. */
 export type AccountRow = Account & { readonly erased_at?: number | null };
 

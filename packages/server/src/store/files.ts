@@ -56,6 +56,8 @@ export interface NewFile {
 
 /** What a file adds to the bytes that are counted for its owner on a day (`YYYY-MM-DD`, in UTC). */
 export interface UploadUsage {
+  /** The person whose limit it counts against. */
+  readonly person_id: number;
   readonly day: string;
   readonly bytes: number;
 }

@@ -46,7 +46,7 @@ export const fileReads: Methods<keyof FileReads> = {
 };
 
 export const fileWrites: Methods<keyof FileWrites> = {
-  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
+  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, usage) => {
     await unit.change(
       `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -60,9 +60,9 @@ export const fileWrites: Methods<keyof FileWrites> = {
     await unit.change(
       `INSERT INTO upload_usage AS u (owner_id, day, bytes) VALUES ($1, $2, $3)
        ON CONFLICT (owner_id, day) DO UPDATE SET bytes = u.bytes + excluded.bytes`,
-      owner_id,
-      day,
-      bytes,
+      usage.person_id,
+      usage.day,
+      usage.bytes,
     );
   },
   finishFile: async (unit, id, content) => {

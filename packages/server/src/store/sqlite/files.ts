@@ -59,9 +59,9 @@ export function fileWrites(db: Connection): FileWrites {
   );
   const forget = db.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`);
   return {
-    insertFile: ({ id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
+    insertFile: ({ id, owner_id, conversation_id, name, size, at }, usage) => {
       insert.run(id, owner_id, conversation_id, name, size, at);
-      count.run(owner_id, day, bytes);
+      count.run(usage.person_id, usage.day, usage.bytes);
     },
     finishFile: (id, { blob, type, size, width, height, duration_ms, placeholder }) =>
       finish.run(id, blob, type, size, width, height, duration_ms, placeholder).changes > 0,

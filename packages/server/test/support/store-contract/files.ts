@@ -35,7 +35,7 @@ async function newFile(
 ) {
   const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
   const file = { id, owner_id: owner.id, conversation_id: room.id, name: "ä.png", size: 5, at };
-  await tx.insertFile(file, { day: DAY, bytes: 8 });
+  await tx.insertFile(file, { person_id: file.owner_id, day: DAY, bytes: 8 });
   if (!waits) expect(await tx.finishFile(id, content(blob))).toBe(true);
   return { id, blob };
 }

@@ -10,7 +10,9 @@ export function pictures(check: Check) {
   ) => {
     const id = Bun.randomUUIDv7();
     const file = { id, owner_id: owner.id, conversation_id, name: "me.png", size: 5, at: START };
-    await store.write((tx) => tx.insertFile(file, { day: "2026-11-15", bytes: 5 }));
+    await store.write((tx) =>
+      tx.insertFile(file, { person_id: file.owner_id, day: "2026-11-15", bytes: 5 }),
+    );
     return id;
   };
 
