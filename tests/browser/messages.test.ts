@@ -175,12 +175,14 @@ describe("how messages look", () => {
     expect(visit.problems()).toEqual([]);
   });
 
-  test("the day floats above the messages during scrolling", async () => {
+  test("the day floats above the messages during scrolling, and is yesterday after midnight", async () => {
     const { ada, bob, chat, path } = await groupChat(harness());
     for (let number = 1; number <= 40; number++) await say(bob, chat, `Number ${number}`);
     await say(ada, chat, "The last word");
     await using visit = await harness().visit(ada, { path });
     const { page } = visit;
+    await page.clock.install();
+    await page.reload();
     await message(page, "The last word").waitFor();
     const floating = page.locator("main p[aria-hidden]", { hasText: "Today" });
     expect(await floating.count()).toBe(0);
@@ -189,6 +191,11 @@ describe("how messages look", () => {
     await page.mouse.wheel(0, -300);
     await seen;
     await floating.waitFor({ state: "detached" });
+
+    await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+    await page.getByRole("feed").getByText("Today").waitFor();
+    await page.clock.fastForward("24:00:00");
+    await page.getByRole("feed").getByText("Yesterday").waitFor();
     expect(visit.problems()).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
 import { describeChange, joinedAt } from "../src/chat/group-changes.ts";
 import { outdatedAnswers, type Row, rowsOf as rowsOfWindow } from "../src/chat/rows.ts";
+import { dayLabel } from "../src/lib/time.ts";
 
 const message = (seq: number, username: string, minute: number, rest = {}): LocalMessage => ({
   id: `id-${seq}`,
@@ -96,8 +97,18 @@ describe("rows", () => {
   test("a new day is shown above its first message", () => {
     const before = { created_at: new Date(2020, 0, 1, 12).toISOString() };
     const rows = rowsOf([message(1, "ada", 0, before), message(2, "ada", 0)], "ada", null);
-    expect(rows[0]?.day).toContain("2020");
-    expect(rows.every(({ day, first }) => day !== null && first)).toBe(true);
+    expect(rows.map(({ day }) => day)).toEqual([+new Date(2020, 0, 1), +new Date(2026, 10, 15)]);
+    expect(rows.every(({ first }) => first)).toBe(true);
+  });
+
+  test("reused rows of yesterday are not labelled as today's", () => {
+    const yesterday = [message(1, "ada", 0), message(2, "ada", 1)];
+    const created_at = new Date(2026, 10, 16, 0, 1).toISOString();
+    const previous = rowsOf(yesterday, "ada", null);
+    const items = [...yesterday, message(3, "ada", 0, { created_at })];
+    const now = new Date(created_at);
+    const labels = rowsOf(items, "ada", null, previous).map(({ day }) => day && dayLabel(day, now));
+    expect(labels).toEqual(["Yesterday", null, "Today"]);
   });
 
   test("rows of unchanged messages are reused", () => {

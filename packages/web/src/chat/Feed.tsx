@@ -153,7 +153,7 @@ function useVisibleDay(virtual: FeedVirtualizer, rows: RefObject<Row[]>): () => 
     const offset = virtual.scrollOffset ?? 0;
     const top = virtual.getVirtualItemForOffset(offset);
     const row = rows.current[top?.index ?? -1];
-    if (!top || !row || (row.day && offset - top.start < DAY_HEIGHT_PX)) return null;
+    if (!top || !row || (row.day !== null && offset - top.start < DAY_HEIGHT_PX)) return null;
     return dayLabel(row.message.created_at);
   }, [virtual, rows]);
 }

@@ -4,7 +4,8 @@ import { MessageFiles } from "../files/MessageFiles.tsx";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
-import { clockTime, fullTime } from "../lib/time.ts";
+import { clockTime, dayLabel, fullTime } from "../lib/time.ts";
+import { useToday } from "../lib/today.ts";
 import { TurnStatus } from "../tools/TurnStatus.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -68,7 +69,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   const actions = <MessageActions message={message} mine={mine} first={first} pinned={pinned} />;
   return (
     <div className="mx-auto max-w-208 px-3 md:px-4">
-      {day && <DaySeparator label={day} />}
+      {day !== null && <DaySeparator day={day} />}
       {changes.length > 0 && <Changes changes={changes} />}
       {isFirstUnread && <UnreadLine />}
       <article
@@ -210,11 +211,12 @@ function TouchParts({ onActions }: { onActions: () => void }) {
   );
 }
 
-function DaySeparator({ label }: { label: string }) {
+function DaySeparator({ day }: { day: number }) {
+  const today = useToday();
   return (
     <div className="flex justify-center pt-6">
       <span className="rounded-full bg-sunken px-3 py-0.5 text-xs font-medium text-ink-2">
-        {label}
+        {dayLabel(day, new Date(today))}
       </span>
     </div>
   );

@@ -1,13 +1,13 @@
 import type { LocalMessage, MessageWindow } from "@parley/client";
 import type { ConversationChange } from "@parley/protocol";
-import { type Day, dayAround, dayLabel } from "../lib/time.ts";
+import { type Day, dayAround } from "../lib/time.ts";
 
 /** A message, and what is shown above and below it. */
 export interface Row {
   key: string;
   message: LocalMessage;
-  /** The label of the day that begins with the message. */
-  day: string | null;
+  /** The start of the day that begins with the message, in milliseconds. */
+  day: Day["from"] | null;
   /** Changes of the group between the previous message and this one. */
   changes: readonly ConversationChange[];
   /** Changes after the latest message. */
@@ -34,22 +34,23 @@ export function rowsOf(
 ): Row[] {
   const rows = previousRows.slice(0, reusableRows(messages, previousRows));
   let previous = rows.at(-1)?.message;
-  let today: Day | null = previous ? dayAround(Date.parse(previous.created_at)) : null;
+  let day: Day | null = previous ? dayAround(Date.parse(previous.created_at)) : null;
   let hasLine = readUpTo === null || rows.some((row) => row.isFirstUnread);
   for (const message of messages.slice(rows.length)) {
     const at = Date.parse(message.created_at);
-    const day = !today || at < today.from || at >= today.to;
-    if (day) today = dayAround(at);
+    const newDay = !day || at < day.from || at >= day.to ? dayAround(at) : null;
+    day = newDay ?? day;
     const isFirstUnread = !hasLine && isUnread(message, me, readUpTo ?? 0);
     hasLine ||= isFirstUnread;
     const above = between(changes, seqOf(previous), seqOf(message));
-    const first = day || isFirstUnread || above.length > 0 || !inSameRun(previous, message);
+    const first =
+      newDay !== null || isFirstUnread || above.length > 0 || !inSameRun(previous, message);
     const before = rows.at(-1);
     if (before) before.last = first;
     rows.push({
       key: keyOf(message, me),
       message,
-      day: day ? dayLabel(message.created_at) : null,
+      day: newDay?.from ?? null,
       changes: above,
       changesAfter: NO_CHANGES,
       isFirstUnread,

@@ -45,7 +45,7 @@ export function shortTime(at: string, now = new Date()): string {
 }
 
 /** For separators between messages of different days. */
-export function dayLabel(at: string, now = new Date()): string {
+export function dayLabel(at: string | number, now = new Date()): string {
   const date = new Date(at);
   const days = daysAgo(date, now);
   if (days <= 0) return "Today";

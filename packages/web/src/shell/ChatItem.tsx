@@ -9,6 +9,7 @@ import { useSelf } from "../lib/me.ts";
 import { count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
+import { useToday } from "../lib/today.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
@@ -30,6 +31,7 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
   const link = useRef<HTMLAnchorElement>(null);
   const known = chat !== null;
   const isOnline = useStatus() === "online";
+  const today = new Date(useToday());
   // Scrolls the open conversation into view, and again once the conversations above it are loaded.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list is complete when the client is online
   useEffect(() => {
@@ -61,7 +63,7 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
             className={`shrink-0 text-xs leading-5 ${unread ? "text-accent" : "text-ink-3"}`}
             dateTime={chat.updated_at}
           >
-            {shortTime(chat.last_message?.created_at ?? chat.updated_at)}
+            {shortTime(chat.last_message?.created_at ?? chat.updated_at, today)}
           </time>
         </span>
         <span className="mt-0.5 flex items-center gap-1.5">
