@@ -7,6 +7,7 @@ import {
   groupChat,
   message,
   nextFrame,
+  refuseCalls,
   say,
   scroller,
   sharedHarness,
@@ -220,33 +221,17 @@ test("messages that cannot be loaded say so, and are loaded by «Try again»", a
   for (const content of ["One", "Two", "Three"]) await say(bob, chat, content);
   await using visit = await harness().visit(ada, { path: "/settings" });
   const { page } = visit;
-  const works = await failHistory(page);
+  const refused = await refuseCalls(page);
+  refused.add("getChatHistory");
   await page.reload();
   await page.getByRole("link", { name: /Three/ }).click();
   await page.getByText("The messages could not be loaded").waitFor();
-  works();
+  refused.clear();
   await page.getByRole("button", { name: "Try again" }).click();
   await message(page, "One").waitFor();
   expect(await page.getByText("The messages could not be loaded").count()).toBe(0);
   expect(visit.problems()).toEqual([]);
 });
-
-/** Refuses every page of messages in the next page that is opened, until the returned function is called. */
-async function failHistory(page: Page): Promise<() => void> {
-  let isFailing = true;
-  await page.routeWebSocket("**", (socket) => {
-    const server = socket.connectToServer();
-    socket.onMessage((frame) => {
-      const { method, id } = JSON.parse(String(frame));
-      if (method !== "getChatHistory" || !isFailing) return server.send(frame);
-      const error = { code: "payload_too_large", message: "the reply is too large" };
-      socket.send(JSON.stringify({ id, ok: false, error }));
-    });
-  });
-  return () => {
-    isFailing = false;
-  };
-}
 
 /** Holds back every page of older messages; returns a function that waits for one and lets it through. */
 async function holdOlderPages(page: Page): Promise<() => Promise<void>> {

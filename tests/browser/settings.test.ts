@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { Person, post } from "@parley/testkit/client.ts";
-import { sharedHarness, test } from "./support.ts";
+import { refuseCalls, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -48,4 +48,32 @@ test("a tab whose session has ended keeps the session that another tab has store
   await page.getByRole("heading", { name: "Create your account" }).waitFor();
   await page.reload();
   await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+});
+
+test("settings that could not be loaded say so, and are loaded by «Try again» and after a reconnect", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { networkFails: true });
+  const { page } = visit;
+  const refused = await refuseCalls(page);
+  await page.reload();
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+  for (const call of ["getSessions", "getSecondFactor", "getMe", "getBlocked"]) refused.add(call);
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Settings" }).click();
+  const retries = page.getByRole("button", { name: "Try again" });
+  await retries.nth(3).waitFor();
+  refused.clear();
+  await retries.first().click();
+  await retries.nth(3).waitFor({ state: "detached" });
+  expect(await retries.count()).toBe(3);
+
+  await page.context().setOffline(true);
+  await page.getByText("You are offline").waitFor();
+  await page.context().setOffline(false);
+  await page.getByText("This device").waitFor();
+  await page.getByRole("button", { name: "Set up" }).waitFor();
+  await page.getByRole("group", { name: "Who may add me" }).waitFor();
+  await page.getByText("You blocked nobody.").waitFor();
+  expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
 });

@@ -236,3 +236,18 @@ export async function goBack(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
   await page.goBack();
 }
+
+/** Refuses the calls in the returned set, from the next load of the page on. */
+export async function refuseCalls(page: Page): Promise<Set<string>> {
+  const refused = new Set<string>();
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((frame) => {
+      const { method, id } = JSON.parse(String(frame));
+      if (!refused.has(method)) return server.send(frame);
+      const error = { code: "payload_too_large", message: "the reply is too large" };
+      socket.send(JSON.stringify({ id, ok: false, error }));
+    });
+  });
+  return refused;
+}

@@ -1,15 +1,16 @@
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import type { AgentProfile, GroupAgent } from "@parley/protocol";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect } from "react";
 import { showError } from "../lib/errors.ts";
+import { useFetched } from "../lib/fetched.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { useChatContext } from "./context.ts";
 
 /** The agents of the group, when each of them answers, and a button that stops all of them. */
@@ -17,19 +18,17 @@ export function GroupAgents() {
   const { chat } = useChatContext();
   const client = useClient();
   const mine = useAgents();
-  const [agents, setAgents] = useState<GroupAgent[] | null>(null);
-  const load = useCallback(
-    () =>
-      client.getGroupAgents({ chat_id: chat.id }).then(({ items }) => setAgents(items), showError),
-    [client, chat.id],
-  );
   const members = chat.participants.map(({ username }) => username).join();
   const { changes } = useMessages(chat.id);
   const lastModeChange = changes.findLast(({ kind }) => kind === "mode_changed")?.seq;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new members may bring agents
-  useEffect(() => {
-    void load();
-  }, [load, members, lastModeChange]);
+  const fetched = useFetched(
+    // biome-ignore lint/correctness/useExhaustiveDependencies: new members may bring agents
+    useCallback(
+      () => client.getGroupAgents({ chat_id: chat.id }),
+      [client, chat.id, members, lastModeChange],
+    ),
+  );
+  const agents = fetched.value?.items;
   useEffect(() => {
     // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
@@ -37,7 +36,7 @@ export function GroupAgents() {
   const absent = mine.filter(
     ({ username }) => !agents?.some(({ agent }) => agent.username === username),
   );
-  const change = (work: Promise<unknown>) => work.then(load, showError);
+  const change = (work: Promise<unknown>) => work.then(fetched.fetchAgain, showError);
   const stopAll = () =>
     client.stopChatAgents({ chat_id: chat.id }).then(({ stopped, cancelled }) => {
       toast(stopped + cancelled > 0 ? "All agents were stopped." : "No agent was answering.");
@@ -49,14 +48,14 @@ export function GroupAgents() {
         <h3 id="agents-heading" className="text-base font-semibold">
           Agents
         </h3>
-        {agents !== null && agents.length > 0 && (
+        {agents !== undefined && agents.length > 0 && (
           <Button size="small" icon="stop" look="quiet" onClick={stopAll}>
             Stop all
           </Button>
         )}
       </div>
       <div className="flex flex-col gap-3">
-        {!agents && <Skeleton className="h-20" />}
+        {!agents && <Unfetched fetched={fetched} className="h-20" />}
         {agents?.map((entry) => (
           <AgentEntry key={entry.agent.username} entry={entry} onChange={change} />
         ))}

@@ -1,8 +1,7 @@
 import type { ReactNode } from "react";
-import { describeError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
+import { FetchProblem } from "../ui/Unfetched.tsx";
 import type { Listing } from "./calls.ts";
 
 interface ListFrameProps {
@@ -17,14 +16,7 @@ export function ListFrame({ listing, empty, children }: ListFrameProps) {
   const { items, problem, busy, more, reload } = listing;
   return (
     <div aria-busy={busy} className="flex flex-col gap-4">
-      {problem !== null && (
-        <div className="flex flex-wrap items-center gap-3">
-          <Notice>{describeError(problem)}</Notice>
-          <Button size="small" icon="retry" onClick={reload}>
-            Try again
-          </Button>
-        </div>
-      )}
+      {problem !== null && <FetchProblem problem={problem} onRetry={reload} />}
       {items === null && busy && <ListSkeleton />}
       {items?.length === 0 && (
         <p role="status" className="py-8 text-center text-base text-ink-3">

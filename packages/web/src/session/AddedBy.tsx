@@ -1,9 +1,10 @@
 import { useClient } from "@parley/client/react";
 import type { AddedBy as Value } from "@parley/protocol";
-import { useEffect, useState } from "react";
+import { useCallback } from "react";
 import { showError } from "../lib/errors.ts";
+import { useFetched } from "../lib/fetched.ts";
 import { Choice } from "../ui/Choice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 
 const options = [
   { value: "everyone", label: "Everyone", hint: "Anybody can write to you or add you to a group." },
@@ -17,15 +18,15 @@ const options = [
 /** Who may start conversations with the person, or add them to groups. */
 export function AddedBy() {
   const client = useClient();
-  const [value, setValue] = useState<Value | null>(null);
-  useEffect(() => {
-    client.getMe().then(({ added_by = "everyone" }) => setValue(added_by), showError);
-  }, [client]);
-  if (value === null) return <Skeleton className="h-15" />;
+  const fetched = useFetched(
+    useCallback(async () => (await client.getMe()).added_by ?? "everyone", [client]),
+  );
+  const { value, set } = fetched;
+  if (value === null) return <Unfetched fetched={fetched} className="h-15" />;
   const change = (added_by: Value) => {
-    setValue(added_by);
+    set(added_by);
     client.updateMe({ added_by }).catch((error) => {
-      setValue(value);
+      set(value);
       showError(error);
     });
   };

@@ -1,25 +1,20 @@
 import { useBlocked, useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
-import { useEffect, useState } from "react";
+import { useCallback } from "react";
 import { showError } from "../lib/errors.ts";
+import { useFetched } from "../lib/fetched.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Button } from "../ui/Button.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 
 /** The people whom the person blocked. */
 export function BlockedPeople() {
   const client = useClient();
   const blocked = useBlocked();
-  const [accounts, setAccounts] = useState<readonly Account[] | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the names are fetched again when the block list changes
-  useEffect(() => {
-    let isObsolete = false;
-    allBlocked(client).then((found) => !isObsolete && setAccounts(found), showError);
-    return () => {
-      isObsolete = true;
-    };
-  }, [client, blocked]);
-  if (!accounts) return <Skeleton className="h-10" />;
+  const fetched = useFetched(useCallback(() => allBlocked(client), [client, blocked]));
+  const { value: accounts } = fetched;
+  if (!accounts) return <Unfetched fetched={fetched} className="h-10" />;
   if (accounts.length === 0) return <p className="text-base text-ink-3">You blocked nobody.</p>;
   return (
     <ul aria-label="Blocked people" className="flex flex-col divide-y divide-line">

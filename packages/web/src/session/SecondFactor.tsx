@@ -1,12 +1,12 @@
 import { useClient } from "@parley/client/react";
 import type { SecondFactor as State } from "@parley/protocol";
-import { useCallback, useEffect, useState } from "react";
-import { showError } from "../lib/errors.ts";
+import { useCallback, useState } from "react";
+import { useFetched } from "../lib/fetched.ts";
 import { fullTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { ProofForm } from "./ProofForm.tsx";
 import { RecoveryCodes } from "./RecoveryCodes.tsx";
 import { SecondFactorSetup } from "./SecondFactorSetup.tsx";
@@ -14,15 +14,12 @@ import { SecondFactorSetup } from "./SecondFactorSetup.tsx";
 /** Whether signing in needs a second factor, and what can be changed about it. */
 export function SecondFactor() {
   const client = useClient();
-  const [state, setState] = useState<State | null>(null);
-  const load = useCallback(() => client.getSecondFactor().then(setState, showError), [client]);
-  useEffect(() => {
-    void load();
-  }, [load]);
-  if (!state) return <Skeleton className="h-16" />;
-  if (state.enabled) return <Enabled state={state} onChange={load} />;
+  const fetched = useFetched(useCallback(() => client.getSecondFactor(), [client]));
+  const { value: state, fetchAgain } = fetched;
+  if (!state) return <Unfetched fetched={fetched} className="h-16" />;
+  if (state.enabled) return <Enabled state={state} onChange={fetchAgain} />;
   return state.available ? (
-    <Disabled onChange={load} />
+    <Disabled onChange={fetchAgain} />
   ) : (
     <p className="text-base text-ink-2">
       You do not sign in with a password here. The service that signs you in decides on a second

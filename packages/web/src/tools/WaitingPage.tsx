@@ -7,16 +7,14 @@ import {
   useLayoutEffect,
   useRef,
 } from "react";
-import { describeError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
-import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
+import { FetchProblem } from "../ui/Unfetched.tsx";
 import { callTitle } from "./calls.ts";
 import { isDecidedHere } from "./decision.ts";
 import { usePending } from "./pending.ts";
@@ -27,14 +25,7 @@ export default function WaitingPage() {
   const { items, questions, problem, refresh } = usePending();
   return (
     <Page title="Waiting for you" intro="What your agents may do only if you approve it.">
-      {problem !== null && (
-        <div className="flex flex-wrap items-center gap-3">
-          <Notice>{describeError(problem)}</Notice>
-          <Button size="small" icon="retry" onClick={refresh}>
-            Try again
-          </Button>
-        </div>
-      )}
+      {problem !== null && <FetchProblem problem={problem} onRetry={refresh} />}
       {items === null && problem === null && <Skeleton className="h-56" />}
       {questions.length > 0 && <Questions questions={questions} />}
       {items?.length === 0 && questions.length === 0 && <Nothing />}

@@ -1,0 +1,43 @@
+import { useStatus } from "@parley/client/react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { showError } from "./errors.ts";
+
+export interface Fetched<Value> {
+  /** Null until it is fetched. */
+  value: Value | null;
+  /** Why the latest fetch failed; null if it did not. */
+  problem: unknown;
+  fetchAgain: () => void;
+  /** Replaces the value, as after a change. */
+  set: (value: Value) => void;
+}
+
+/** What a call returns. It is fetched after each connection, and when `fetchValue` changes. */
+export function useFetched<Value>(fetchValue: () => Promise<Value>): Fetched<Value> {
+  const isOnline = useStatus() === "online";
+  const [value, setValue] = useState<Value | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  const requests = useRef(0);
+  const set = useCallback((next: Value) => {
+    requests.current++;
+    setValue(() => next);
+    setProblem(null);
+  }, []);
+  const fetchAgain = useCallback(() => {
+    const request = ++requests.current;
+    const isLatest = () => request === requests.current;
+    fetchValue().then(
+      (found) => isLatest() && set(found),
+      (error: unknown) => isLatest() && setProblem(error),
+    );
+  }, [fetchValue, set]);
+  useEffect(() => {
+    if (isOnline) fetchAgain();
+  }, [isOnline, fetchAgain]);
+  const hasValue = value !== null;
+  // What is shown may be out of date.
+  useEffect(() => {
+    if (hasValue && problem !== null) showError(problem);
+  }, [hasValue, problem]);
+  return { value, problem, fetchAgain, set };
+}
