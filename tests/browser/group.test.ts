@@ -140,7 +140,8 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
   await composer(first.page).press("ArrowUp");
   await first.page.getByRole("textbox", { name: "Edit message" }).fill("The changed word");
   await first.page.keyboard.press("Enter");
-  await message(second.page, "The changed word").waitFor();
+  await message(second.page, "The changed word").first().waitFor();
+  await reply.getByText("The changed word").waitFor();
 
   const mine = message(first.page, "The changed word").first();
   await mine.hover();
@@ -148,6 +149,7 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
   await first.page.getByRole("menuitem", { name: "Delete for everyone" }).click();
   await first.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await second.page.getByText("The changed word").first().waitFor({ state: "detached" });
+  await reply.getByText("The message was deleted.").waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
 

@@ -256,6 +256,36 @@ async function holdOlderPages(page: Page): Promise<() => Promise<void>> {
   };
 }
 
+test("a quote is asked for again after a failure, and follows edits and deletions", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const far = await say(bob, chat, "Said long ago");
+  await fill(bob, chat.id, 50);
+  const near = await say(bob, chat, "Said just now");
+  for (const [content, { id }] of Object.entries({ Far: far, Near: near })) {
+    await ada.call("sendMessage", { chat_id: chat.id, content, reply_to_id: id });
+  }
+  await using visit = await harness().visit(ada, { networkFails: true });
+  const { page } = visit;
+  const refused = await refuseCalls(page);
+  refused.add("getMessage");
+  await page.goto(harness().url + path);
+  await message(page, "Near").getByText("Said just now").waitFor();
+  await page.context().setOffline(true);
+  await page.getByText("You are offline").waitFor();
+  refused.clear();
+  await page.context().setOffline(false);
+  await message(page, "Far").getByText("Said long ago").waitFor();
+
+  for (const [name, { id }] of Object.entries({ Far: far, Near: near })) {
+    await bob.call("editMessage", { message_id: id, content: `Said better: ${name}` });
+    const reply = page.getByRole("article").filter({ has: page.getByText(name, { exact: true }) });
+    await reply.getByRole("button", { name: `Said better: ${name}` }).waitFor();
+    await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+    await reply.getByText("The message was deleted.").waitFor();
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
 async function find(page: Page, word: string): Promise<void> {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill(word);

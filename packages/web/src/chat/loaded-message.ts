@@ -1,4 +1,6 @@
 import type { LiveModel, LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { useCallback, useSyncExternalStore } from "react";
 
 /** A message of a conversation, if it is loaded. */
 export function loadedMessage(
@@ -11,4 +13,22 @@ export function loadedMessage(
     model.get(`messages:${chatId}`).items.findLast(isIt) ??
     model.get(`aside:${chatId}`)?.items.find(isIt)
   );
+}
+
+/** The same in a component, which renders again when the message changes. */
+export function useLoadedMessage(chatId: string, id: string): LocalMessage | undefined {
+  const { model } = useClient();
+  const subscribe = useCallback(
+    (onChange: () => void) => {
+      const unwatches = [
+        model.watch(`messages:${chatId}`, onChange),
+        model.watch(`aside:${chatId}`, onChange),
+      ];
+      return () => {
+        for (const unwatch of unwatches) unwatch();
+      };
+    },
+    [model, chatId],
+  );
+  return useSyncExternalStore(subscribe, () => loadedMessage(model, chatId, id));
 }
