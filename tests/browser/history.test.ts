@@ -216,20 +216,32 @@ test("a conversation opens at the scroll position it was left at", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("messages that cannot be loaded say so, and are loaded by «Try again»", async () => {
+test("messages that cannot be loaded say so, and are loaded by «Try again», also when all later ones are erased", async () => {
   const { ada, bob, chat } = await groupChat(harness());
-  for (const content of ["One", "Two", "Three"]) await say(bob, chat, content);
+  await say(bob, chat, "The oldest one");
+  await fill(bob, chat.id, 50);
+  await ada.call("readChat", { chat_id: chat.id, seq: 51 });
   await using visit = await harness().visit(ada, { path: "/settings" });
   const { page } = visit;
   const refused = await refuseCalls(page);
   refused.add("getChatHistory");
   await page.reload();
-  await page.getByRole("link", { name: /Three/ }).click();
+  await page.getByRole("link", { name: /number 50/ }).click();
   await page.getByText("The messages could not be loaded").waitFor();
   refused.clear();
   await page.getByRole("button", { name: "Try again" }).click();
-  await message(page, "One").waitFor();
+  await message(page, "Message number 50,").waitFor();
   expect(await page.getByText("The messages could not be loaded").count()).toBe(0);
+
+  // The loaded messages are erased, and there are older ones.
+  const { items } = await bob.call("getChatHistory", { chat_id: chat.id, limit: 50 });
+  refused.add("getChatHistory");
+  await bob.call("deleteMessages", { chat_id: chat.id, message_ids: items.map(({ id }) => id) });
+  await page.getByText("The messages could not be loaded").waitFor();
+  expect(await page.getByText("This is where it begins").count()).toBe(0);
+  refused.clear();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await message(page, "The oldest one").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -1,9 +1,10 @@
-import type { LocalMessage } from "@parley/client";
-import { useAside, useClient, useMessages } from "@parley/client/react";
+import type { LocalMessage, MessageWindow } from "@parley/client";
+import { useAside, useClient, useMessages, useStatus } from "@parley/client/react";
 import {
   type Ref,
   type RefObject,
   useCallback,
+  useEffect,
   useImperativeHandle,
   useRef,
   useState,
@@ -45,7 +46,13 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
   const [atEnd, setAtEnd] = useState<boolean | null>(null);
   const readUpTo = useReadMarker(chat, live.items, atEnd === true && !aside);
   const windowNumber = useWindowNumber(shown.items);
-  const { loading, load } = useMore(chat.id, aside !== null);
+  const { loading, failure, load } = useMore(chat.id, aside !== null);
+  const isEmpty = shown.items.length === 0;
+  // All messages that were loaded may have been deleted.
+  const remaining = live.loaded && isEmpty ? directionOfMore(shown) : null;
+  useEffect(() => {
+    if (remaining !== null && loading === null && failure === null) void load(remaining);
+  }, [remaining, loading, failure, load]);
 
   const { toLatest, jumpTo } = useJumps(feed, start);
   useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(showError) }), [
@@ -53,7 +60,7 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
     jumpTo,
   ]);
 
-  const isEmpty = shown.items.length === 0;
+  const shownProblem = live.loaded ? remaining && failure : problem;
   return (
     <div className="relative min-h-0 flex-1">
       <h2 className="sr-only">Messages</h2>
@@ -62,19 +69,25 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
           Loading earlier messages…
         </p>
       )}
-      {!live.loaded && problem !== null && (
+      {shownProblem !== null && (
         <div className="absolute inset-x-0 top-1 z-10 flex justify-center px-4">
-          <Problem actions={<ProblemButton onClick={onRetry}>Try again</ProblemButton>}>
-            The messages could not be loaded: {describeError(problem)}
+          <Problem
+            actions={
+              <ProblemButton onClick={remaining ? () => load(remaining) : onRetry}>
+                Try again
+              </ProblemButton>
+            }
+          >
+            The messages could not be loaded: {describeError(shownProblem)}
           </Problem>
         </div>
       )}
-      {!live.loaded && problem === null && isEmpty && (
+      {isEmpty && shownProblem === null && (!live.loaded || remaining !== null) && (
         <div className="mx-auto flex h-full max-w-3xl flex-col justify-end gap-5 p-4">
           <MessagesSkeleton />
         </div>
       )}
-      {live.loaded && isEmpty && <EmptyChat />}
+      {live.loaded && isEmpty && remaining === null && <EmptyChat />}
       {!isEmpty && (
         <Feed
           key={live.loaded ? windowNumber : "early"}
@@ -145,22 +158,32 @@ const stableId = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
 
 type Direction = "older" | "newer";
 
+const directionOfMore = ({ hasOlder, hasNewer }: MessageWindow): Direction | null =>
+  hasOlder ? "older" : hasNewer ? "newer" : null;
+
 function useMore(chatId: string, aside: boolean) {
   const { model } = useClient();
+  const isOnline = useStatus() === "online";
   const [loading, setLoading] = useState<Direction | null>(null);
+  /** Why the latest page could not be loaded; null if it could, or after a reconnect. */
+  const [failure, setFailure] = useState<unknown>(null);
+  useEffect(() => {
+    if (isOnline) setFailure(null);
+  }, [isOnline]);
   const running = useRef(new Set<Direction>());
   const load = useCallback(
     async (direction: Direction) => {
       if (running.current.has(direction)) return;
       running.current.add(direction);
       setLoading(direction);
+      setFailure(null);
       const more = aside ? model.loadAside(chatId, direction) : model.loadOlder(chatId);
       // If it fails, scrolling to the edge again loads the page.
-      await more.catch(() => {});
+      await more.catch(setFailure);
       running.current.delete(direction);
       setLoading(running.current.size > 0 ? direction : null);
     },
     [model, chatId, aside],
   );
-  return { loading, load };
+  return { loading, failure, load };
 }
