@@ -87,27 +87,36 @@ test("signing out in one tab without a connection signs out the other tabs for g
   expect(visit.problems()).toEqual([]);
 });
 
-test("a message that is discarded in one tab is gone in the others, which therefore do not send it", async () => {
+test("a reply to a deleted message can be sent as a new one; discarded in one tab, it is gone in the others", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   const { id } = await say(bob, chat, "A question");
   using proxy = startProxy(harness().url);
   const options = { path, url: proxy.url, networkFails: true };
   await using visit = await harness().visit(ada, options);
   const { page } = visit;
-  await message(page, "A question").hover();
-  await message(page, "A question").getByRole("button", { name: "Reply" }).click();
+  await message(page, "A question").waitFor();
   proxy.disconnect();
   await page.getByText("The server cannot be reached").waitFor();
-  await write(page, "An answer");
+  for (const answer of ["An answer", "Another answer"]) {
+    await page.getByRole("article").first().hover();
+    await page.getByRole("article").first().getByRole("button", { name: "Reply" }).click();
+    await write(page, answer);
+  }
   await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
   proxy.reconnect();
-  await page.getByText("Not sent").waitFor();
+  const failed = message(page, "An answer");
+  await failed.getByText("Not sent: the message that it answers was deleted.").waitFor();
+  expect(await failed.getByRole("button", { name: "Try again" }).count()).toBe(0);
 
   const other = await page.context().newPage();
   await other.goto(proxy.url + path);
-  await other.getByText("Not sent").waitFor();
-  await page.getByRole("button", { name: "Discard" }).click();
+  await message(other, "An answer").getByText("Not sent").waitFor();
+  await failed.getByRole("button", { name: "Discard" }).click();
   await message(other, "An answer").waitFor({ state: "detached" });
+  const resent = message(page, "Another answer");
+  await resent.getByRole("button", { name: "Send as a new message" }).click();
+  await message(other, "Another answer").getByText(/Sent$/).waitFor();
+  expect(await page.getByRole("article").count()).toBe(1);
   await other.reload();
   await composer(other).waitFor();
   expect(await message(other, "An answer").count()).toBe(0);

@@ -56,13 +56,19 @@ test("what the server says about a refused file is put into words for people", (
     "a.bin: payload too large: a file has at most 26214400 bytes",
     "a.heic: unsupported media type: pictures of the type image/heic are not supported",
     "a.png: rate limited: more than 1073741824 bytes of uploads a day, try again in 41000 s",
-    "you are not part of this conversation",
+    "forbidden: you are not part of this conversation",
+    "conflict: the account was deleted",
+    "not found: conversation",
+    "a.png: not found: file 01993b6e-0000-7000-8000-000000000000",
   ];
   expect(failures.map(describeFailure)).toEqual([
     "a.bin: a file has at most 25 MB",
     "a.heic: pictures of the type image/heic are not supported",
     "a.png: more than 1 GB of uploads a day, try again in 12 hours",
     "you are not part of this conversation",
+    "the account was deleted",
+    "the conversation was not found",
+    "a.png: the file was not found",
   ]);
 });
 

@@ -1,8 +1,8 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
-import { acceptableCopies, copiesOf } from "../files/local-copies.ts";
+import { acceptableCopies, copiesOf, rememberCopies } from "../files/local-copies.ts";
 import { copyText } from "../lib/copy.ts";
-import { describeFailure } from "../lib/describe-failure.ts";
+import { describeFailure, lacksReplyTarget } from "../lib/describe-failure.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, firstName } from "../lib/names.ts";
@@ -62,24 +62,38 @@ interface NotSentProps {
 
 /**
  * A message that could not be sent: it can be sent again, edited, copied or discarded. If a file of it
- * is refused for good, editing leaves the file out and keeps what else there is.
+ * is refused for good, editing leaves the file out and keeps what else there is. If the message that it
+ * answers was deleted, sending it again leaves the reference out.
  */
 function NotSent({ message, clientMsgId }: NotSentProps) {
-  const { isReadOnly, onReturnToComposer } = useChatContext();
+  const { chat, isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
   const { content, failure, files, isRejected = false } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
-  const reason = isTooLong ? "it is too long" : failure && describeFailure(failure);
+  const isReplyToDeleted = lacksReplyTarget(message);
+  const reason = isTooLong
+    ? "it is too long"
+    : isReplyToDeleted
+      ? "the message that it answers was deleted"
+      : failure && describeFailure(failure);
   // After a reload, the page no longer has the files that it would return to the composer.
   const canReturn = files.length === 0 || copiesOf(clientMsgId).length > 0;
   const isWorthEditing = !isRejected || content !== "" || acceptableCopies(message).length > 0;
+  const sendAsNew = () => {
+    const copies = copiesOf(clientMsgId);
+    model.discard(clientMsgId);
+    rememberCopies(model.send(chat.id, content, { files: copies.map(({ file }) => file) }), copies);
+  };
   const copy = () => copyText(content).then(() => toast("Copied."), showError);
   return (
     <Problem
       isAtEnd
       actions={
         <>
-          {!isTooLong && !isReadOnly && !isRejected && (
+          {isReplyToDeleted && canReturn && !isReadOnly && (
+            <ProblemButton onClick={sendAsNew}>Send as a new message</ProblemButton>
+          )}
+          {!isReplyToDeleted && !isTooLong && !isReadOnly && !isRejected && (
             <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
           )}
           {canReturn && isWorthEditing && !isReadOnly && (

@@ -1,6 +1,7 @@
 import type { CallError } from "@parley/client";
 import { toast } from "../ui/Toasts.tsx";
 import { connectionMessages } from "./connection.ts";
+import { withoutCodeWords } from "./describe-failure.ts";
 import type { FieldErrors } from "./validation.ts";
 
 export const SUSPENDED =
@@ -20,7 +21,7 @@ export function describeError(error: unknown): string {
     return connectionMessages[navigator.onLine ? "unreachable" : "offline"];
   }
   const wrong = Object.entries(fields).map(([name, text]) => `${fieldLabel(name)} ${text}`);
-  return wrong.length > 0 ? wrong.join("; ") : capitalized(error.message.replace(KIND, ""));
+  return wrong.length > 0 ? wrong.join("; ") : capitalized(withoutCodeWords(error.message));
 }
 
 /** What the server says about the fields of a call, by field name. */
@@ -37,9 +38,6 @@ export const codeOf = (error: unknown) =>
 
 /** Shows an error as a toast; for actions that have no place of their own for errors. */
 export const showError = (error: unknown) => toast(describeError(error), "danger");
-
-/** The kind of an error before a sentence that says enough without it. */
-const KIND = /^(?:conflict|forbidden|unsupported media type): /;
 
 const inSeconds = (seconds = 0) =>
   seconds < 2
