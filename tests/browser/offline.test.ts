@@ -29,6 +29,9 @@ test("a message written offline is sent exactly once after reconnecting, and mis
   await page.getByText("The server cannot be reached").waitFor();
   await write(page, "Written without a connection");
   await message(page, "Written without a connection").getByText("Sending").waitFor();
+  const item = page.getByRole("navigation", { name: "Conversation list" }).getByRole("link");
+  await item.getByText("You: Written without a connection").waitFor();
+  await item.getByRole("img", { name: "Sending" }).waitFor();
   await say(bob, chat, "Said in the meantime");
 
   proxy.reconnect();
@@ -42,6 +45,7 @@ test("a message written offline is sent exactly once after reconnecting, and mis
     "Written without a connection",
   ]);
   expect(await page.getByRole("article").count()).toBe(3);
+  expect(await item.getByRole("img", { name: "Sending" }).count()).toBe(0);
   expect(visit.problems()).toEqual([]);
 });
 
@@ -107,6 +111,7 @@ test("a reply to a deleted message can be sent as a new one; discarded in one ta
   const failed = message(page, "An answer");
   await failed.getByText("Not sent: the message that it answers was deleted.").waitFor();
   expect(await failed.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  await page.getByRole("link", { name: /Not sent: Another answer/ }).waitFor();
 
   const other = await page.context().newPage();
   await other.goto(proxy.url + path);

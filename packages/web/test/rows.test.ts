@@ -4,6 +4,7 @@ import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
 import { describeChange, joinedAt } from "../src/chat/group-changes.ts";
 import { outdatedAnswers, type Row, rowsOf as rowsOfWindow } from "../src/chat/rows.ts";
+import { unsentMessage } from "../src/chat/unsent-message.ts";
 import { dayLabel } from "../src/lib/time.ts";
 
 const message = (seq: number, username: string, minute: number, rest = {}): LocalMessage => ({
@@ -150,6 +151,15 @@ describe("rows", () => {
     const keys = [sending, sent].map((one) => rowsOf([one], "ada", null)[0]?.key);
     expect(keys).toEqual(["local", "local"]);
   });
+});
+
+test("of unsent messages the list shows the last one that failed, or else the last one that waits", () => {
+  const [sent, failed] = [message(1, "ada", 0), message(0, "ada", 1, { delivery: "failed" })];
+  const [first, second] = [1, 2].map((at) => message(0, "ada", at, { delivery: "sending" }));
+  if (!first || !second) throw new Error("two messages were made");
+  expect(unsentMessage([sent])).toBeUndefined();
+  expect(unsentMessage([sent, first, second])).toBe(second);
+  expect(unsentMessage([sent, failed, second])).toBe(failed);
 });
 
 describe("usage", () => {

@@ -1,8 +1,9 @@
-import type { LocalChat } from "@parley/client";
+import type { LocalChat, LocalMessage } from "@parley/client";
 import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { memo, useEffect, useRef } from "react";
 import { useChatTitle } from "../agents/openings.ts";
+import { useUnsentMessage } from "../chat/unsent-message.ts";
 import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
@@ -117,6 +118,8 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   const isBlocked = useIsBlocked();
   const typist = actors.find((actor) => !isBlocked(actor));
   const last = chat.last_message;
+  const unsent = useUnsentMessage(chat.id);
+  if (unsent?.delivery === "failed") return <UnsentPreview message={unsent} />;
   if (typist) {
     return <span className="flex-1 truncate text-sm text-accent">{nameOf(typist)} is typing…</span>;
   }
@@ -127,6 +130,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
       </span>
     );
   }
+  if (unsent) return <UnsentPreview message={unsent} />;
   if (last && chat.kind === "group" && isBlocked(last.sender)) {
     return <span className="flex-1 truncate text-sm text-ink-3">{BLOCKED_MESSAGE}</span>;
   }
@@ -136,6 +140,26 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
     <span className="flex-1 truncate text-sm text-ink-3">
       {who}
       {text}
+    </span>
+  );
+}
+
+/** A message of one's own that failed or waits to be sent. */
+function UnsentPreview({ message }: { message: LocalMessage }) {
+  const text = messageLine(message, 90);
+  if (message.delivery === "failed") {
+    return (
+      <span className="flex-1 truncate text-sm text-ink-3">
+        <span className="text-danger">Not sent:</span> {text}
+      </span>
+    );
+  }
+  return (
+    <span className="flex min-w-0 flex-1 items-center gap-1 text-sm text-ink-3">
+      <span role="img" aria-label="Sending" title="Sending" className="shrink-0">
+        <Icon name="clock" size={12} />
+      </span>
+      <span className="truncate">You: {text}</span>
     </span>
   );
 }
