@@ -137,8 +137,7 @@ class ClientRuntime {
     const timeout = AbortSignal.timeout(SIGN_OUT_TIMEOUT_MS);
     // If the call fails, the client forgets the session anyway. The server's session expires.
     await untilAborted(this.#operations.signOut(), timeout).catch(() => {});
-    this.#unsent.clear();
-    this.session.forget();
+    this.#forgetAccount();
   }
 
   close(): void {
@@ -202,6 +201,14 @@ class ClientRuntime {
         return this.modelRuntime.catchUp.refreshAgents().catch(() => {});
       case "signOut":
         return this.session.forget();
+      case "deleteMe":
+        return this.#forgetAccount();
     }
+  }
+
+  /** Forgets the session and everything that is stored of the account. */
+  #forgetAccount(): void {
+    this.#unsent.clear();
+    this.session.forget();
   }
 }

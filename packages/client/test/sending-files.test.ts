@@ -367,9 +367,7 @@ describe("after a reload", () => {
   });
 
   const endings: Record<string, (client: Client, person: Person) => Promise<unknown>> = {
-    "the account is deleted": (client) =>
-      // The socket may close before the reply.
-      client.deleteMe({ password: "correct horse battery" }).catch(() => {}),
+    "the account is deleted": (client) => client.deleteMe({ password: "correct horse battery" }),
     "the session was ended elsewhere": async (client, person) => {
       await person.call("signOut", {});
       await until(client, "status", () => client.status === "signed_out");

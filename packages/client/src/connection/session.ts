@@ -18,6 +18,8 @@ const SIGN_IN_CALLS = [
   "startOidcSignIn",
   "finishOidcSignIn",
 ] satisfies OperationName[] as string[];
+/** Ends the session of the socket, which may close before the reply. Over HTTP the reply always arrives. */
+const DELETE_ACCOUNT: OperationName = "deleteMe";
 
 export interface SessionEvents {
   onStatus(status: Status): void;
@@ -99,7 +101,7 @@ export class Session implements Connectivity {
       const used = this.token;
       try {
         const result = await this.#send(name, input);
-        if (signInCount !== this.#signInCount) throw signedOut();
+        if (signInCount !== this.#signInCount && name !== DELETE_ACCOUNT) throw signedOut();
         return result;
       } catch (error) {
         const isRejected = isUnauthorized(error) && signInCount === this.#signInCount;
@@ -179,7 +181,8 @@ export class Session implements Connectivity {
   }
 
   #send(name: string, input: object): Promise<unknown> {
-    return this.#connection.isOpen ? this.#connection.call(name, input) : this.#http(name, input);
+    const usesSocket = this.#connection.isOpen && name !== DELETE_ACCOUNT;
+    return usesSocket ? this.#connection.call(name, input) : this.#http(name, input);
   }
 
   #startConnection(): void {

@@ -1,14 +1,13 @@
 import { useClient } from "@parley/client/react";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
-import { codeOf } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { Choice } from "../ui/Choice.tsx";
 import { ConfirmUsername } from "../ui/ConfirmUsername.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { signInNotice, signOut } from "./client.ts";
+import { signInNotice } from "./client.ts";
 import { explainProof, PasswordField } from "./proof.tsx";
 
 const fates = [
@@ -37,9 +36,8 @@ export function DeleteAccount({ hasPassword, onClose }: DeleteAccountProps) {
   const [fate, setFate] = useState<"keep" | "delete">("keep");
   const erase = (proof: { password: string } | { username: string }) =>
     run(async () => {
-      await client.deleteMe({ ...proof, messages: fate === "delete" }).catch(ignoreSignedOut);
+      await client.deleteMe({ ...proof, messages: fate === "delete" });
       signInNotice.set("Your account is deleted.");
-      await signOut(client);
     });
   return (
     <Dialog title="Delete your account?" onClose={onClose}>
@@ -62,9 +60,4 @@ export function DeleteAccount({ hasPassword, onClose }: DeleteAccountProps) {
       </Form>
     </Dialog>
   );
-}
-
-/** All sockets close with the account: the reply to its deletion may not arrive. */
-function ignoreSignedOut(error: unknown): void {
-  if (codeOf(error) !== "unauthorized") throw error;
 }
