@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import { expectNoViolations } from "./axe.ts";
+import { startProxy } from "./proxy.ts";
 import {
   composer,
   giveSandboxKey,
@@ -236,6 +237,29 @@ test("a new member does not count as having seen earlier messages", async () => 
   await carol.call("readChat", { chat_id: chat.id, seq: sent.params.seq });
   await page.getByText(`Seen by ${carol.username}`).waitFor();
   expect(visit.problems()).toEqual([]);
+});
+
+test("a removed member can copy what they had not sent", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
+  await using visit = await harness().visit(bob, options);
+  const { page } = visit;
+  await composer(page).waitFor();
+  proxy.disconnect();
+  await page.getByText("The server cannot be reached").waitFor();
+  await write(page, "A long text");
+  await ada.call("removeChatMember", { chat_id: chat.id, username: bob.username });
+  proxy.reconnect();
+  await page.getByText("You are no longer part of it.").waitFor();
+  await page.reload();
+  const unsent = page.getByRole("region", { name: "Not sent" });
+  await unsent.getByText("A long text").waitFor();
+  await unsent.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("Copied.").waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("A long text");
+  await unsent.getByRole("button", { name: "Discard" }).click();
+  await unsent.waitFor({ state: "detached" });
 });
 
 test("a removed member sees that they were removed, and the conversation again once they are added", async () => {

@@ -188,7 +188,8 @@ class ClientRuntime {
       }
       case "leaveChat": {
         const { chat_id: chatId } = input as InputOf<"leaveChat">;
-        return this.store.dispatch({ type: "chatRemoved", chatId });
+        this.store.dispatch({ type: "chatRemoved", chatId });
+        return this.modelRuntime.discardUnsent(chatId);
       }
       case "createAgent":
       case "updateAgent":

@@ -61,6 +61,11 @@ export class ModelRuntime {
     this.#reads.flush();
   }
 
+  /** The caller has left the conversation. */
+  discardUnsent(chatId: string): void {
+    for (const { id } of this.#store.state.outbox[chatId] ?? []) this.#outbox.discard(id);
+  }
+
   /** The connection was lost or closed. */
   halt(): void {
     this.catchUp.halt();

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
-import { codeOf, connected, contents, online, openedGroup, until } from "./support/clients.ts";
+import {
+  codeOf,
+  connected,
+  contents,
+  memoryStorage,
+  online,
+  openedGroup,
+  until,
+} from "./support/clients.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -59,6 +67,41 @@ describe("a conversation", () => {
     await ann.call("addChatMembers", { chat_id: group.id, usernames: [cat.username] });
     await until(client, `messages:${group.id}`, () => contents(client, group.id).length === 2);
     expect(contents(client, group.id)).toEqual(["before", "meanwhile"]);
+  });
+
+  test("keeps the text of unsent messages as failed when the caller is removed", async () => {
+    const group = await groupOf(ann, bob, cat);
+    const storage = memoryStorage();
+    await using proxy = await FaultyProxy.to(server.url);
+    {
+      using client = await connected(cat, proxy.url, { storage });
+      await client.model.openChat(group.id);
+      proxy.refuse(true);
+      proxy.cut();
+      await until(client, "status", () => client.status === "offline");
+      client.model.send(group.id, "a long text");
+      await ann.call("removeChatMember", { chat_id: group.id, username: cat.username });
+      proxy.reset();
+      await until(client, "chats", () => !client.model.get("chats").includes(group.id));
+    }
+    using again = await connected(cat, proxy.url, { storage });
+    const unsent = () => again.model.get(`messages:${group.id}`).items;
+    expect(unsent()).toMatchObject([{ content: "a long text", delivery: "failed" }]);
+    again.model.discard(unsent()[0]?.id ?? "");
+    expect(unsent()).toEqual([]);
+  });
+
+  test("discards unsent messages when the caller leaves", async () => {
+    const group = await groupOf(ann, bob);
+    using client = await connected(bob, server.url);
+    client.model.send(group.id, " ");
+    await until(
+      client,
+      `messages:${group.id}`,
+      () => client.model.get(`messages:${group.id}`).items[0]?.delivery === "failed",
+    );
+    await client.leaveChat({ chat_id: group.id });
+    expect(contents(client, group.id)).toEqual([]);
   });
 
   test("disappears at once when the caller leaves", async () => {

@@ -1,8 +1,11 @@
 import type { LocalMessage } from "../types.ts";
-import { removeArrived } from "./outbox.ts";
+import { failUnsent, removeArrived } from "./outbox.ts";
 import type { ChatState, State } from "./state.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { mapMessage, updateWindows } from "./window.ts";
+
+/** Why unsent messages of a conversation that the caller is no longer in are failed. */
+const NO_LONGER_PARTICIPANT = "you are no longer part of this conversation";
 
 /** Changes a conversation, if it is known. */
 export function updateChat(
@@ -30,7 +33,10 @@ export function putChat(state: State, id: string, chat: ChatState): State {
   };
 }
 
-/** Removes a conversation. Its counter stays in `left`, so that late replies do not bring it back. */
+/**
+ * Removes a conversation. Its counter stays in `left`, so that late replies do not bring it back, and
+ * its unsent messages stay as failed, so that their text is not lost.
+ */
 export function removeChat(state: State, id: string, seq?: number): State {
   const chat = state.chats[id];
   const at = seq ?? (chat ? chat.chat.seq + 1 : 0);
@@ -42,7 +48,7 @@ export function removeChat(state: State, id: string, seq?: number): State {
     order: state.order.filter((each) => each !== id),
     unread: sumUnread(chats, state.unread),
     typing: setEntry(state.typing, id, undefined),
-    outbox: setEntry(state.outbox, id, undefined),
+    outbox: failUnsent(state.outbox, id, NO_LONGER_PARTICIPANT),
     optimisticChanges: setEntry(state.optimisticChanges, id, undefined),
     unconfirmedReads: setEntry(state.unconfirmedReads, id, undefined),
   };

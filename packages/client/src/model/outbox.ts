@@ -48,12 +48,7 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
       return updateEntries(state, action.chatId, (entries) =>
         entries.map((each) =>
           isEntry(each, action.clientMsgId)
-            ? {
-                ...each,
-                delivery: "failed",
-                failure: action.failure,
-                ...(action.isRejected && { isRejected: true }),
-              }
+            ? { ...asFailed(each, action.failure), ...(action.isRejected && { isRejected: true }) }
             : each,
         ),
       );
@@ -80,6 +75,12 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
 }
 
 const isEntry = ({ client_msg_id }: LocalMessage, id: string) => client_msg_id === id;
+
+const asFailed = (message: LocalMessage, failure: string): LocalMessage => ({
+  ...message,
+  delivery: "failed",
+  failure,
+});
 
 function asSending({ failure: _, isRejected: __, ...message }: LocalMessage): LocalMessage {
   const files = message.files.map(({ error: ___, ...file }) => file);
@@ -136,6 +137,16 @@ export function setSender(outbox: State["outbox"], sender: Account): State["outb
     message.sender.username === "" ? { ...message, sender } : message;
   const entries = Object.entries(outbox).map(([id, all]) => [id, all.map(withSender)]);
   return share(outbox, Object.fromEntries(entries));
+}
+
+/** The outbox with all unsent messages of a conversation failed. */
+export function failUnsent(
+  outbox: State["outbox"],
+  chatId: string,
+  failure: string,
+): State["outbox"] {
+  const failed = unsentOf(outbox)[chatId]?.map((message) => asFailed(message, failure));
+  return setEntry(outbox, chatId, failed);
 }
 
 /** The outbox without messages that the server has accepted. */

@@ -17,6 +17,7 @@ import { useLayer } from "./layer.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { confusablePeople } from "./sender-names.ts";
+import { UnsentTexts } from "./UnsentTexts.tsx";
 import type { Writing } from "./writing.ts";
 
 const Details = lazy(() => import("./Details.tsx"));
@@ -79,8 +80,8 @@ export function ChatView({ route }: ChatViewProps) {
 
   // Without a connection, the client may have discarded its copy, to fetch another one.
   const wasRemoved = wasLoaded.current && isOnline;
-  if (!chat && wasRemoved) return <Missing reason="You are no longer part of it." />;
-  if (!chat && problem !== null) return <Missing reason={whyMissing(problem)} />;
+  if (!chat && wasRemoved) return <Missing chatId={id} reason="You are no longer part of it." />;
+  if (!chat && problem !== null) return <Missing chatId={id} reason={whyMissing(problem)} />;
   if (!context) return <ChatSkeleton />;
   return (
     <ChatContext value={context}>
@@ -117,11 +118,12 @@ function whyMissing(problem: unknown): string {
   return isUnknown ? "There is nothing at this address." : describeError(problem);
 }
 
-function Missing({ reason }: { reason: string }) {
+function Missing({ chatId, reason }: { chatId: string; reason: string }) {
   return (
     <main className="flex h-full flex-col items-center justify-center gap-4 bg-canvas px-6 text-center">
       <h1 className="text-xl font-semibold tracking-tight">This conversation is not here</h1>
       <p className="text-md text-ink-2">{reason}</p>
+      <UnsentTexts chatId={chatId} />
       <Button onClick={() => navigate("/", { replace: true })}>Back to conversations</Button>
     </main>
   );
