@@ -128,6 +128,41 @@ test("a reply to a deleted message can be sent as a new one; discarded in one ta
   expect(visit.problems()).toEqual([]);
 });
 
+test("a message written offline in a tab that was closed is sent by another tab", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
+  await using visit = await harness().visit(ada, options);
+  const { page } = visit;
+  const other = await page.context().newPage();
+  await other.goto(proxy.url + path);
+  for (const tab of [page, other]) await composer(tab).waitFor();
+  proxy.disconnect();
+  for (const tab of [page, other]) await tab.getByText("The server cannot be reached").waitFor();
+  await write(other, "Before closing the tab");
+  await message(other, "Before closing the tab").getByText("Sending").waitFor();
+  await other.close();
+  proxy.reconnect();
+  await message(page, "Before closing the tab").getByText("Sent").waitFor();
+  const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+  expect(items.map(({ content }) => content)).toEqual(["Before closing the tab"]);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a draft that is sent in one tab is gone in the others", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await composer(page).fill("Once only");
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByText("Once only").waitFor();
+  await write(page, "Once only");
+  await message(other, "Once only").waitFor();
+  await other.waitForFunction(() => document.querySelector("textarea")?.value === "");
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a search offline says so, finds conversations, and completes after reconnecting", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "Umbrellas" });

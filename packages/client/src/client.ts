@@ -72,7 +72,10 @@ class ClientRuntime {
     const hasToken = options.token !== undefined || options.getToken !== undefined;
     this.#options = options;
     this.store = createStore(hasToken ? "offline" : "signed_out");
-    this.#unsent = new UnsentStorage(this.store, options);
+    this.#unsent = new UnsentStorage(this.store, {
+      ...options,
+      onTakenOver: () => this.modelRuntime.flush(),
+    });
     this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
     this.session = new Session(options, {
       onStatus: (status) => this.store.dispatch({ type: "status", status }),
@@ -143,6 +146,7 @@ class ClientRuntime {
   close(): void {
     this.#cache.save();
     this.session.close();
+    this.#unsent.releaseLocks();
     this.#halt();
   }
 

@@ -12,13 +12,18 @@ interface Locks {
   ): Promise<unknown>;
 }
 
+const tabLocks = (): Locks | undefined =>
+  (globalThis as { navigator?: { locks?: Locks } }).navigator?.locks;
+
+/** Whether tabs can keep each other out. Pages without TLS cannot. */
+export const hasTabLocks = (): boolean => tabLocks() !== undefined;
+
 /**
  * Resolves when no other tab of the origin holds the lock, and at once outside of browsers. The lock
  * is held until the signal is aborted.
  */
 export function acquireTabLock(name: string, signal: AbortSignal): Promise<void> {
-  const { navigator } = globalThis as { navigator?: { locks?: Locks } };
-  const locks = navigator?.locks;
+  const locks = tabLocks();
   if (!locks) return Promise.resolve();
   return new Promise((resolve) => {
     const done = new AbortController();

@@ -1,7 +1,10 @@
 import type { Account } from "@parley/protocol";
+import { createQueues } from "../async/queues.ts";
+import { acquireTabLock, hasTabLocks } from "../async/tab-lock.ts";
 import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
 import type { State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
+import { setEntry } from "../model/structural-sharing.ts";
 import { onStorageChange } from "../page-events.ts";
 import { createUnsentMessage } from "../send/unsent-message.ts";
 import type { BlobStorage, KeyValueStorage, LocalFile, LocalMessage } from "../types.ts";
@@ -20,7 +23,17 @@ interface StoredMessage {
 
 type Drafts = State["drafts"];
 
-/** Stores unsent messages and drafts of the signed-in account. Several tabs may share the storage. */
+interface UnsentStorageOptions {
+  storage?: KeyValueStorage | undefined;
+  blobs?: BlobStorage | undefined;
+  /** Called after the messages of a closed tab were queued here. */
+  onTakenOver(): void;
+}
+
+/**
+ * Stores unsent messages and drafts of the signed-in account. Several tabs may share the storage: each
+ * tab locks the messages that it sends, and takes over those of tabs that were closed.
+ */
 export class UnsentStorage {
   readonly #store: Store;
   readonly #storage: KeyValueStorage | undefined;
@@ -28,28 +41,34 @@ export class UnsentStorage {
   /** The account that was opened last. It stays known when its session is over, for `clear`. */
   #me: Account | null = null;
   #isOpen = false;
+  /** The drafts as another tab has changed them. They are not stored again: it may be further already. */
+  #followedDrafts: Drafts = {};
+  readonly #onTakenOver: () => void;
+  readonly #inOrder = createQueues();
+  /** By message: aborted to release its lock, or to stop waiting for it. */
+  readonly #locks = new Map<string, AbortController>();
 
-  constructor(
-    store: Store,
-    { storage, blobs }: { storage?: KeyValueStorage; blobs?: BlobStorage },
-  ) {
+  constructor(store: Store, { storage, blobs, onTakenOver }: UnsentStorageOptions) {
     this.#store = store;
     this.#storage = storage;
     this.#blobs = blobs;
+    this.#onTakenOver = onTakenOver;
     store.onChange((state, before) => this.#save(state, before));
     if (storage) onStorageChange(storage, (...change) => this.#follow(...change));
   }
 
-  /** Restores what the account left unsent, and stores its changes from now on. */
+  /**
+   * Restores what the account left unsent, and stores its changes from now on. For an account that is
+   * open already, takes over what closed tabs have left unsent since.
+   */
   open(account: Account): void {
-    if (this.#isOpen && this.#me?.username === account.username) return;
+    if (this.#isOpen && this.#me?.username === account.username) {
+      this.#takeOver();
+      return;
+    }
     this.#me = account;
     this.#isOpen = true;
-    const known = new Set(unsentIn(this.#store.state).map(({ id }) => id));
-    for (const stored of this.#read<StoredMessage[]>("outbox", [])) {
-      if (known.has(stored.id)) continue;
-      this.#store.dispatch({ type: "queued", message: restoreMessage(stored, account) });
-    }
+    for (const stored of this.#unknown()) this.#queue(stored, account);
     const drafts = { ...this.#read<Drafts>("drafts", {}), ...this.#store.state.drafts };
     this.#store.dispatch({ type: "drafts", drafts });
   }
@@ -57,6 +76,12 @@ export class UnsentStorage {
   /** Stops storing changes, and leaves what is stored. */
   close(): void {
     this.#isOpen = false;
+    this.releaseLocks();
+  }
+
+  /** Lets other tabs send the messages of this one, which does not send any more. */
+  releaseLocks(): void {
+    for (const id of this.#locks.keys()) this.#unlock(id);
   }
 
   /** Deletes what is stored of the account, also after `close`. */
@@ -69,15 +94,72 @@ export class UnsentStorage {
     this.#storage?.removeItem(this.#key("outbox"));
     this.#storage?.removeItem(this.#key("drafts"));
     this.#me = null;
-    this.#isOpen = false;
+    this.close();
+  }
+
+  /** The stored messages that this tab does not have. */
+  #unknown(): StoredMessage[] {
+    const known = new Set(unsentIn(this.#store.state).map(({ id }) => id));
+    return this.#read<StoredMessage[]>("outbox", []).filter(({ id }) => !known.has(id));
+  }
+
+  #queue(stored: StoredMessage, sender: Account): void {
+    this.#store.dispatch({ type: "queued", message: restoreMessage(stored, sender) });
+  }
+
+  /** Queues the messages of other tabs, those of a conversation in order, once the tabs are closed. */
+  #takeOver(): void {
+    for (const { id, chat_id: chatId } of this.#unknown()) {
+      if (this.#locks.has(id)) continue;
+      const acquired = this.#lock(id);
+      void this.#inOrder(chatId, async () => {
+        await acquired;
+        const stored = this.#isOpen && this.#unknown().find((each) => each.id === id);
+        if (!stored || !this.#me) return this.#unlock(id);
+        this.#queue(stored, this.#me);
+        this.#onTakenOver();
+      });
+    }
+  }
+
+  #lock(id: string): Promise<void> {
+    const lock = new AbortController();
+    this.#locks.set(id, lock);
+    return acquireTabLock(`parley:unsent:${id}`, lock.signal);
+  }
+
+  #unlock(id: string): void {
+    this.#locks.get(id)?.abort();
+    this.#locks.delete(id);
+  }
+
+  /** Follows what another tab has stored. */
+  #follow(key: string, before: string | null, after: string | null): void {
+    if (!this.#isOpen) return;
+    if (key === this.#key("drafts")) this.#followDrafts(before, after);
+    if (key !== this.#key("outbox")) return;
+    this.#dropSent(before, after);
+    // Without locks it is not known whether the other tab sends them: the next connection takes over.
+    if (hasTabLocks()) this.#takeOver();
+  }
+
+  /** Takes the drafts of another tab, except those that this tab has changed since. */
+  #followDrafts(before: string | null, after: string | null): void {
+    const [old, next] = [before, after].map((json) => parse<Drafts>(() => json, {}));
+    let { drafts } = this.#store.state;
+    for (const id of Object.keys({ ...old, ...next })) {
+      if (drafts[id] === old?.[id]) drafts = setEntry(drafts, id, next?.[id]);
+    }
+    this.#followedDrafts = drafts;
+    this.#store.dispatch({ type: "drafts", drafts });
   }
 
   /** Drops the messages that another tab has sent or discarded. */
-  #follow(key: string, before: string | null, after: string | null): void {
-    if (!this.#isOpen || key !== this.#key("outbox")) return;
+  #dropSent(before: string | null, after: string | null): void {
     const kept = new Set(parse<StoredMessage[]>(() => after, []).map(({ id }) => id));
     for (const { id, chat_id: chatId } of parse<StoredMessage[]>(() => before, [])) {
       if (kept.has(id)) continue;
+      this.#unlock(id);
       const isUnsent = unsentIn(this.#store.state).some((message) => message.id === id);
       if (isUnsent) this.#store.dispatch({ type: "dropped", chatId, clientMsgId: id });
     }
@@ -86,13 +168,16 @@ export class UnsentStorage {
   #save(state: State, before: State): void {
     if (!this.#isOpen || !this.#storage) return;
     if (state.outbox !== before.outbox) this.#saveOutbox(unsentIn(state), unsentIn(before));
-    if (state.drafts !== before.drafts) {
+    if (state.drafts !== before.drafts && state.drafts !== this.#followedDrafts) {
       const drafts = this.#read<Drafts>("drafts", {});
       this.#write("drafts", { ...drafts, ...changedDrafts(state, before) });
     }
   }
 
   #saveOutbox(unsent: readonly LocalMessage[], before: readonly LocalMessage[]): void {
+    const ids = new Set(unsent.map(({ id }) => id));
+    for (const id of ids) if (!this.#locks.has(id)) void this.#lock(id);
+    for (const { id } of before) if (!ids.has(id)) this.#unlock(id);
     if (isStoredSame(unsent, before)) return;
     const replaced = new Set([...before, ...unsent].map(({ id }) => id));
     // Entries of other tabs stay.

@@ -42,6 +42,13 @@ export function useComposerText(
     if (writing.kind !== "new") area.current?.focus();
   }, [writing, area]);
 
+  const isEdit = writing.kind === "edit";
+  useEffect(() => {
+    if (isEdit) return;
+    // Another tab may change the draft, or send it.
+    return model.watch(`draft:${chat.id}`, () => setText(model.get(`draft:${chat.id}`)));
+  }, [model, chat.id, isEdit]);
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: height and caret follow the text
   useLayoutEffect(() => {
     const field = area.current;
@@ -57,7 +64,7 @@ export function useComposerText(
   const change = (next: string, at: number) => {
     setText(next);
     setCaret(at);
-    if (writing.kind === "edit") return;
+    if (isEdit) return;
     model.setDraft(chat.id, next);
     if (next.trim() !== "") model.typing(chat.id);
   };
