@@ -1,5 +1,6 @@
 import type { Account, EventFrame, InputOf, OutputOf } from "@parley/protocol";
 import { untilAborted } from "./async/abort.ts";
+import { callListener } from "./call-listener.ts";
 import { createOperations } from "./connection/operations.ts";
 import { Session } from "./connection/session.ts";
 import { MessageReader } from "./each-message/reader.ts";
@@ -75,6 +76,8 @@ class ClientRuntime {
     this.#unsent = new UnsentStorage(this.store, {
       ...options,
       onTakenOver: () => this.modelRuntime.flush(),
+      makeRoom: () => this.#cache.clear(),
+      onError: (error) => callListener(() => options.onError?.(error)),
     });
     this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
     this.session = new Session(options, {

@@ -47,6 +47,11 @@ export interface ClientOptions {
    * messages in `storage`: `indexedDbBlobs()` in browsers. Nothing is stored by default.
    */
   blobs?: BlobStorage;
+  /**
+   * Called with what fails in the background, as text for people: unsent messages and drafts cannot be
+   * stored, because the `storage` is full or forbidden.
+   */
+  onError?(error: Error): void;
   /** The timeout of a call; 20 s by default. */
   timeoutMs?: number;
   /** The shortest and the longest delay before a reconnect; 500 ms and 4 s by default. */

@@ -23,11 +23,16 @@ interface StoredMessage {
 
 type Drafts = State["drafts"];
 
+const NOT_STORED = "what you have not sent cannot be stored, and is lost when you close this page";
+
 interface UnsentStorageOptions {
   storage?: KeyValueStorage | undefined;
   blobs?: BlobStorage | undefined;
   /** Called after the messages of a closed tab were queued here. */
   onTakenOver(): void;
+  /** Deletes from the storage what can be fetched again. */
+  makeRoom(): void;
+  onError(error: Error): void;
 }
 
 /**
@@ -43,16 +48,18 @@ export class UnsentStorage {
   #isOpen = false;
   /** The drafts as another tab has changed them. They are not stored again: it may be further already. */
   #followedDrafts: Drafts = {};
-  readonly #onTakenOver: () => void;
+  readonly #options: UnsentStorageOptions;
+  #isWriteFailing = false;
   readonly #inOrder = createQueues();
   /** By message: aborted to release its lock, or to stop waiting for it. */
   readonly #locks = new Map<string, AbortController>();
 
-  constructor(store: Store, { storage, blobs, onTakenOver }: UnsentStorageOptions) {
+  constructor(store: Store, options: UnsentStorageOptions) {
+    const { storage, blobs } = options;
     this.#store = store;
+    this.#options = options;
     this.#storage = storage;
     this.#blobs = blobs;
-    this.#onTakenOver = onTakenOver;
     store.onChange((state, before) => this.#save(state, before));
     if (storage) onStorageChange(storage, (...change) => this.#follow(...change));
   }
@@ -114,10 +121,11 @@ export class UnsentStorage {
       const acquired = this.#lock(id);
       void this.#inOrder(chatId, async () => {
         await acquired;
-        const stored = this.#isOpen && this.#unknown().find((each) => each.id === id);
+        if (!this.#locks.has(id)) return;
+        const stored = this.#unknown().find((each) => each.id === id);
         if (!stored || !this.#me) return this.#unlock(id);
         this.#queue(stored, this.#me);
-        this.#onTakenOver();
+        this.#options.onTakenOver();
       });
     }
   }
@@ -193,15 +201,26 @@ export class UnsentStorage {
     return parse(() => this.#storage?.getItem(this.#key(what)), fallback);
   }
 
-  /** Returns false if the storage is full or forbidden: the entries then do not survive a reload. */
-  #write(what: "outbox" | "drafts", value: object): boolean {
+  /** If the storage is full or forbidden, the entries do not survive a reload. */
+  #write(what: "outbox" | "drafts", value: object): void {
     try {
       if (Object.keys(value).length === 0) this.#storage?.removeItem(this.#key(what));
-      else this.#storage?.setItem(this.#key(what), JSON.stringify(value));
-      return true;
-    } catch {
-      return false;
+      else this.#setItem(this.#key(what), JSON.stringify(value));
+    } catch (cause) {
+      // Once, not for every keystroke.
+      if (!this.#isWriteFailing) this.#options.onError(new Error(NOT_STORED, { cause }));
+      this.#isWriteFailing = true;
     }
+  }
+
+  #setItem(key: string, value: string): void {
+    try {
+      this.#storage?.setItem(key, value);
+    } catch {
+      this.#options.makeRoom();
+      this.#storage?.setItem(key, value);
+    }
+    this.#isWriteFailing = false;
   }
 }
 

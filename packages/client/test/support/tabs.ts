@@ -13,11 +13,16 @@ type StorageListener = (change: {
 export class Tabs {
   readonly #shared = memoryStorage();
   readonly #listeners = new Map<KeyValueStorage, StorageListener[]>();
-  /** How many bytes the storage takes. */
+  /** How many characters the storage takes. */
   room = Number.POSITIVE_INFINITY;
 
   get items(): ReadonlyMap<string, string> {
     return this.#shared.items;
+  }
+
+  /** How many characters are stored. */
+  get used(): number {
+    return this.items.values().reduce((sum, value) => sum + value.length, 0);
   }
 
   /** Opens a tab with a client that is connected and up to date. */
@@ -53,9 +58,9 @@ export class Tabs {
     const storage: KeyValueStorage = {
       getItem: shared.getItem,
       setItem: (key, value) => {
-        const others = [...shared.items].filter(([each]) => each !== key);
-        const used = others.reduce((sum, [, each]) => sum + each.length, value.length);
-        if (used > this.room) throw new DOMException("full", "QuotaExceededError");
+        const replaced = shared.getItem(key)?.length ?? 0;
+        if (this.used - replaced + value.length > this.room)
+          throw new DOMException("full", "QuotaExceededError");
         change(key, value);
       },
       removeItem: (key) => change(key, null),

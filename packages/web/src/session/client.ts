@@ -1,7 +1,7 @@
 import { type Client, createClient, indexedDbBlobs } from "@parley/client";
 import type { OutputOf } from "@parley/protocol";
 import { forgetAttachments } from "../files/attachments.ts";
-import { codeOf, SUSPENDED } from "../lib/errors.ts";
+import { codeOf, SUSPENDED, showError } from "../lib/errors.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 import { rememberDevice } from "./device.ts";
 
@@ -19,6 +19,7 @@ export function openClient(): Client {
     url: location.origin,
     storage: localStorage,
     blobs: indexedDbBlobs(),
+    onError: showError,
     ...(token !== null && { token }),
   });
   /** The token of this tab. Another tab may have stored a different one, or removed it. */
