@@ -91,6 +91,35 @@ test("signing out in one tab without a connection signs out the other tabs for g
   expect(visit.problems()).toEqual([]);
 });
 
+test("signing out asks before it deletes unsent messages, also those of other tabs", async () => {
+  const { ada, path } = await groupChat(harness());
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
+  await using visit = await harness().visit(ada, options);
+  const { page } = visit;
+  const other = await page.context().newPage();
+  await other.goto(proxy.url + path);
+  for (const tab of [page, other]) await composer(tab).waitFor();
+  proxy.disconnect();
+  await page.getByText("The server cannot be reached").waitFor();
+  await write(page, "Not sent yet");
+  const signOut = async () => {
+    await other.getByRole("button", { name: "Menu", exact: true }).click();
+    await other.getByRole("menuitem", { name: "Sign out" }).click();
+  };
+  const dialog = other.getByRole("dialog", { name: "Sign out?" });
+  await signOut();
+  await dialog.getByText("1 message of yours is not sent yet.").waitFor();
+  await dialog.getByRole("button", { name: "Stay signed in" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await message(page, "Not sent yet").getByText("Sending").waitFor();
+  await signOut();
+  await dialog.getByRole("button", { name: "Sign out" }).click();
+  for (const tab of [other, page]) await tab.getByLabel("Password").waitFor();
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain("Not sent yet");
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a reply to a deleted message can be sent as a new one; discarded in one tab, it is gone in the others", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   const { id } = await say(bob, chat, "A question");

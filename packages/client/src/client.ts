@@ -40,6 +40,9 @@ export function createClient(options: ClientOptions = {}): Client {
     get token() {
       return session.token;
     },
+    get unsentCount() {
+      return runtime.countUnsent();
+    },
     enter: (how, input) => session.enter(how, input),
     connect: () => session.connect(),
     reconnect: () => session.retryNow(),
@@ -137,6 +140,10 @@ class ClientRuntime {
       this.#readers.delete(reader);
       reader.halt();
     };
+  }
+
+  countUnsent(): number {
+    return this.#unsent.count();
   }
 
   async leave(): Promise<void> {

@@ -278,6 +278,11 @@ export interface Client extends Operations {
   readonly status: Status;
   /** The token in use, to be stored across reloads. */
   readonly token: string | null;
+  /**
+   * How many messages of the account are not sent, failed ones included, in all tabs that share the
+   * `storage`. `leave` deletes them: ask first.
+   */
+  readonly unsentCount: number;
   /** Signs in or up, and connects. */
   enter(how: SignInCall, input: InputOf<SignInCall>): Promise<OutputOf<"signIn">>;
   /** Connects and stays connected. Resolves when the model is up to date for the first time. */

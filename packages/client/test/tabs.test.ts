@@ -22,6 +22,24 @@ const stored = async (chat_id: string): Promise<string[]> =>
 
 const offline = (client: Client) => until(client, "status", () => client.status === "offline");
 
+test("every tab knows how many messages are unsent, and signing out deletes them", async () => {
+  const chat = await newChat();
+  const [cat] = await people(server.url, "cat");
+  const tabs = new Tabs();
+  await using proxy = await FaultyProxy.to(server.url);
+  using one = await tabs.open(cat, server.url);
+  using two = await tabs.open(cat, proxy.url);
+  expect(one.unsentCount).toBe(0);
+  proxy.refuse(true);
+  proxy.cut();
+  await offline(two);
+  two.model.send(chat, "first");
+  two.model.send(chat, "second");
+  expect([one.unsentCount, two.unsentCount]).toEqual([2, 2]);
+  await one.leave();
+  expect([one.unsentCount, tabs.items.size]).toEqual([0, 0]);
+});
+
 const draftOf = (client: Client, chat: string, text: string) =>
   until(client, `draft:${chat}`, () => client.model.get(`draft:${chat}`) === text);
 

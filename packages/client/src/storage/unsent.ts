@@ -91,6 +91,11 @@ export class UnsentStorage {
     for (const id of this.#locks.keys()) this.#unlock(id);
   }
 
+  /** How many messages are unsent, in all tabs. */
+  count(): number {
+    return unsentIn(this.#store.state).length + this.#unknown().length;
+  }
+
   /** Deletes what is stored of the account, also after `close`. */
   clear(): void {
     if (!this.#me) return;

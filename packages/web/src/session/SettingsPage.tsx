@@ -80,12 +80,7 @@ export default function SettingsPage() {
       <Section title="Your data">
         <OwnData hasPassword={hasPassword} />
       </Section>
-      <Button
-        look="danger"
-        icon="leave"
-        className="self-start"
-        onClick={() => void signOut(client)}
-      >
+      <Button look="danger" icon="leave" className="self-start" onClick={() => signOut(client)}>
         Sign out
       </Button>
     </Page>

@@ -55,7 +55,19 @@ export const hasVisited = () => localStorage.getItem(VISITED) !== null;
 
 let isLeaving = false;
 
-export async function signOut(client: Client): Promise<void> {
+/** How many unsent messages signing out would delete, while the person is asked about it; otherwise 0. */
+export const unsentAtSignOut = sharedValue(0);
+
+/** Signs out. If that deletes unsent messages, `ConfirmSignOut` asks first. */
+export function signOut(client: Client): void {
+  const { unsentCount } = client;
+  if (unsentCount > 0) unsentAtSignOut.set(unsentCount);
+  else void leave(client);
+}
+
+/** Signs out, and deletes what is unsent. */
+export async function leave(client: Client): Promise<void> {
+  unsentAtSignOut.set(0);
   isLeaving = true;
   await client.leave();
   isLeaving = false;

@@ -7,6 +7,7 @@ import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
+import { ConfirmSignOut } from "../session/ConfirmSignOut.tsx";
 import { PendingContext, usePendingCalls } from "../tools/pending.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
@@ -78,6 +79,7 @@ export function Shell({ me }: { me: Account }) {
             <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
           )}
           {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+          <ConfirmSignOut />
         </PendingContext>
       </OperatorContext>
     </MeContext>

@@ -208,7 +208,7 @@ function SidebarFooter() {
             label: `Theme: ${theme}`,
             onSelect: () => setTheme(nextTheme[theme]),
           },
-          { icon: "leave", label: "Sign out", onSelect: () => void signOut(client) },
+          { icon: "leave", label: "Sign out", onSelect: () => signOut(client) },
         ]}
       />
     </div>

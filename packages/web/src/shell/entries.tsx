@@ -49,7 +49,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     .map((id) => model.get(`chat:${id}`))
     .filter((chat) => chat !== null);
   const { operates } = useOperator();
-  const commands = commandsFor({ onNewChat, onLeave: () => void signOut(client) });
+  const commands = commandsFor({ onNewChat, onLeave: () => signOut(client) });
   if (operates) commands.splice(4, 0, operatorCommand);
   commands.push(...useAgents().map((agent) => newChatCommand(client, agent)));
   if (query === "") {
