@@ -76,11 +76,12 @@ class ClientRuntime {
     const hasToken = options.token !== undefined || options.getToken !== undefined;
     this.#options = options;
     this.store = createStore(hasToken ? "offline" : "signed_out");
+    const onError = (error: Error) => callListener(() => options.onError?.(error));
     this.#unsent = new UnsentStorage(this.store, {
       ...options,
       onTakenOver: () => this.modelRuntime.flush(),
       makeRoom: () => this.#cache.clear(),
-      onError: (error) => callListener(() => options.onError?.(error)),
+      onError,
     });
     this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
     this.session = new Session(options, {
@@ -116,6 +117,7 @@ class ClientRuntime {
       connectivity: session,
       uploader: this.uploader,
       blobs: options.blobs,
+      onError,
     });
   }
 

@@ -17,6 +17,7 @@ export interface ModelRuntimeOptions {
   connectivity: Connectivity;
   uploader: Uploader;
   blobs: BlobStorage | undefined;
+  onError(error: Error): void;
 }
 
 /** The live model and its background work. */
@@ -28,8 +29,10 @@ export class ModelRuntime {
   readonly #outbox: Outbox;
   readonly #typing: TypingSignals;
   readonly #reads: ReadPositions;
+  readonly #changes: MessageChanges;
 
-  constructor({ store, api, connectivity, uploader, blobs }: ModelRuntimeOptions) {
+  constructor(options: ModelRuntimeOptions) {
+    const { store, api, connectivity, uploader, blobs, onError } = options;
     this.#store = store;
     this.#attachments = new Attachments(store, uploader, blobs);
     this.catchUp = new CatchUp(store, api, connectivity);
@@ -46,7 +49,8 @@ export class ModelRuntime {
       (chat_id, is_typing) => void api.sendChatAction({ chat_id, is_typing }).catch(() => {}),
       () => connectivity.isConnected(),
     );
-    this.model = this.#createModel(new MessageChanges(store, api, connectivity));
+    this.#changes = new MessageChanges({ store, api, reachability: connectivity, onError });
+    this.model = this.#createModel(this.#changes);
   }
 
   /** Called with every event after it was applied. */
@@ -58,6 +62,7 @@ export class ModelRuntime {
   /** Makes waiting calls: there is a connection, or a new token. */
   flush(): void {
     this.#outbox.flush();
+    this.#changes.resume();
     this.#reads.flush();
   }
 

@@ -38,8 +38,8 @@ export interface ClientOptions {
    */
   getToken?: GetToken;
   /**
-   * Where unsent messages, drafts and the latest state are stored, so that they survive a reload.
-   * Nothing is stored by default. Signing out deletes the state.
+   * Where unsent messages, unsent changes of messages, drafts and the latest state are stored, so that
+   * they survive a reload. Nothing is stored by default. Signing out deletes the state.
    */
   storage?: KeyValueStorage;
   /**
@@ -48,8 +48,8 @@ export interface ClientOptions {
    */
   blobs?: BlobStorage;
   /**
-   * Called with what fails in the background, as text for people: unsent messages and drafts cannot be
-   * stored, because the `storage` is full or forbidden.
+   * Called with what fails in the background: unsent messages and drafts cannot be stored, because the
+   * `storage` is full or forbidden, or the service refuses a change made before a reload.
    */
   onError?(error: Error): void;
   /** The timeout of a call; 20 s by default. */

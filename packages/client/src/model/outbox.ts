@@ -26,7 +26,7 @@ export type OutboxAction =
     }
   | { type: "localUrlsRevoked"; fileIds: readonly string[] }
   | { type: "changeStarted"; chatId: string; change: OptimisticChange }
-  | { type: "changeEnded"; chatId: string; changeId: number };
+  | { type: "changeEnded"; chatId: string; changeId: string };
 
 type FileChange = Extract<OutboxAction, { type: "fileChanged" }>;
 

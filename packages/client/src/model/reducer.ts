@@ -97,14 +97,15 @@ function setHistory(state: State, historyId: string): State {
   return { ...(known === null || known === historyId ? state : discardCopy(state)), historyId };
 }
 
-/** Discards everything fetched. Drafts and unsent messages stay. */
-const discardCopy = ({ status, me, agents, drafts, outbox, localUrls }: State): State => ({
+/** Discards everything fetched. Drafts, unsent messages and changes stay. */
+const discardCopy = ({ status, outbox, ...state }: State): State => ({
   ...initialState(status),
-  me,
-  agents,
-  drafts,
+  me: state.me,
+  agents: state.agents,
+  drafts: state.drafts,
   outbox: unsentOf(outbox),
-  localUrls,
+  localUrls: state.localUrls,
+  optimisticChanges: state.optimisticChanges,
 });
 
 function restore(state: State, { me, chats, own: seq, reading, ...cached }: CachedState): State {

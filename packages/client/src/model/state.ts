@@ -46,10 +46,14 @@ export interface Place {
 }
 
 /** A change made by the caller and shown before the server has confirmed it. */
-export type OptimisticChange = { readonly changeId: number } & (
+export type OptimisticChange = { readonly changeId: string } & (
   | { readonly kind: "edit"; readonly id: string; readonly content: string; readonly at: string }
   | { readonly kind: "react"; readonly id: string; readonly emoji: string; readonly on: boolean }
-  | { readonly kind: "remove"; readonly ids: readonly string[] }
+  | {
+      readonly kind: "remove";
+      readonly ids: readonly string[];
+      readonly scope: "me" | "everyone";
+    }
 );
 
 /** The people whom the caller blocked, as of a value of the caller's own counter. */

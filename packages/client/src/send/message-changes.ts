@@ -1,10 +1,12 @@
 import { createQueues } from "../async/queues.ts";
 import { callWithRetry } from "../async/retry.ts";
 import type { Reachability } from "../connection/connectivity.ts";
+import { isUnauthorized, isUnavailable } from "../errors.ts";
 import { setReaction } from "../model/message.ts";
 import { loadedMessage, type OptimisticChange } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import type { LocalMessage, Operations } from "../types.ts";
+import { createClientMsgId } from "./unsent-message.ts";
 
 /** The most messages that one call deletes. */
 const MAX_IDS_PER_CALL = 100;
@@ -22,79 +24,132 @@ export type MessageApi = Pick<
 
 type WithoutId<Change> = Change extends OptimisticChange ? Omit<Change, "changeId"> : never;
 
-/** Changes messages: shows each change at once, and rolls it back if the service refuses it. */
+type ChangeOf<Kind> = Extract<OptimisticChange, { kind: Kind }>;
+
+export interface MessageChangesOptions {
+  store: Store;
+  api: MessageApi;
+  reachability: Reachability;
+  /** Called when the service refuses a change that was made before a reload, or in a closed tab. */
+  onError(error: Error): void;
+}
+
+/**
+ * Changes messages: shows each change at once, and rolls it back if the service refuses it. A change
+ * stays in the state, and is made later, if the client is closed or loses its connection before.
+ */
 export class MessageChanges {
   readonly #store: Store;
   readonly #api: MessageApi;
   readonly #reachability: Reachability;
+  readonly #onError: (error: Error) => void;
   readonly #inOrder = createQueues();
-  #lastChangeId = 0;
+  /** Ids of the changes whose calls are under way. */
+  readonly #running = new Set<string>();
 
-  constructor(store: Store, api: MessageApi, reachability: Reachability) {
+  constructor({ store, api, reachability, onError }: MessageChangesOptions) {
     this.#store = store;
     this.#api = api;
     this.#reachability = reachability;
+    this.#onError = onError;
   }
 
   /** Adds the caller's reaction, or removes it if it is there. */
   async react(messageId: string, emoji: string): Promise<void> {
-    const api = this.#api;
-    const store = this.#store;
-    const target = { message_id: messageId, emoji };
     const chatId = this.#chatOf(messageId);
     const message = chatId && this.#shownMessage(chatId, messageId);
-    if (!message) return void (await api.setMessageReaction(target));
+    if (!message) {
+      return void (await this.#api.setMessageReaction({ message_id: messageId, emoji }));
+    }
     const on = setReaction(message, emoji, true) !== message;
-    const change = { kind: "react" as const, id: messageId, emoji, on };
-    await this.#change(chatId, change, messageId, async () => {
-      await this.#call<unknown>(() => (on ? api.addReaction(target) : api.removeReaction(target)));
-      const chat = store.state.chats[chatId];
-      const known = chat && loadedMessage(chat, messageId);
-      if (!known || setReaction(known, emoji, on) === known) return;
-      // The reply came before the event and does not contain the message.
-      store.dispatch({ type: "message", message: await this.#call(() => api.getMessage(target)) });
-    });
+    await this.#start(chatId, { kind: "react", id: messageId, emoji, on });
   }
 
   async edit(messageId: string, content: string): Promise<void> {
-    const send = () => this.#api.editMessage({ message_id: messageId, content });
     const chatId = this.#chatOf(messageId);
-    if (!chatId) return void (await send());
+    if (!chatId) return void (await this.#api.editMessage({ message_id: messageId, content }));
     const at = new Date().toISOString();
-    await this.#change(
-      chatId,
-      { kind: "edit", id: messageId, content, at },
-      messageId,
-      async () => {
-        this.#store.dispatch({ type: "message", message: await this.#call(send) });
-      },
-    );
+    await this.#start(chatId, { kind: "edit", id: messageId, content, at });
   }
 
-  async remove(chatId: string, messageIds: string[], scope: "me" | "everyone"): Promise<void> {
-    const method = scope === "me" ? "deleteMessagesForMe" : "deleteMessages";
-    await this.#change(chatId, { kind: "remove", ids: messageIds }, chatId, async () => {
-      for (let from = 0; from < messageIds.length; from += MAX_IDS_PER_CALL) {
-        const ids = messageIds.slice(from, from + MAX_IDS_PER_CALL);
-        await this.#call<unknown>(() => this.#api[method]({ chat_id: chatId, message_ids: ids }));
-        this.#store.dispatch({ type: "messagesRemoved", chatId, ids });
+  async remove(chatId: string, ids: string[], scope: "me" | "everyone"): Promise<void> {
+    await this.#start(chatId, { kind: "remove", ids, scope });
+  }
+
+  /** Makes the changes that were restored or interrupted. */
+  resume(): void {
+    for (const [chatId, changes] of Object.entries(this.#store.state.optimisticChanges)) {
+      for (const change of changes) {
+        if (this.#running.has(change.changeId)) continue;
+        this.#run(chatId, change).catch((error: Error) => {
+          if (!this.#isInterruption(error)) this.#onError(error);
+        });
       }
-    });
+    }
   }
 
-  /** Shows a change while its calls run. Calls with the same queue run in the order of the changes. */
-  async #change(
-    chatId: string,
-    change: WithoutId<OptimisticChange>,
-    queue: string,
-    act: () => Promise<void>,
-  ): Promise<void> {
-    const changeId = ++this.#lastChangeId;
-    this.#store.dispatch({ type: "changeStarted", chatId, change: { ...change, changeId } });
+  #start(chatId: string, given: WithoutId<OptimisticChange>): Promise<void> {
+    const change = { ...given, changeId: createClientMsgId() };
+    this.#store.dispatch({ type: "changeStarted", chatId, change });
+    return this.#run(chatId, change);
+  }
+
+  /** Makes the calls of a change. Those of a message, and removals, run in the order of the changes. */
+  async #run(chatId: string, change: OptimisticChange): Promise<void> {
+    const { changeId } = change;
+    const end = () => this.#store.dispatch({ type: "changeEnded", chatId, changeId });
+    this.#running.add(changeId);
     try {
-      await this.#inOrder(queue, act);
+      const queue = change.kind === "remove" ? chatId : change.id;
+      await this.#inOrder(queue, () => this.#makeCalls(chatId, change));
+      end();
+    } catch (error) {
+      if (!this.#isInterruption(error)) end();
+      throw error;
     } finally {
-      this.#store.dispatch({ type: "changeEnded", chatId, changeId });
+      this.#running.delete(changeId);
+    }
+  }
+
+  /** Whether the service has not refused the change, but could not be reached. */
+  #isInterruption(error: unknown): boolean {
+    return (isUnavailable(error) || isUnauthorized(error)) && !this.#reachability.canCall();
+  }
+
+  #makeCalls(chatId: string, change: OptimisticChange): Promise<void> {
+    switch (change.kind) {
+      case "react":
+        return this.#react(chatId, change);
+      case "edit":
+        return this.#edit(change);
+      case "remove":
+        return this.#remove(chatId, change);
+    }
+  }
+
+  async #react(chatId: string, { id, emoji, on }: ChangeOf<"react">): Promise<void> {
+    const api = this.#api;
+    const target = { message_id: id, emoji };
+    await this.#call<unknown>(() => (on ? api.addReaction(target) : api.removeReaction(target)));
+    const chat = this.#store.state.chats[chatId];
+    const known = chat && loadedMessage(chat, id);
+    if (!known || setReaction(known, emoji, on) === known) return;
+    // The reply came before the event and does not contain the message.
+    const message = await this.#call(() => api.getMessage(target));
+    this.#store.dispatch({ type: "message", message });
+  }
+
+  async #edit({ id, content }: ChangeOf<"edit">): Promise<void> {
+    const message = await this.#call(() => this.#api.editMessage({ message_id: id, content }));
+    this.#store.dispatch({ type: "message", message });
+  }
+
+  async #remove(chatId: string, { ids: all, scope }: ChangeOf<"remove">): Promise<void> {
+    const method = scope === "me" ? "deleteMessagesForMe" : "deleteMessages";
+    for (let from = 0; from < all.length; from += MAX_IDS_PER_CALL) {
+      const ids = all.slice(from, from + MAX_IDS_PER_CALL);
+      await this.#call<unknown>(() => this.#api[method]({ chat_id: chatId, message_ids: ids }));
+      this.#store.dispatch({ type: "messagesRemoved", chatId, ids });
     }
   }
 

@@ -2,7 +2,7 @@ import type { Account } from "@parley/protocol";
 import { createQueues } from "../async/queues.ts";
 import { acquireTabLock, hasTabLocks } from "../async/tab-lock.ts";
 import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
-import type { State } from "../model/state.ts";
+import type { OptimisticChange, State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import { setEntry } from "../model/structural-sharing.ts";
 import { onStorageChange } from "../page-events.ts";
@@ -21,7 +21,18 @@ interface StoredMessage {
   files?: LocalFile[];
 }
 
+interface StoredChange {
+  /** The `changeId`. */
+  id: string;
+  chat_id: string;
+  change: OptimisticChange;
+}
+
+type Stored = StoredMessage | StoredChange;
+type List = "outbox" | "changes";
 type Drafts = State["drafts"];
+
+const LISTS: readonly List[] = ["outbox", "changes"];
 
 const NOT_STORED = "what you have not sent cannot be stored, and is lost when you close this page";
 
@@ -36,8 +47,8 @@ interface UnsentStorageOptions {
 }
 
 /**
- * Stores unsent messages and drafts of the signed-in account. Several tabs may share the storage: each
- * tab locks the messages that it sends, and takes over those of tabs that were closed.
+ * Stores unsent messages, changes of messages and drafts of the signed-in account. Several tabs may
+ * share the storage: each tab locks what it sends, and takes over from tabs that were closed.
  */
 export class UnsentStorage {
   readonly #store: Store;
@@ -75,7 +86,7 @@ export class UnsentStorage {
     }
     this.#me = account;
     this.#isOpen = true;
-    for (const stored of this.#unknown()) this.#queue(stored, account);
+    for (const stored of this.#allUnknown()) this.#queue(stored, account);
     const drafts = { ...this.#read<Drafts>("drafts", {}), ...this.#store.state.drafts };
     this.#store.dispatch({ type: "drafts", drafts });
   }
@@ -93,7 +104,7 @@ export class UnsentStorage {
 
   /** How many messages are unsent, in all tabs. */
   count(): number {
-    return unsentIn(this.#store.state).length + this.#unknown().length;
+    return unsentIn(this.#store.state).length + this.#unknown("outbox").length;
   }
 
   /** Deletes what is stored of the account, also after `close`. */
@@ -103,31 +114,39 @@ export class UnsentStorage {
       // Nothing else can be done about bytes that cannot be deleted.
       for (const index of files.keys()) this.#blobs?.delete(blobKey(id, index)).catch(() => {});
     }
-    this.#storage?.removeItem(this.#key("outbox"));
+    for (const list of LISTS) this.#storage?.removeItem(this.#key(list));
     this.#storage?.removeItem(this.#key("drafts"));
     this.#me = null;
     this.close();
   }
 
-  /** The stored messages that this tab does not have. */
-  #unknown(): StoredMessage[] {
-    const known = new Set(unsentIn(this.#store.state).map(({ id }) => id));
-    return this.#read<StoredMessage[]>("outbox", []).filter(({ id }) => !known.has(id));
+  /** The stored entries that this tab does not have. */
+  #unknown(list: List): Stored[] {
+    const known = new Set(entriesOf(list, this.#store.state).map(({ id }) => id));
+    return this.#read<Stored[]>(list, []).filter(({ id }) => !known.has(id));
   }
 
-  #queue(stored: StoredMessage, sender: Account): void {
-    this.#store.dispatch({ type: "queued", message: restoreMessage(stored, sender) });
+  #allUnknown(): Stored[] {
+    return LISTS.flatMap((list) => this.#unknown(list));
   }
 
-  /** Queues the messages of other tabs, those of a conversation in order, once the tabs are closed. */
+  #queue(stored: Stored, me: Account): void {
+    this.#store.dispatch(
+      "change" in stored
+        ? { type: "changeStarted", chatId: stored.chat_id, change: stored.change }
+        : { type: "queued", message: restoreMessage(stored, me) },
+    );
+  }
+
+  /** Queues what other tabs have not sent, in order per conversation, once the tabs are closed. */
   #takeOver(): void {
-    for (const { id, chat_id: chatId } of this.#unknown()) {
+    for (const { id, chat_id: chatId } of this.#allUnknown()) {
       if (this.#locks.has(id)) continue;
       const acquired = this.#lock(id);
       void this.#inOrder(chatId, async () => {
         await acquired;
         if (!this.#locks.has(id)) return;
-        const stored = this.#unknown().find((each) => each.id === id);
+        const stored = this.#allUnknown().find((each) => each.id === id);
         if (!stored || !this.#me) return this.#unlock(id);
         this.#queue(stored, this.#me);
         this.#options.onTakenOver();
@@ -150,8 +169,9 @@ export class UnsentStorage {
   #follow(key: string, before: string | null, after: string | null): void {
     if (!this.#isOpen) return;
     if (key === this.#key("drafts")) this.#followDrafts(before, after);
-    if (key !== this.#key("outbox")) return;
-    this.#dropSent(before, after);
+    const list = LISTS.find((each) => key === this.#key(each));
+    if (!list) return;
+    this.#dropSent(list, before, after);
     // Without locks it is not known whether the other tab sends them: the next connection takes over.
     if (hasTabLocks()) this.#takeOver();
   }
@@ -167,47 +187,58 @@ export class UnsentStorage {
     this.#store.dispatch({ type: "drafts", drafts });
   }
 
-  /** Drops the messages that another tab has sent or discarded. */
-  #dropSent(before: string | null, after: string | null): void {
-    const kept = new Set(parse<StoredMessage[]>(() => after, []).map(({ id }) => id));
-    for (const { id, chat_id: chatId } of parse<StoredMessage[]>(() => before, [])) {
-      if (kept.has(id)) continue;
+  /** Drops what another tab has sent or discarded. */
+  #dropSent(list: List, before: string | null, after: string | null): void {
+    const [was, kept] = [before, after].map((json) => idsOf(parse<Stored[]>(() => json, [])));
+    for (const id of was ?? []) {
+      if (kept?.has(id)) continue;
       this.#unlock(id);
-      const isUnsent = unsentIn(this.#store.state).some((message) => message.id === id);
-      if (isUnsent) this.#store.dispatch({ type: "dropped", chatId, clientMsgId: id });
+      const known = entriesOf(list, this.#store.state).find((each) => each.id === id);
+      if (!known) continue;
+      const chatId = known.chat_id;
+      this.#store.dispatch(
+        list === "changes"
+          ? { type: "changeEnded", chatId, changeId: id }
+          : { type: "dropped", chatId, clientMsgId: id },
+      );
     }
   }
 
   #save(state: State, before: State): void {
     if (!this.#isOpen || !this.#storage) return;
-    if (state.outbox !== before.outbox) this.#saveOutbox(unsentIn(state), unsentIn(before));
+    if (state.outbox !== before.outbox) this.#saveList("outbox", state, before);
+    if (state.optimisticChanges !== before.optimisticChanges) {
+      this.#saveList("changes", state, before);
+    }
     if (state.drafts !== before.drafts && state.drafts !== this.#followedDrafts) {
       const drafts = this.#read<Drafts>("drafts", {});
       this.#write("drafts", { ...drafts, ...changedDrafts(state, before) });
     }
   }
 
-  #saveOutbox(unsent: readonly LocalMessage[], before: readonly LocalMessage[]): void {
-    const ids = new Set(unsent.map(({ id }) => id));
+  #saveList(list: List, state: State, stateBefore: State): void {
+    const [entries, before] = [entriesOf(list, state), entriesOf(list, stateBefore)];
+    const ids = idsOf(entries);
     for (const id of ids) if (!this.#locks.has(id)) void this.#lock(id);
     for (const { id } of before) if (!ids.has(id)) this.#unlock(id);
-    if (isStoredSame(unsent, before)) return;
-    const replaced = new Set([...before, ...unsent].map(({ id }) => id));
+    // Only what is not stored has changed, such as the progress of uploads.
+    if (JSON.stringify(entries) === JSON.stringify(before)) return;
+    const replaced = idsOf([...before, ...entries]);
     // Entries of other tabs stay.
-    const others = this.#read<StoredMessage[]>("outbox", []).filter(({ id }) => !replaced.has(id));
-    this.#write("outbox", [...others, ...unsent.map(toStored)]);
+    const others = this.#read<Stored[]>(list, []).filter(({ id }) => !replaced.has(id));
+    this.#write(list, [...others, ...entries]);
   }
 
-  #key(what: "outbox" | "drafts"): string {
+  #key(what: List | "drafts"): string {
     return `parley:${what}:${this.#me?.username ?? ""}`;
   }
 
-  #read<Value>(what: "outbox" | "drafts", fallback: Value): Value {
+  #read<Value>(what: List | "drafts", fallback: Value): Value {
     return parse(() => this.#storage?.getItem(this.#key(what)), fallback);
   }
 
   /** If the storage is full or forbidden, the entries do not survive a reload. */
-  #write(what: "outbox" | "drafts", value: object): void {
+  #write(what: List | "drafts", value: object): void {
     try {
       if (Object.keys(value).length === 0) this.#storage?.removeItem(this.#key(what));
       else this.#setItem(this.#key(what), JSON.stringify(value));
@@ -243,16 +274,15 @@ const unsentIn = ({ outbox }: State): LocalMessage[] =>
     .flat()
     .filter(({ delivery }) => delivery !== "sent");
 
-/** Whether only what is not stored has changed, such as the progress of uploads. */
-const isStoredSame = (one: readonly LocalMessage[], other: readonly LocalMessage[]): boolean =>
-  one.length === other.length &&
-  one.every((message, index) => {
-    const before = other[index];
-    return (
-      message === before ||
-      JSON.stringify(toStored(message)) === JSON.stringify(before && toStored(before))
-    );
-  });
+const entriesOf = (list: List, state: State): Stored[] =>
+  list === "outbox" ? unsentIn(state).map(toStored) : changesIn(state);
+
+const changesIn = ({ optimisticChanges }: State): StoredChange[] =>
+  Object.entries(optimisticChanges).flatMap(([chat_id, changes]) =>
+    changes.map((change) => ({ id: change.changeId, chat_id, change })),
+  );
+
+const idsOf = (entries: readonly Stored[]): Set<string> => new Set(entries.map(({ id }) => id));
 
 const toStored = (message: LocalMessage): StoredMessage => ({
   id: message.id,
