@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { operations } from "@parley/protocol";
+import { type HttpFailure, operations } from "@parley/protocol";
 import { answer, groupOf, people, post, say } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
@@ -97,6 +97,15 @@ describe("failure", () => {
     expect(inside.body).toMatchObject({
       parameters: { fields: { "message_ids.1": expect.any(String) } },
     });
+  });
+
+  test("of validation names at most 20 wrong fields", async () => {
+    const known = Object.fromEntries(Array.from({ length: 5000 }, (_, name) => [`x${name}`, 1]));
+    const { status, body } = await post(server.url, "getUpdates", { known }, alice.token);
+    expect(status).toBe(400);
+    const { fields = {} } = (body as HttpFailure).parameters ?? {};
+    expect(Object.keys(fields)).toHaveLength(20);
+    expect(JSON.stringify(body).length).toBeLessThan(10_000);
   });
 
   test("of validation describes valid values", async () => {

@@ -8,11 +8,13 @@ const utf8Length = (value: string) => utf8.encode(value).length;
 const fitsBytes = (value: string, max: number) =>
   value.length * 3 <= max || (value.length <= max && utf8Length(value) <= max);
 
-/** The number of code points: a character outside the basic plane counts once, not twice. */
-const codePoints = (value: string) => {
+/** Whether there are at most so many code points. One takes at most 2 code units: longer strings are not counted. */
+const fitsCodePoints = (value: string, max: number) => {
+  if (value.length <= max) return true;
+  if (value.length > 2 * max) return false;
   let count = 0;
   for (const _ of value) count++;
-  return count;
+  return count <= max;
 };
 
 /** Base of all strings in requests: well-formed Unicode without NUL, which PostgreSQL cannot store. */
@@ -23,7 +25,7 @@ export const anyText = z.string().refine((value) => value.isWellFormed() && !val
 
 export const text = (min: number, max: number) =>
   anyText
-    .refine((value) => value.length >= min && (value.length <= max || codePoints(value) <= max), {
+    .refine((value) => value.length >= min && fitsCodePoints(value, max), {
       message: `must have ${min} to ${max} characters`,
     })
     .meta({ minLength: min, maxLength: max });
@@ -107,7 +109,10 @@ export const username = anyText
 /** The username of a new account. */
 export const newUsername = anyText
   .toLowerCase()
-  .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores")
+  .regex(/^[a-z0-9_]{2,32}$/, {
+    message: "must be 2 to 32 letters, digits or underscores",
+    abort: true,
+  })
   .refine((value) => !isReservedName(value), { message: "is reserved" });
 
 /** What the ids of providers and the names of agents look like. */
@@ -115,10 +120,11 @@ export const AGENT_NAME = /^[a-z][a-z0-9_-]{1,31}$/;
 
 /** The name of a new agent: the part of its username after the colon. */
 export const agentName = anyText
-  .regex(
-    AGENT_NAME,
-    "must be 2 to 32 lowercase letters, digits, underscores or hyphens, and begin with a letter",
-  )
+  .regex(AGENT_NAME, {
+    message:
+      "must be 2 to 32 lowercase letters, digits, underscores or hyphens, and begin with a letter",
+    abort: true,
+  })
   .refine((value) => !isReservedName(value), { message: "is reserved" });
 
 /** The id of a person in the product that embeds the service: any printable characters. */
@@ -129,23 +135,26 @@ export const externalId = anyText
   .meta({ minLength: 1, maxLength: 128 });
 
 /**
- * An object with any keys. `z.record` drops the key `__proto__` without an error: it is refused here.
+ * An object with any keys, at most `max` of them: they are counted before any is validated. `z.record`
+ * drops the key `__proto__` without an error: it is refused here.
  */
-export const entries = <Value extends z.ZodType>(key: ReturnType<typeof text>, value: Value) =>
-  z.preprocess(
-    (given: Record<string, z.input<Value>>, context) => {
-      if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__")) {
-        context.addIssue({ code: "custom", message: "is not a valid name", path: ["__proto__"] });
-      }
-      return given;
-    },
-    z.record(key, value),
-  );
+export const entries = <Value extends z.ZodType>(key: typeof anyText, value: Value, max: number) =>
+  z
+    .preprocess(
+      (given: Record<string, z.input<Value>>, context) => {
+        if (typeof given !== "object" || given === null) return given;
+        if (Object.keys(given).length > max) context.addIssue(`must have at most ${max} entries`);
+        else if (Object.hasOwn(given, "__proto__")) {
+          context.addIssue({ code: "custom", message: "is not a valid name", path: ["__proto__"] });
+        }
+        return given;
+      },
+      z.record(key, value),
+    )
+    .meta({ maxProperties: max });
 
 /** What a product stores with a person. */
-export const metadata = entries(text(1, 64), text(0, 512))
-  .refine((value) => Object.keys(value).length <= 32, { message: "must have at most 32 entries" })
-  .meta({ maxProperties: 32 });
+export const metadata = entries(text(1, 64), text(0, 512), 32);
 
 /** Emoji characters shown as text unless a variation selector follows: `❤`, `1` before a keycap. */
 const UNQUALIFIED = /(?!\p{Emoji_Presentation})\p{Emoji}(?!\p{Emoji_Modifier}|[\ufe0e\ufe0f])/gu;
@@ -154,7 +163,14 @@ const qualified = (value: string) =>
   isEmoji(value) ? value : value.replace(UNQUALIFIED, "$&\ufe0f");
 const isEmoji = (value: string) => /^\p{RGI_Emoji}$/v.test(value);
 
+/** In code units. The longest emoji has 15. */
+const MAX_EMOJI_LENGTH = 32;
+
 export const emoji = anyText
+  .refine((value) => value.length <= MAX_EMOJI_LENGTH, {
+    message: "must be exactly one emoji",
+    abort: true,
+  })
   .transform(qualified)
   .refine(isEmoji, { message: "must be exactly one emoji" })
   // The longest RGI sequences have ten code points.

@@ -136,7 +136,7 @@ export function bind<Contract extends Operation>(
   return { contract, handle: handle as Handler, omittable: omittableFields(contract.input) };
 }
 
-/** Parses inputs by a schema as `invoke` does: throws `bad_request` with all that is wrong. */
+/** Parses inputs by a schema as `invoke` does: throws `bad_request` with what is wrong. */
 export function inputParser<Schema extends z.ZodType>(
   schema: Schema,
 ): (raw: unknown) => z.output<Schema> {
@@ -311,6 +311,9 @@ const missingAccess: Record<Access, string> = {
   operator: "only an operator may call this operation",
 };
 
+/** Wrong fields that an answer names: more help nobody, and a request can have tens of thousands. */
+const MAX_REPORTED_FIELDS = 20;
+
 function parse(
   schema: z.ZodType,
   omittable: Omittable,
@@ -324,6 +327,7 @@ function parse(
   if (parsed.success) return parsed.data;
   const fields: Record<string, string> = {};
   for (const issue of parsed.error.issues) {
+    if (Object.keys(fields).length === MAX_REPORTED_FIELDS) break;
     const path = issue.path.map((part) => spell(String(part))).join(".") || "input";
     fields[path.slice(0, 128)] ??= describe(issue);
   }

@@ -11,10 +11,7 @@ const utf8 = new TextEncoder();
 /** The name of a field of a form. */
 export const FieldName = text(1, 64);
 
-const fields = entries(FieldName, z.unknown())
-  .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
-    message: `must have at most ${MAX_FIELDS} entries`,
-  })
+const fields = entries(FieldName, z.unknown(), MAX_FIELDS)
   .refine((given) => isWithinDepth(given, MAX_FIELDS_DEPTH), {
     message: `must be nested at most ${MAX_FIELDS_DEPTH} levels deep`,
     abort: true,
@@ -25,7 +22,6 @@ const fields = entries(FieldName, z.unknown())
   .meta({
     description:
       "The values of a form by field name: at most 50 of any JSON type, nested at most 32 levels deep, 16 KiB in total. A multiple choice is a list.",
-    maxProperties: MAX_FIELDS,
   });
 
 /** Whether a value has at most this many levels of lists and objects. Looks no deeper. */

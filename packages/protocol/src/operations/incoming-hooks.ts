@@ -13,10 +13,11 @@ export const createIncomingHook = operation({
     chat_id: uuid,
     name: anyText
       .toLowerCase()
-      .regex(
-        /^[a-z][a-z0-9_-]{0,31}$/,
-        "must begin with a letter and have 1 to 32 letters (a to z), digits, dashes or underscores",
-      )
+      .regex(/^[a-z][a-z0-9_-]{0,31}$/, {
+        message:
+          "must begin with a letter and have 1 to 32 letters (a to z), digits, dashes or underscores",
+        abort: true,
+      })
       .refine((value) => !isReservedName(value), { message: "is reserved" })
       .meta({
         description: "It posts as `<creator>:<name>`. The first character is a letter.",

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { cursor, exclusive, limit, operation, page } from "../operation.ts";
 import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
-import { BLANK, emptiableContent, historyId, isBlank, text, uuid } from "../text.ts";
+import { BLANK, emptiableContent, entries, historyId, isBlank, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
 
 /** Files that a message can have; the server's `files_per_message` may be lower. */
 const MAX_FILES = 10;
+
+/** Conversations in one overview: more than fit into the default `frame_bytes`. */
+const MAX_KNOWN = 10_000;
 
 const messageContent = emptiableContent(MAX_CONTENT_BYTES).meta({
   description: "May be empty if the message has files.",
@@ -132,9 +135,9 @@ export const getUpdates = operation({
     .object({
       chat_id: uuid.optional(),
       since_seq: z.int().min(0).optional(),
-      known: z.record(uuid, z.int().min(0)).optional().meta({
+      known: entries(uuid, z.int().min(0), MAX_KNOWN).optional().meta({
         description:
-          "The counter values the caller knows, by conversation. Only without `chat_id`.",
+          "The counter values the caller knows, by conversation. Conversations that are left out are listed as `new`. Only without `chat_id`.",
       }),
       accounts_since: z.int().min(0).optional().meta({
         description:

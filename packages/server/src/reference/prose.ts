@@ -10,7 +10,7 @@ import type { Limits } from "../config.ts";
 export const errorMeanings: Record<ErrorCode, { meaning: string; example: string }> = {
   bad_request: {
     meaning:
-      "The request is malformed, or a field has the wrong type or value. `parameters.fields` names the fields.",
+      "The request is malformed, or a field has the wrong type or value. `parameters.fields` names the fields, at most 20 of them.",
     example: "bad request: content must not be empty or only white space",
   },
   unauthorized: {
