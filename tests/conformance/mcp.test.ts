@@ -530,6 +530,31 @@ describe("requests to /mcp", () => {
     expect((await request(other, list)).status).toBe(429);
   });
 
+  test("have bodies of a bounded number of values and levels", async () => {
+    const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, name) => [`${name}`, 1]));
+    const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params });
+    const bodies: Record<string, unknown> = {
+      "wide arguments": rpc("tools/call", { name: "no_such_tool", arguments: wide }),
+      "wide capabilities": rpc("initialize", { capabilities: { experimental: wide } }),
+      "a long list": rpc("tools/call", { name: "get_me", arguments: { a: Array(5000).fill(1) } }),
+      "a deep list": `${"[".repeat(30_000)}${"]".repeat(30_000)}`,
+    };
+    for (const [what, body] of Object.entries(bodies)) {
+      const response = await request(dave, body);
+      expect([what, response.status, await response.json()]).toMatchObject([
+        what,
+        400,
+        {
+          code: "bad_request",
+          description: "bad request: at most 4000 values, nested at most 64 levels deep",
+        },
+      ]);
+    }
+    await using mcp = await McpClient.connect(dave);
+    const usernames = Array.from({ length: 1000 }, (_, name) => `nobody_${name}`);
+    expect((await mcp.tool("get_users", { usernames })).structured).toMatchObject({ items: [] });
+  });
+
   test("of all external agents of a person count against one rate", async () => {
     await using limited = await startServer(
       limits({ operations_per_second: 1, operation_burst: 100, signups_per_hour: 0 }),

@@ -1,6 +1,13 @@
 import type { Changes } from "../changes/stream.ts";
 import type { Call, Invoke, Services } from "../operation.ts";
+import type { JsonBounds } from "../security/bounded-json.ts";
 import type { Origin } from "../security/caller.ts";
+
+/**
+ * Bounds of a request body: the protocol's schemas take a second for tens of thousands of keys, and
+ * exhaust the stack for as many levels. The longest arguments of a tool are a list of 1,000 usernames.
+ */
+export const MCP_BOUNDS: JsonBounds = { maxTokens: 4000, maxDepth: 64 };
 
 /** A request whose caller is known and whose body is read. */
 export interface McpRequest {

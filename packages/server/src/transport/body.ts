@@ -1,7 +1,12 @@
 import { Failure } from "../rules/failure.ts";
+import { checkJson, type JsonBounds, TooComplex } from "../security/bounded-json.ts";
 
 /** The JSON in the body of a request; an empty object if there is no body. */
-export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  maxBytes: number,
+  bounds?: JsonBounds,
+): Promise<unknown> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   if (length > maxBytes) throw tooLarge(maxBytes);
   if (length === 0 || request.body === null) return {};
@@ -12,7 +17,9 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
       "unsupported media type: send content-type: application/json",
     );
   }
-  return parseJson(await readBytes(request.body, maxBytes));
+  const bytes = await readBytes(request.body, maxBytes);
+  if (bounds) checkBounds(bytes, bounds);
+  return parseJson(bytes);
 }
 
 /** The body of a request as text, whatever its type. */
@@ -37,6 +44,17 @@ async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Pr
     chunks.push(chunk);
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+}
+
+function checkBounds(bytes: Uint8Array, bounds: JsonBounds): void {
+  try {
+    checkJson(bytes, bounds);
+  } catch (error) {
+    if (!(error instanceof TooComplex)) throw error;
+    const { maxTokens, maxDepth } = bounds;
+    const why = `bad request: at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
+    throw new Failure("bad_request", why);
+  }
 }
 
 function parseJson(bytes: Uint8Array): unknown {

@@ -1,4 +1,4 @@
-import type { Mcp } from "../mcp/mcp.ts";
+import { MCP_BOUNDS, type Mcp } from "../mcp/mcp.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Invoke, Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
@@ -176,7 +176,7 @@ async function serveMcp(
   const { config } = services;
   const caller = await authenticate(services, request, origin);
   if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
-  const body = await readJson(request, config.limits.frame_bytes);
+  const body = await readJson(request, config.limits.frame_bytes, MCP_BOUNDS);
   return mcp.serve({ request, body, caller, origin });
 }
 

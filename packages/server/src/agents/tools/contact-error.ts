@@ -6,8 +6,8 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import type { ToolServer } from "@parley/protocol";
+import { TooComplex } from "../../security/bounded-json.ts";
 import { FetchError } from "../../security/destination.ts";
-import { TooComplex } from "./bounded-json.ts";
 import { ContactDelayed, ContactTimeout, PoolFull } from "./errors.ts";
 
 /** How a contact with a tool server failed, in a sentence that contains nothing that the server sent. */

@@ -1,8 +1,8 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { boundedJson, TooComplex } from "../../security/bounded-json.ts";
 import { FetchError } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import { shareOfLoop } from "../../store/event-loop.ts";
-import { boundedJson, TooComplex } from "./bounded-json.ts";
 
 /** Longer than any call, with the time in which a person answers a question of the server. */
 const STREAM_MS = 15 * 60_000;

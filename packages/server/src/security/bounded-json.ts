@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 
-/** A response of a tool server that would cost too much to parse. */
+/** JSON of others that would cost too much to parse and validate. */
 export class TooComplex extends Error {
   override name = "TooComplex";
 }
@@ -29,7 +29,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * stream hides what follows it.
  */
 export function boundedJson(bounds: JsonBounds) {
-  let state: JsonState = { tokens: 0, open: [], inString: false, isEscaped: false };
+  let state = beginning();
   return new TransformStream<Uint8Array, Uint8Array>({
     async transform(chunk, controller) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
@@ -40,6 +40,13 @@ export function boundedJson(bounds: JsonBounds) {
     },
   });
 }
+
+/** Throws `TooComplex` for JSON beyond the bounds. */
+export function checkJson(bytes: Uint8Array, bounds: JsonBounds): void {
+  count(bytes, beginning(), bounds);
+}
+
+const beginning = (): JsonState => ({ tokens: 0, open: [], inString: false, isEscaped: false });
 
 interface JsonState {
   readonly tokens: number;
