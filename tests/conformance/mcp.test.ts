@@ -530,6 +530,36 @@ describe("requests to /mcp", () => {
     expect((await request(other, list)).status).toBe(429);
   });
 
+  test("count once, also if they call no operation", async () => {
+    const call = (name: string, args: unknown = {}) => ({
+      jsonrpc: "2.0",
+      method: "tools/call",
+      params: { name, arguments: args },
+    });
+    /** As many in one body: nothing is regained while they are counted. */
+    const batch = (message: object) => Array.from({ length: 16 }, (_, id) => ({ id, ...message }));
+    await using limited = await startServer(
+      limits({ operations_per_second: 1, operation_burst: 10, signups_per_hour: 0 }),
+    );
+    const answerTo = async (body: unknown) => {
+      const person = await signUp(limited.url, "caller");
+      const response = await request(person, body);
+      const refused = (await response.text()).match(/"code":"rate_limited"/g) ?? [];
+      return [response.status, refused.length];
+    };
+    expect(await answerTo(batch(call("get_me")))).toEqual([200, 6]);
+    expect(await answerTo(batch(call("ask_agent")))).toEqual([200, 6]);
+    const unanswerable = [
+      call("no_such_tool"),
+      call("get_me", []),
+      { ...call("get_me"), id: null },
+    ];
+    for (const message of unanswerable) {
+      expect([message, await answerTo(batch(message))]).toEqual([message, [429, 1]]);
+    }
+    expect(await answerTo(batch(call("no_such_tool")).slice(0, 10))).toEqual([200, 0]);
+  });
+
   test("have bodies of a bounded number of values and levels", async () => {
     const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, name) => [`${name}`, 1]));
     const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params });

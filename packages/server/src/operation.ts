@@ -167,6 +167,8 @@ export interface Call {
   reference(): string;
   /** Throws `unauthorized`. */
   authenticate(): Awaitable<AnyCaller | AgentCaller>;
+  /** Counts the call against the rate of its caller, instead of `takeRate`. Throws `rate_limited`. */
+  countRate?(): void;
   /** Aborted when the client is gone. */
   signal(): AbortSignal;
   /** The raw input. Read only after access and rates are checked, so that a refused call costs little. */
@@ -210,7 +212,8 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     }
     return after(call.authenticate(), (caller) => {
       if (caller.kind !== "service") about(caller.account.username);
-      takeRate(rates, contract.rate, caller);
+      if (call.countRate) call.countRate();
+      else takeRate(rates, contract.rate, caller);
       return after(checkAccess(contract, caller), () =>
         caller.kind === "delegate"
           ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller, about))

@@ -6,7 +6,7 @@ import {
   ProtocolErrorCode,
   Server,
 } from "@modelcontextprotocol/server";
-import type { OutputOf } from "@parley/protocol";
+import { type Operation, type OutputOf, operations } from "@parley/protocol";
 import { VERSION } from "../observe/version.ts";
 import { takeRate } from "../operation.ts";
 import { Failure, forbidden, unavailable } from "../rules/failure.ts";
@@ -22,6 +22,20 @@ const INSTRUCTIONS =
 /** Requests in one body, which clients of the revision 2025-03-26 may send. */
 const MAX_BATCH = 16;
 
+/** What a client may have sent as a message. Any of it may have another type. */
+type Sent = {
+  id?: unknown;
+  method?: unknown;
+  params?: { name?: unknown; arguments?: unknown };
+} | null;
+type ToolCall = Sent & { readonly id: string | number };
+
+/** Calls of tools beyond the caller's rate, by their ids. */
+type Refused = ReadonlyMap<string | number, Failure>;
+
+const isRecord = (value: unknown) =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
   const { hub, config, log, rates } = services;
   const answers = newAnswers({ hub, changes, socketsPerUser: config.limits.sockets_per_user });
@@ -30,21 +44,32 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
   const listings = [...tools.map(({ listing }) => listing), askAgentListing];
   const stopping = new AbortController();
 
-  /** Calls operations as every transport does, for the caller of a request. */
-  const operationsFor =
-    ({ request, caller, origin }: McpRequest): CallOperation =>
-    async (name, input) => {
+  /**
+   * Calls operations as every transport does, for the caller of a request. The first one was counted
+   * as the message that asks for it: it fails if that was refused.
+   */
+  function operationsFor({ request, caller, origin }: McpRequest, refusal?: Failure) {
+    let isFirst = true;
+    const countRate = () => {
+      if (refusal) throw refusal;
+    };
+    const call: CallOperation = async (name, input) => {
+      const counted = isFirst && { countRate };
+      isFirst = false;
       const outcome = await invoke({
         name,
         origin,
         reference: () => Bun.randomUUIDv7(),
         authenticate: () => caller,
+        ...counted,
         signal: () => request.signal,
         input: () => input,
       });
       if (!outcome.ok) throw outcome.failure;
       return outcome.result as OutputOf<typeof name>;
     };
+    return call;
+  }
 
   async function ask(request: McpRequest, input: unknown, gone: AbortSignal) {
     const { caller } = request;
@@ -58,9 +83,12 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
   async function callTool(
     request: McpRequest,
     { name, arguments: input = {} }: CallToolRequest["params"],
-    gone: AbortSignal,
+    { gone, refusal }: { gone: AbortSignal; refusal: Failure | undefined },
   ): Promise<CallToolResult> {
-    if (name === askAgentListing.name) return askedResult(await ask(request, input, gone));
+    if (name === askAgentListing.name) {
+      if (refusal) throw refusal;
+      return askedResult(await ask(request, input, gone));
+    }
     const operation = operationOf.get(name);
     if (!operation) {
       throw new ProtocolError(
@@ -68,7 +96,7 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
         `Unknown tool: ${name.slice(0, 64)}`,
       );
     }
-    const result = await operationsFor(request)(operation, input as never);
+    const result = await operationsFor(request, refusal)(operation, input as never);
     return toolResult((result as Record<string, unknown> | undefined) ?? { ok: true });
   }
 
@@ -80,7 +108,7 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
     return toolError(new Failure("internal", `internal error, reference ${reference}`));
   }
 
-  function serverFor(request: McpRequest): Server {
+  function serverFor(request: McpRequest, refused: Refused): Server {
     const server = new Server(
       { name: "parley", version: VERSION },
       { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
@@ -88,7 +116,8 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
     server.setRequestHandler("tools/list", () => ({ tools: listings }));
     server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
       try {
-        return await callTool(request, params, mcpReq.signal);
+        const refusal = refused.get(mcpReq.id);
+        return await callTool(request, params, { gone: mcpReq.signal, refusal });
       } catch (error) {
         const isGone = mcpReq.signal.aborted || request.request.signal.aborted;
         if (error instanceof ProtocolError || isGone) throw error;
@@ -98,13 +127,36 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
     return server;
   }
 
-  /** Throws `rate_limited`. Calls of tools count as the operations that they call. */
-  function takeRates({ body, caller }: McpRequest): void {
-    const messages: (Partial<CallToolRequest> | null)[] = Array.isArray(body) ? body : [body];
+  /** The rate that a message counts against: a call of a tool counts as the operation that it calls. */
+  function rateOf(message: Sent): Operation["rate"] {
+    const name = message?.method === "tools/call" && message.params?.name;
+    const operation = typeof name === "string" ? operationOf.get(name) : undefined;
+    return operation ? operations[operation].rate : "operations";
+  }
+
+  /** Whether the message is a call of a tool that exists, so that its refusal can be a result. */
+  const isToolCall = (message: Sent): message is ToolCall =>
+    message?.method === "tools/call" &&
+    ["string", "number"].includes(typeof message.id) &&
+    listings.some(({ name }) => name === message.params?.name) &&
+    isRecord(message.params?.arguments ?? {});
+
+  /**
+   * Counts every message once, whatever becomes of it. Returns the refused calls of tools; throws
+   * `rate_limited` for any other message.
+   */
+  function takeRates({ body, caller }: McpRequest): Refused {
+    const messages: Sent[] = Array.isArray(body) ? body : [body as Sent];
+    const refused = new Map<string | number, Failure>();
     for (const message of messages) {
-      if (message?.method === "tools/call") continue;
-      takeRate(rates, "operations", caller);
+      try {
+        takeRate(rates, rateOf(message), caller);
+      } catch (error) {
+        if (!(error instanceof Failure) || !isToolCall(message)) throw error;
+        refused.set(message.id, error);
+      }
     }
+    return refused;
   }
 
   return {
@@ -113,8 +165,8 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
       if (Array.isArray(body) && body.length > MAX_BATCH) {
         throw new Failure("bad_request", `bad request: at most ${MAX_BATCH} requests in one body`);
       }
-      takeRates(request);
-      const handler = createMcpHandler(() => serverFor(request), {
+      const refused = takeRates(request);
+      const handler = createMcpHandler(() => serverFor(request, refused), {
         // Nothing that a client could listen to ever changes.
         maxSubscriptions: 0,
         onerror: (error) => log.debug({ err: error }, "MCP request failed"),
