@@ -41,8 +41,9 @@ const sentences: Record<AuditAction, Sentence> = {
   },
   sign_in_failed: (entry) => {
     if (detail(entry, "method") === "oidc") return "A sign-in by single sign-on failed";
-    if (entry.account === null) return "A sign-in to an account that does not exist failed";
     const reason = detail(entry, "reason");
+    if (reason === "invite_code") return "A sign-up with a wrong invite code failed";
+    if (entry.account === null) return "A sign-in to an account that does not exist failed";
     if (reason === "suspended") {
       return `A sign-in to ${who(entry)} was refused, because the account is suspended`;
     }
