@@ -17,10 +17,10 @@ import { useLayer } from "./layer.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { confusablePeople } from "./sender-names.ts";
-import { UnsentTexts } from "./UnsentTexts.tsx";
 import type { Writing } from "./writing.ts";
 
 const Details = lazy(() => import("./Details.tsx"));
+const UnsentTexts = lazy(() => import("./UnsentTexts.tsx"));
 
 interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;
@@ -123,7 +123,9 @@ function Missing({ chatId, reason }: { chatId: string; reason: string }) {
     <main className="flex h-full flex-col items-center justify-center gap-4 bg-canvas px-6 text-center">
       <h1 className="text-xl font-semibold tracking-tight">This conversation is not here</h1>
       <p className="text-md text-ink-2">{reason}</p>
-      <UnsentTexts chatId={chatId} />
+      <Suspense>
+        <UnsentTexts chatId={chatId} />
+      </Suspense>
       <Button onClick={() => navigate("/", { replace: true })}>Back to conversations</Button>
     </main>
   );

@@ -16,7 +16,7 @@ interface ReactorsProps {
 }
 
 /** Everybody who reacted to a message, with the emoji and the time. */
-export function Reactors({ messageId, onClose }: ReactorsProps) {
+export default function Reactors({ messageId, onClose }: ReactorsProps) {
   const { items, more, problem, loadMore } = useReactors(messageId);
   return (
     <Dialog title="Who reacted" onClose={onClose}>

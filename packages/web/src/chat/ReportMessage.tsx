@@ -12,7 +12,7 @@ interface ReportMessageProps {
 }
 
 /** Asks for a reason and reports a message to the operators. */
-export function ReportMessage({ messageId, onClose }: ReportMessageProps) {
+export default function ReportMessage({ messageId, onClose }: ReportMessageProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const report = ({ text }: FormValues) =>

@@ -5,7 +5,7 @@ import { Button } from "../ui/Button.tsx";
 import { toast } from "../ui/Toasts.tsx";
 
 /** What a person wrote in a conversation that they cannot see any more, to be copied. */
-export function UnsentTexts({ chatId }: { chatId: string }) {
+export default function UnsentTexts({ chatId }: { chatId: string }) {
   const { model } = useClient();
   const unsent = useMessages(chatId).items.filter(({ delivery }) => delivery === "failed");
   if (unsent.length === 0) return null;

@@ -3,9 +3,9 @@ import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
 import type { ChatContextValue, Deletion, OpenPicture } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
-import { Reactors } from "./Reactors.tsx";
-import { ReportMessage } from "./ReportMessage.tsx";
 
+const Reactors = lazy(() => import("./Reactors.tsx"));
+const ReportMessage = lazy(() => import("./ReportMessage.tsx"));
 const Receipt = lazy(() => import("./Receipt.tsx"));
 const Lightbox = lazy(() => import("../files/Lightbox.tsx"));
 
@@ -36,7 +36,7 @@ export function useLayer(): { openLayer: OpenLayer; layer: ReactNode } {
     }),
     [],
   );
-  return { openLayer, layer: layer && viewOf(layer, () => setLayer(null)) };
+  return { openLayer, layer: <Suspense>{layer && viewOf(layer, () => setLayer(null))}</Suspense> };
 }
 
 function viewOf(layer: Layer, onClose: () => void): ReactNode {
@@ -46,20 +46,12 @@ function viewOf(layer: Layer, onClose: () => void): ReactNode {
     case "reactors":
       return <Reactors messageId={layer.messageId} onClose={onClose} />;
     case "receipt":
-      return (
-        <Suspense>
-          <Receipt messageId={layer.messageId} onClose={onClose} />
-        </Suspense>
-      );
+      return <Receipt messageId={layer.messageId} onClose={onClose} />;
     case "report":
       return <ReportMessage messageId={layer.messageId} onClose={onClose} />;
     case "deletion":
       return <DeleteMessage {...layer.deletion} onClose={onClose} />;
     case "picture":
-      return (
-        <Suspense>
-          <Lightbox {...layer.picture} onClose={onClose} />
-        </Suspense>
-      );
+      return <Lightbox {...layer.picture} onClose={onClose} />;
   }
 }

@@ -15,7 +15,7 @@ import { PeoplePicker } from "./PeoplePicker.tsx";
  * Starts a direct conversation with one person, another one with one's own agent, or a group with
  * several people or a title.
  */
-export function NewChat({ onClose }: { onClose: () => void }) {
+export default function NewChat({ onClose }: { onClose: () => void }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [chosen, setChosen] = useState<Account[]>([]);

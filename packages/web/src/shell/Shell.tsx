@@ -6,7 +6,6 @@ import { useNotifications } from "../lib/notifications.ts";
 import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
-import { NewChat } from "../people/NewChat.tsx";
 import { ConfirmSignOut } from "../session/ConfirmSignOut.tsx";
 import { PendingContext, usePendingCalls } from "../tools/pending.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
@@ -19,6 +18,7 @@ import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
 import { Switcher } from "./Switcher.tsx";
 
+const NewChat = lazy(() => import("../people/NewChat.tsx"));
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
 const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
 const WaitingPage = lazy(() => import("../tools/WaitingPage.tsx"));
@@ -78,7 +78,11 @@ export function Shell({ me }: { me: Account }) {
           {overlay === "switcher" && (
             <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
           )}
-          {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+          {overlay === "new-chat" && (
+            <Suspense>
+              <NewChat onClose={() => setOverlay(null)} />
+            </Suspense>
+          )}
           <ConfirmSignOut />
         </PendingContext>
       </OperatorContext>
