@@ -1,5 +1,8 @@
 import type { Store } from "./store.ts";
 
+/** Resolves in the next iteration of the event loop, when what has arrived at the sockets was read. */
+export const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** The loop runs what waits for it after this time: sockets, timers and other work. */
 const SLICE_MS = 10;
 /** What a caller does begins some microtasks after it is resumed. */
@@ -17,7 +20,7 @@ export function loopShares(now: () => number = () => performance.now()): () => P
   async function run(): Promise<void> {
     isRunning = true;
     while (waiting.length > 0) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextIteration();
       const startedAt = now();
       while (waiting.length > 0 && now() - startedAt < SLICE_MS) {
         waiting.shift()?.();

@@ -1,5 +1,5 @@
 import type { Awaitable } from "../awaitable.ts";
-import { nextIteration } from "../shared/event-loop.ts";
+import { nextIteration } from "../event-loop.ts";
 import { Unavailable } from "../store.ts";
 import { ConnectionLost, conflicting } from "./connection.ts";
 import type { Unit } from "./unit.ts";

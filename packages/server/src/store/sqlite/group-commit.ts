@@ -1,5 +1,5 @@
 import type { Change } from "../../changes/change.ts";
-import { nextIteration } from "../shared/event-loop.ts";
+import { nextIteration } from "../event-loop.ts";
 import { type BatchOptions, batchTransaction, type Job, type Unit } from "./batch-transaction.ts";
 import { type SyncPipelineOptions, syncPipeline } from "./sync-pipeline.ts";
 
