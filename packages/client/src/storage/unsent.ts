@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
 import { createQueues } from "../async/queues.ts";
-import { acquireTabLock, hasTabLocks } from "../async/tab-lock.ts";
+import { hasTabLocks } from "../async/tab-lock.ts";
 import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
 import type { OptimisticChange, State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
@@ -8,6 +8,7 @@ import { setEntry } from "../model/structural-sharing.ts";
 import { onStorageChange } from "../page-events.ts";
 import { createUnsentMessage } from "../send/unsent-message.ts";
 import type { BlobStorage, KeyValueStorage, LocalFile, LocalMessage } from "../types.ts";
+import { UnsentLocks } from "./unsent-locks.ts";
 
 interface StoredMessage {
   id: string;
@@ -62,8 +63,7 @@ export class UnsentStorage {
   readonly #options: UnsentStorageOptions;
   #isWriteFailing = false;
   readonly #inOrder = createQueues();
-  /** By message: aborted to release its lock, or to stop waiting for it. */
-  readonly #locks = new Map<string, AbortController>();
+  readonly #locks = new UnsentLocks();
 
   constructor(store: Store, options: UnsentStorageOptions) {
     const { storage, blobs } = options;
@@ -99,7 +99,7 @@ export class UnsentStorage {
 
   /** Lets other tabs send the messages of this one, which does not send any more. */
   releaseLocks(): void {
-    for (const id of this.#locks.keys()) this.#unlock(id);
+    this.#locks.releaseAll();
   }
 
   /** How many messages are unsent, in all tabs. */
@@ -142,27 +142,16 @@ export class UnsentStorage {
   #takeOver(): void {
     for (const { id, chat_id: chatId } of this.#allUnknown()) {
       if (this.#locks.has(id)) continue;
-      const acquired = this.#lock(id);
+      const acquired = this.#locks.acquire(id);
       void this.#inOrder(chatId, async () => {
         await acquired;
         if (!this.#locks.has(id)) return;
         const stored = this.#allUnknown().find((each) => each.id === id);
-        if (!stored || !this.#me) return this.#unlock(id);
+        if (!stored || !this.#me) return this.#locks.release(id);
         this.#queue(stored, this.#me);
         this.#options.onTakenOver();
       });
     }
-  }
-
-  #lock(id: string): Promise<void> {
-    const lock = new AbortController();
-    this.#locks.set(id, lock);
-    return acquireTabLock(`parley:unsent:${id}`, lock.signal);
-  }
-
-  #unlock(id: string): void {
-    this.#locks.get(id)?.abort();
-    this.#locks.delete(id);
   }
 
   /** Follows what another tab has stored. */
@@ -192,7 +181,7 @@ export class UnsentStorage {
     const [was, kept] = [before, after].map((json) => idsOf(parse<Stored[]>(() => json, [])));
     for (const id of was ?? []) {
       if (kept?.has(id)) continue;
-      this.#unlock(id);
+      this.#locks.release(id);
       const known = entriesOf(list, this.#store.state).find((each) => each.id === id);
       if (!known) continue;
       const chatId = known.chat_id;
@@ -219,8 +208,8 @@ export class UnsentStorage {
   #saveList(list: List, state: State, stateBefore: State): void {
     const [entries, before] = [entriesOf(list, state), entriesOf(list, stateBefore)];
     const ids = idsOf(entries);
-    for (const id of ids) if (!this.#locks.has(id)) void this.#lock(id);
-    for (const { id } of before) if (!ids.has(id)) this.#unlock(id);
+    for (const id of ids) if (!this.#locks.has(id)) void this.#locks.acquire(id);
+    for (const { id } of before) if (!ids.has(id)) this.#locks.release(id);
     // Only what is not stored has changed, such as the progress of uploads.
     if (JSON.stringify(entries) === JSON.stringify(before)) return;
     const replaced = idsOf([...before, ...entries]);
