@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Conversation } from "@parley/protocol";
@@ -238,7 +238,9 @@ test("no key, password or token is found on disk, in any output, event, reply or
   // It repeats the token that it received in every part of an answer.
   tools.accepts = () => true;
   tools.answer = tellsToken;
-  const api_key_file = join(mkdtempSync(join(tmpdir(), "parley-operator-key-")), "key");
+  const folder = mkdtempSync(join(tmpdir(), "parley-operator-key-"));
+  using _cleanup = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  const api_key_file = join(folder, "key");
   writeFileSync(api_key_file, keys.operator);
   await using server = await startServer({
     ...noRates,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OperationName, OutputOf } from "@parley/protocol";
@@ -354,7 +354,9 @@ describe("an issuer that fails", () => {
 });
 
 describe("a client secret", () => {
-  const secret = join(mkdtempSync(join(tmpdir(), "parley-secret-")), "secret");
+  const folder = mkdtempSync(join(tmpdir(), "parley-secret-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const secret = join(folder, "secret");
   writeFileSync(secret, "s3cret:+ %\n");
 
   test.each([

@@ -222,8 +222,14 @@ describe("OIDC issuer", () => {
     PARLEY_OIDC_ISSUER: "https://id.example.com:8443/realms/staff",
     PARLEY_OIDC_CLIENT_ID: "parley-web",
   };
+  const folders: string[] = [];
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true });
+  });
   const secretFile = (content: string) => {
-    const path = join(mkdtempSync(join(tmpdir(), "parley-secret-")), "secret");
+    const folder = mkdtempSync(join(tmpdir(), "parley-secret-"));
+    folders.push(folder);
+    const path = join(folder, "secret");
     writeFileSync(path, content);
     return { PARLEY_OIDC_CLIENT_SECRET_FILE: path };
   };
