@@ -13,7 +13,7 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
-import { answers, fails, toolCalls } from "@parley/testkit/provider-responders.ts";
+import { answers, cutsOffCalls, fails, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
@@ -589,6 +589,22 @@ describe("policies", () => {
     expect(tools.got("tools/call")).toHaveLength(0);
   });
 
+  test("a call that the token limit cuts off before its arguments is not made", async () => {
+    await using talk = await setUp("always");
+    const { tools, key, reader, ask } = talk;
+    const cut = cutsOffCalls([{ name: "bank__echo", input: "" }]);
+    sharedProvider.respond(key, cut, answers("It was too long."));
+    const final = await answerTo(reader, await ask("go on"));
+    expect(final).toMatchObject({
+      content: "It was too long.",
+      tool_calls: [{ tool: "echo", status: "failed" }],
+    });
+    expect(JSON.stringify(sharedProvider.calls(key)[1]?.body.messages)).toContain(
+      "reached its limit of tokens",
+    );
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
   test("a tool that was not granted is never called, whatever a result says", async () => {
     await using talk = await setUp("always");
     const { alice, tools, key, reader, ask } = talk;
@@ -703,7 +719,8 @@ describe("the brake", () => {
     await alice.call("stopChatAgents", { chat_id: chat.id });
     const final = await answerTo(reader, trigger);
     expect(final).toMatchObject({
-      turn: { status: "stopped" },
+      // No call of the model is broken off, so nothing is added to what it has reported.
+      turn: { status: "stopped", usage: { input_tokens: 25, output_tokens: 15 } },
       tool_calls: [{ status: "failed" }],
     });
     const [received] = tools.got("tools/call");

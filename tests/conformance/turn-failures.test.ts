@@ -14,6 +14,7 @@ import {
 } from "@parley/testkit/client.ts";
 import {
   answers,
+  beginAnswer,
   cutsAfter,
   cutsAfterHead,
   cutsBeforeHead,
@@ -24,10 +25,25 @@ import {
   sendsPage,
   spendsAll,
   stopsShortAfter,
+  thinksThenStops,
 } from "@parley/testkit/provider-responders.ts";
 import type { Responder } from "@parley/testkit/provider-server.ts";
 import { onSeveralNodes } from "@parley/testkit/server.ts";
 import { newKey, startTurns } from "@parley/testkit/turns.ts";
+
+/** Ends the stream in the middle of a tool call. */
+const breaksOffCall: Responder = async (exchange) => {
+  const { frames, write, end } = exchange;
+  await beginAnswer(exchange);
+  const call = frames.toolCalls([{ name: "current_time", input: { time_zone: "UTC" } }]);
+  await write(
+    call
+      .split(/(?<=\n\n)/)
+      .slice(0, 3)
+      .join(""),
+  );
+  await end();
+};
 
 const turns = await startTurns();
 const { sharedProvider, server, alice, bob, carol, agentGroup, startAnswer } = turns;
@@ -304,6 +320,30 @@ describe("a turn that fails", () => {
       expect(sharedProvider.calls(key)).toHaveLength(index + 1);
     }
   });
+
+  test.each([
+    ["claude", thinksThenStops],
+    ["claude", breaksOffCall],
+    ["gpt", thinksThenStops],
+    ["gpt", breaksOffCall],
+  ] as const)(
+    "after output that nobody sees is not retried with %s, and counts its tokens",
+    async (provider, responder) => {
+      await using group = await agentGroup({ provider });
+      const { key, reader, ask } = group;
+      sharedProvider.respond(key, responder);
+      const final = await answerTo(reader, await ask("hello"));
+      expect(final.turn).toMatchObject({
+        status: "failed",
+        error: { code: "provider_unavailable" },
+        usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
+      });
+      expect(sharedProvider.calls(key)).toHaveLength(1);
+      const { usage } = await alice.call("getTurn", { message_id: final.id });
+      expect(usage?.input_tokens).toBeGreaterThan(0);
+      expect(usage?.output_tokens).toBeGreaterThan(0);
+    },
+  );
 
   test.each([[[]], [[" ", "\n\n"]]])(
     "because of the empty answer %j counts its tokens and can be retried",

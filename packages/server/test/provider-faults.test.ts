@@ -13,6 +13,7 @@ import {
   stallsAfterHead,
   stallsBeforeHead,
   stopsShortAfter,
+  thinksThenStops,
 } from "@parley/testkit/provider-responders.ts";
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
@@ -145,6 +146,13 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         expect(requests).toHaveLength(1);
       },
     );
+
+    test("an answer that breaks off after thoughts is not retried", async () => {
+      const { error, text, requests } = await callWith(thinksThenStops, answers("Hello"));
+      expect(errorCode(error)).toBe("provider_unavailable");
+      expect(text).toBe("");
+      expect(requests).toHaveLength(1);
+    });
 
     test("a connection that breaks after text is not retried, and the text is kept", async () => {
       const received = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { LLMock } from "@copilotkit/aimock";
 import { framesOf, type SentCall } from "@parley/testkit/provider-frames.ts";
 import {
   answers,
-  beginAnswer,
+  cutsOffCalls,
   endsWith,
   fails,
   neverEnds,
@@ -30,7 +30,9 @@ const WEATHER = {
 };
 
 const callsOf = (events: ModelEvent[]) => events.filter((event) => event.type === "tool_use");
-const withoutUsage = (events: ModelEvent[]) => events.filter(({ type }) => type !== "usage");
+/** Without usage and thoughts. */
+const visible = (events: ModelEvent[]) =>
+  events.filter(({ type }) => type !== "usage" && type !== "thinking");
 
 /** Sends frames of a protocol as they are. */
 const sends =
@@ -110,7 +112,7 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     const { events } = await callWith(
       toolCalls([weatherCall, { name: "get_time" }], "Let me ", "look."),
     );
-    const shown = withoutUsage(events);
+    const shown = visible(events);
     const texts = shown.filter(({ type }) => type === "text");
     expect(shown.slice(texts.length)).toEqual([
       { type: "tool_use", id: "call_1", name: "get_weather", input: { location: "Rome" } },
@@ -122,7 +124,7 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   test("need no text", async () => {
     const { events, error } = await callWith(toolCalls([weatherCall]));
     expect(error).toBeUndefined();
-    expect(withoutUsage(events).map(({ type }) => type)).toEqual(["tool_use", "end"]);
+    expect(visible(events).map(({ type }) => type)).toEqual(["tool_use", "end"]);
   });
 
   test.each([
@@ -174,15 +176,32 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     for (const id of found) expect(id).toMatch(/^[\w-]+$/);
   });
 
-  test("that the token limit cuts off end with length", async () => {
-    const cut = framesOf[protocol].toolCalls([{ name: "get_weather", input: '{"location": "R' }]);
-    const { events, end } = await callWith(async (exchange) => {
-      await beginAnswer(exchange);
-      await exchange.write(cut + exchange.frames.end("length"));
-      await exchange.end();
-    });
-    expect(callsOf(events)).toMatchObject([{ input: null }]);
-    expect(end).toBe("length");
+  test.each(['{"location": "R', ""])(
+    "that the token limit cuts off end with length: %j",
+    async (input) => {
+      const sent = [
+        { name: "get_time", input: "" },
+        { name: "get_weather", input },
+      ];
+      const { events, end } = await callWith(cutsOffCalls(sent));
+      expect(callsOf(events)).toMatchObject([
+        { name: "get_time", input: {} },
+        { name: "get_weather", input: null },
+      ]);
+      expect(end).toBe("length");
+    },
+  );
+
+  test("that are complete when the token limit is reached have their input", async () => {
+    const { events } = await callWith(cutsOffCalls([{ name: "get_time", input: "{}" }]));
+    expect(callsOf(events)).toMatchObject([{ name: "get_time", input: {} }]);
+  });
+
+  test("without arguments have an empty object as input", async () => {
+    const { events } = await callWith(toolCalls([{ name: "get_time", input: "" }]));
+    expect(callsOf(events)).toEqual([
+      { type: "tool_use", id: expect.any(String), name: "get_time", input: {} },
+    ]);
   });
 
   test("are refused beyond 32 in an answer", async () => {
@@ -209,13 +228,14 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     .split(/(?<=\n\n)/)
     .slice(0, 3);
 
-  test("that break off before they are complete are retried", async () => {
-    const { events, attempts } = await callWith(
+  test("that break off before they are complete are not retried", async () => {
+    const { events, error, attempts } = await callWith(
       sends(firstPieces.join("")),
       toolCalls([weatherCall]),
     );
-    expect(callsOf(events)).toHaveLength(1);
-    expect(attempts).toBe(2);
+    expect(errorCode(error)).toBe("provider_unavailable");
+    expect(callsOf(events)).toEqual([]);
+    expect(attempts).toBe(1);
   });
 
   test("count as progress while their arguments arrive: the idle timeout applies", async () => {
@@ -308,7 +328,7 @@ test("anthropic: text between calls keeps its place", async () => {
   const stream = await documented("anthropic");
   const { events } = await callProvider("anthropic", [sends(stream)]);
   const order: string[] = [];
-  for (const { type } of withoutUsage(events)) if (order.at(-1) !== type) order.push(type);
+  for (const { type } of visible(events)) if (order.at(-1) !== type) order.push(type);
   expect(order).toEqual(["text", "tool_use", "text", "tool_use", "end"]);
 });
 

@@ -31,6 +31,15 @@ export const toolCalls =
     await end();
   };
 
+/** An answer that reaches the token limit while it asks for the last of these calls. */
+export const cutsOffCalls =
+  (calls: readonly SentCall[]): Responder =>
+  async (exchange) => {
+    await beginAnswer(exchange);
+    await exchange.write(exchange.frames.toolCalls(calls) + exchange.frames.end("length"));
+    await exchange.end();
+  };
+
 /** A short answer that uses all output tokens that the request allows. */
 export const spendsAll: Responder = async (exchange) => {
   await sendTexts(exchange, ["Dear."]);
@@ -66,6 +75,13 @@ export const thinksThenAnswers =
     await write(frames.text(text) + frames.end("stop"));
     await end();
   };
+
+/** Ends the stream properly after some thoughts, but without a stop reason. */
+export const thinksThenStops: Responder = async (exchange) => {
+  await beginAnswer(exchange);
+  await exchange.write(exchange.frames.thinking);
+  await exchange.end();
+};
 
 export const cutsBeforeHead: Responder = ({ cut }) => cut();
 

@@ -29,7 +29,7 @@ export interface Progress {
   content: string;
   /** The calls of the model that have ended. */
   rounds: TurnRound[];
-  /** Of a turn that failed while the model wrote; null if it is to be estimated or `rounds` has all. */
+  /** Of a turn that failed while the model wrote or thought; null if `rounds` has all. */
   usage: Turn["usage"];
 }
 
@@ -171,31 +171,26 @@ async function askModel(
   const before = stream.written().length;
   const answer = newAnswer(stream);
   const written = () => stream.written().slice(before);
-  const used = () => usageOf(answer.usage);
+  /** What the provider reported, and estimates of what it did not. */
+  const used = () => ({
+    input_tokens,
+    output_tokens: estimateTokens(written() + answer.hidden()),
+    ...answer.usage,
+  });
   try {
     await askWithFallbacks(answering, key, request, answer);
   } catch (error) {
-    if (progress.rounds.length > 0 || answer.isCharged()) {
-      const last = used() ?? { input_tokens, output_tokens: estimateTokens(written()) };
+    if (answer.isCharged()) {
       const earlier = totalUsage(progress.rounds);
-      progress.usage = earlier ? addUsage(earlier, last) : used();
+      progress.usage = earlier ? addUsage(earlier, used()) : used();
     }
     throw key.source === "own"
       ? error
       : operatorKeyError(error, turn.agent.provider ?? "", services);
   }
-  const isOnly = progress.rounds.length === 0 && answer.uses.length === 0;
-  const estimate = isOnly ? null : { input_tokens, output_tokens: estimateTokens(written()) };
   const duration_ms = Math.round(performance.now() - began);
-  progress.rounds.push({ duration_ms, usage: used() ?? estimate });
+  progress.rounds.push({ duration_ms, usage: used() });
   return { text: written(), uses: answer.uses, end: answer.end() };
-}
-
-/** Usage is null unless the provider reported both counts. */
-function usageOf(counts: Partial<NonNullable<Turn["usage"]>>): Turn["usage"] {
-  const { input_tokens, output_tokens } = counts;
-  const isComplete = input_tokens !== undefined && output_tokens !== undefined;
-  return isComplete ? { input_tokens, output_tokens } : null;
 }
 
 /** Collects what the model sends. Its text goes to the stream, apart from that of earlier rounds. */
@@ -204,6 +199,8 @@ function newAnswer(stream: AnswerStream) {
   const usage: Partial<NonNullable<Turn["usage"]>> = {};
   let end: "stop" | "length" = "stop";
   let hasText = false;
+  let isCharged = false;
+  let hidden = "";
   function writeText(text: string): void {
     const before = stream.written();
     const isNewRound = !hasText && before !== "" && !before.endsWith("\n");
@@ -214,10 +211,15 @@ function newAnswer(stream: AnswerStream) {
     uses,
     usage,
     end: () => end,
-    isCharged: () => hasText || uses.length > 0,
+    /** What nobody sees: thoughts and the arguments of calls. */
+    hidden: () => hidden,
+    /** Whether the model has produced anything or ended, which the provider charges for. */
+    isCharged: () => isCharged,
     async take(events: AsyncIterable<ModelEvent>): Promise<void> {
       for await (const event of events) {
+        isCharged = true;
         if (event.type === "text") writeText(event.text);
+        else if (event.type === "thinking") hidden += event.text;
         else if (event.type === "tool_use") uses.push(event);
         else if (event.type === "usage") {
           const { type: _, ...counts } = event;

@@ -5,6 +5,11 @@ import type { AdapterEvent } from "./adapter.ts";
 export const textEvents = (text: unknown): AdapterEvent[] =>
   typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
 
+export const thinkingEvent = (text: unknown): AdapterEvent => ({
+  type: "thinking",
+  text: typeof text === "string" ? text : "",
+});
+
 export function usageEvents(input: number | undefined, output: number | undefined): AdapterEvent[] {
   if (input === undefined && output === undefined) return [];
   return [

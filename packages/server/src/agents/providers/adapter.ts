@@ -21,6 +21,7 @@ export interface ModelRequest {
 /** What a call yields. See `callModel` for the order and the guarantees. */
 export type ModelEvent =
   | TextEvent
+  | ThinkingEvent
   | UsageEvent
   | ToolUseEvent
   /**
@@ -33,13 +34,18 @@ export type ModelEvent =
 export type AdapterEvent =
   | TextEvent
   | UsageEvent
-  | ToolUseEvent
+  | SentToolUse
   /** Why the model stopped. An answer without it is incomplete. */
   | { type: "end"; reason: "stop" | "length" | "refused" }
-  /** The model thinks or writes arguments of a call. Resets the idle timeout. */
-  | { type: "thinking" };
+  | ThinkingEvent;
 
 type TextEvent = { type: "text"; text: string };
+
+/**
+ * The model thinks or writes arguments of a call. Nobody is shown it, and the provider charges for it.
+ * The text is empty if it is not readable.
+ */
+type ThinkingEvent = { type: "thinking"; text: string };
 
 /** One complete call. `name` may be none of the tools that were offered. */
 export type ToolUseEvent = {
@@ -51,6 +57,12 @@ export type ToolUseEvent = {
   /** Null if the arguments are no JSON object, for example because they were cut off. */
   input: Record<string, unknown> | null;
 } & Pick<ToolUsePart, "provider_fields" | "thoughts">;
+
+/** A call as an adapter reads it. */
+export type SentToolUse = ToolUseEvent & {
+  /** Nothing has arrived of its arguments: it has none, or the answer was cut off before them. */
+  isBare?: true;
+};
 
 /** Token totals so far. A later value replaces an earlier one; a missing value leaves it. */
 export type UsageEvent = { type: "usage"; input_tokens?: number; output_tokens?: number };

@@ -1,18 +1,20 @@
-import type { AdapterEvent, ModelEvent, ToolUseEvent, UsageEvent } from "./adapter.ts";
+import type { AdapterEvent, ModelEvent, SentToolUse, UsageEvent } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 /** Longer than any token is on average. Text beyond it means the provider ignores the limit. */
 const MAX_CHARACTERS_PER_TOKEN = 16;
 
 /**
- * Turns adapter events into the events that a call yields. Usage is held back until there is
- * text, a call or an end, so an attempt that fails before both has yielded nothing and can be retried.
+ * Turns adapter events into the events that a call yields. Usage is held back until there is output or
+ * an end, so an attempt that fails before both has yielded nothing and can be retried.
  */
 export class Answer {
   readonly #text = new CharacterJoiner();
   #events: ModelEvent[] = [];
   #charactersLeft: number;
   #usage: UsageEvent | undefined;
+  /** Held back until it is known to be complete: the end tells whether it was cut off. */
+  #lastCall: SentToolUse | undefined;
   #hasCalls = false;
   #end: "stop" | "length" | "refused" | undefined;
 
@@ -35,10 +37,11 @@ export class Answer {
     // Only the first end has the reason: the last event of a stream is a bare "stop".
     if (event.type === "end") this.#end ??= event.reason;
     if (event.type === "text") this.#addText(this.#text.add(event.text));
+    if (event.type === "thinking") this.#addThinking(event.text);
     if (event.type === "tool_use") this.#addCall(event);
   }
 
-  /** Returns the events since the last call, with consecutive texts joined. */
+  /** Returns the events since the last call, with consecutive texts and thoughts joined. */
   takeEvents(): readonly ModelEvent[] {
     const events = this.#events;
     this.#events = [];
@@ -50,6 +53,7 @@ export class Answer {
     const reason = this.isTooLong ? "length" : this.#end;
     if (reason === undefined) throw providerErrors.incompleteAnswer();
     this.#addText(this.#text.flush());
+    this.#endCall(reason === "length");
     this.#addUsage();
     yield* this.takeEvents();
     if (reason === "refused") throw providerErrors.answerRefused();
@@ -57,15 +61,32 @@ export class Answer {
     yield { type: "end", reason: reason === "stop" && this.#hasCalls ? "tool_use" : reason };
   }
 
-  #addCall(call: ToolUseEvent): void {
+  #addCall(call: SentToolUse): void {
     this.#addText(this.#text.flush());
+    this.#endCall(false);
     this.#addUsage();
     this.#hasCalls = true;
-    this.#events.push(call);
+    this.#lastCall = call;
+  }
+
+  /** A call that is cut off before its arguments must not be made without them. */
+  #endCall(isCutOff: boolean): void {
+    if (!this.#lastCall) return;
+    const { isBare, ...call } = this.#lastCall;
+    this.#lastCall = undefined;
+    this.#events.push(isBare && isCutOff ? { ...call, input: null } : call);
+  }
+
+  #addThinking(text: string): void {
+    this.#addUsage();
+    const last = this.#events.at(-1);
+    if (last?.type === "thinking") last.text += text;
+    else this.#events.push({ type: "thinking", text });
   }
 
   #addText(text: string): void {
     if (text === "") return;
+    this.#endCall(false);
     this.#addUsage();
     this.#charactersLeft -= text.length;
     const last = this.#events.at(-1);

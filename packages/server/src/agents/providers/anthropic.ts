@@ -1,5 +1,5 @@
 import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
+import { textEvents, thinkingEvent, tokenCount, usageEvents } from "./adapter-events.ts";
 import { encodeMessage, encodeTool } from "./anthropic-content.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
@@ -90,7 +90,7 @@ class ContentBlocks {
     // The input is empty here, and follows in deltas. Some servers send it at once instead.
     const input = valueAt(block, "input");
     if (Object.keys(input ?? {}).length > 0) this.#calls.append(call, input);
-    return [{ type: "thinking" }];
+    return [thinkingEvent(call.name + call.arguments)];
   }
 
   add(index: unknown, delta: unknown): AdapterEvent[] {
@@ -98,11 +98,11 @@ class ContentBlocks {
     switch (valueAt(delta, "type")) {
       case "thinking_delta":
       case "signature_delta":
-        return [{ type: "thinking" }];
+        return [thinkingEvent(valueAt(delta, "thinking"))];
       case "input_json_delta": {
         const call = this.#open.get(index);
         if (call) this.#calls.append(call, valueAt(delta, "partial_json"));
-        return [{ type: "thinking" }];
+        return [thinkingEvent(valueAt(delta, "partial_json"))];
       }
       default:
         return textEvents(valueAt(delta, "text"));

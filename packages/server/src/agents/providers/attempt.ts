@@ -34,7 +34,7 @@ const MAX_ERROR_BODY_BYTES = 16 << 10;
 /** Includes the JSON around each token, and thinking. */
 const maxStreamBytes = (maxOutputTokens: number) => maxOutputTokens * 2048 + (1 << 20);
 
-/** Makes one attempt. Yields nothing unless the answer reaches text, a call or an end. */
+/** Makes one attempt. Yields nothing before the first output of the model, or an end. */
 export async function* streamAttempt(
   adapter: Adapter,
   httpRequest: HttpRequest,

@@ -33,14 +33,15 @@ const DEFAULT_RETRY: Retry = { maxAttempts: 3, backoffMs: 500, maxRetryAfterMs: 
 
 /**
  * Calls a model and yields its answer as it arrives: texts that concatenate to the answer and
- * never split a character, tool calls once they are complete, usage as soon as it is known, and
- * exactly one `end`, as the last event. Tool calls must be made only after the end.
+ * never split a character, thoughts, tool calls once they are complete, usage as soon as it is
+ * known, and exactly one `end`, as the last event. Tool calls must be made only after the end.
  *
  * Throws a `ProviderError` when the call fails, and the signal's reason when it is aborted. Either
- * can happen after text and tool calls. Retryable errors are retried with backoff, but only before the first
- * event. The connection to the provider closes as soon as the signal aborts or the caller stops
- * reading. Packets are read ahead of the caller only during backpressure. An answer that exceeds
- * `max_output_tokens` by far is cut off, so time and memory are bounded.
+ * can happen after text, thoughts and tool calls. Retryable errors are retried with backoff, but only
+ * before the first event: the provider charges for what the model has produced. The connection to the
+ * provider closes as soon as the signal aborts or the caller stops reading. Packets are read ahead of
+ * the caller only during backpressure. An answer that exceeds `max_output_tokens` by far is cut off, so
+ * time and memory are bounded.
  */
 export async function* callModel(
   adapter: Adapter,

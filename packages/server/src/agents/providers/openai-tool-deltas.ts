@@ -1,4 +1,5 @@
-import type { AdapterEvent, ToolUseEvent } from "./adapter.ts";
+import type { AdapterEvent, SentToolUse } from "./adapter.ts";
+import { thinkingEvent } from "./adapter-events.ts";
 import { valueAt } from "./json.ts";
 import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
 
@@ -20,16 +21,17 @@ export class ToolDeltas {
 
   add(deltas: unknown): AdapterEvent[] {
     if (!Array.isArray(deltas)) return [];
-    for (const delta of deltas) {
+    return deltas.map((delta) => {
       const call = this.#callOf(delta) ?? this.#start(delta);
+      const before = call.arguments.length;
       this.#calls.append(call, valueAt(delta, "function", "arguments"));
       this.#calls.keep(call, providerFields(delta));
-    }
-    return deltas.length > 0 ? [{ type: "thinking" }] : [];
+      return thinkingEvent(call.arguments.slice(before));
+    });
   }
 
   /** The calls in the order of their first fragments. Only the end tells that they are complete. */
-  takeAll(): ToolUseEvent[] {
+  takeAll(): SentToolUse[] {
     const calls = this.#open;
     this.#open = [];
     return calls.map(({ call }) => toolUseEvent(call));

@@ -1,5 +1,5 @@
 import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
+import { textEvents, thinkingEvent, tokenCount, usageEvents } from "./adapter-events.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
@@ -78,9 +78,9 @@ const isError = (chunk: unknown) =>
 function contentEvents(delta: unknown): AdapterEvent[] {
   if (isText(valueAt(delta, "refusal"))) return [{ type: "end", reason: "refused" }];
   const text = textEvents(valueAt(delta, "content"));
-  const isThinking =
-    isText(valueAt(delta, "reasoning_content")) || isText(valueAt(delta, "reasoning"));
-  return isThinking ? [{ type: "thinking" }, ...text] : text;
+  // Servers that send both mean the same by them.
+  const thoughts = [valueAt(delta, "reasoning_content"), valueAt(delta, "reasoning")].find(isText);
+  return thoughts === undefined ? text : [thinkingEvent(thoughts), ...text];
 }
 
 function endEvents(reason: unknown): AdapterEvent[] {

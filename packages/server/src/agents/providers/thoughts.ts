@@ -1,5 +1,5 @@
 import type { ProviderFields } from "../../rules/model-content.ts";
-import type { ToolUseEvent } from "./adapter.ts";
+import type { SentToolUse } from "./adapter.ts";
 import { valueAt } from "./json.ts";
 import { isDeep } from "./tool-calls.ts";
 
@@ -16,7 +16,7 @@ abstract class Thoughts {
   protected abstract parts(): ProviderFields[];
 
   /** Adds the thoughts to the first of the calls that they led to. */
-  before([first, ...others]: readonly ToolUseEvent[]): ToolUseEvent[] {
+  before([first, ...others]: readonly SentToolUse[]): SentToolUse[] {
     if (!first) return [];
     const thoughts = this.#left < 0 ? [] : this.parts();
     return [thoughts.length > 0 ? { ...first, thoughts } : first, ...others];

@@ -1,5 +1,5 @@
 import type { ProviderFields } from "../../rules/model-content.ts";
-import type { ToolUseEvent } from "./adapter.ts";
+import type { SentToolUse, ToolUseEvent } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 const MAX_CALLS = 32;
@@ -51,11 +51,11 @@ export class ToolCalls {
   }
 }
 
-export const toolUseEvent = (call: OpenCall): ToolUseEvent => ({
+export const toolUseEvent = (call: OpenCall): SentToolUse => ({
   type: "tool_use",
   id: call.id,
   name: call.name,
-  input: parseArguments(call.arguments),
+  ...parseArguments(call.arguments),
   ...(call.provider_fields && { provider_fields: call.provider_fields }),
 });
 
@@ -70,8 +70,10 @@ const toolName = (name: unknown) =>
   (typeof name === "string" ? name : "").replaceAll(/[^\w-]/g, "_").slice(0, 64) || "_";
 
 /** Tools without parameters get no arguments from some models. */
-function parseArguments(json: string): ToolUseEvent["input"] {
-  if (json.trim() === "") return {};
+const parseArguments = (json: string): Pick<SentToolUse, "input" | "isBare"> =>
+  json.trim() === "" ? { input: {}, isBare: true } : { input: parseObject(json) };
+
+function parseObject(json: string): ToolUseEvent["input"] {
   try {
     const value = JSON.parse(json);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

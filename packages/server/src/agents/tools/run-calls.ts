@@ -124,11 +124,14 @@ function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: b
   } as const;
 }
 
+const WRONG_ARGUMENTS =
+  "The arguments are not a JSON object, or the answer reached its limit of tokens before they were complete.";
+
 /** Why a call cannot be made at all; null if it can. */
 function wrongUse({ input }: ToolUseEvent, tool: PermittedTool | undefined): string | null {
   if (!tool) return "There is no such tool.";
   if (!tool.isPermitted) return REFUSED;
-  return input === null ? "The arguments are not a JSON object." : null;
+  return input === null ? WRONG_ARGUMENTS : null;
 }
 
 /** Makes the calls among these that run, at the same time, and returns what the model is told. */
