@@ -112,11 +112,17 @@ async function checkPermitted(
   }
 }
 
-/** Queues the turn that goes on once no call of the message waits any more and one was decided. */
+/**
+ * Queues the turn that goes on once no call of the message waits any more, if the owner has rejected
+ * one or approved one that is still to be made.
+ */
 async function continueWhenDecided(tx: WriteTx, call: ToolCallRecord): Promise<void> {
   const calls = await tx.toolCallsOf([call.message_id]);
   if (calls.some(({ status }) => status === "pending")) return;
-  if (!calls.some(({ decided_at }) => decided_at !== null)) return;
+  // Somebody may have stopped the agents since a call was approved: they start again only if asked to.
+  const isDue = ({ status, decided_at }: ToolCallRecord) =>
+    decided_at !== null && (status === "running" || status === "rejected");
+  if (!calls.some(isDue)) return;
   const message = await tx.message(call.message_uuid);
   const turn = message && (await tx.turnOfMessage(message));
   await queueContinuation(tx, call, turn?.trigger_uuid ?? call.message_uuid);
@@ -146,13 +152,14 @@ const NOT_MADE = "It was not made.";
 /**
  * Ends the calls of a turn that has ended while they ran: whether they were carried out is not known.
  * Calls that were approved and not made yet end too, and those that wait for a decision if the message
- * is not complete: it has no card for them.
+ * is not complete: it has no card for them. Returns how many it has ended.
  */
 export async function endOpenCalls(
   tx: WriteTx,
-  turn: Pick<TurnRecord, "message_id" | "continues_uuid">,
+  turn: Pick<TurnRecord, "message_id" | "continues_uuid" | "rounds">,
   ending: FinishedTurn["status"],
-): Promise<void> {
+): Promise<number> {
+  if (turn.rounds.length === 0 && turn.continues_uuid === null) return 0;
   const error = ending === "stopped" ? "stopped" : "interrupted";
   const continued = turn.continues_uuid === null ? null : await tx.message(turn.continues_uuid);
   const ids = [turn.message_id, continued?.id].filter((id) => id !== null && id !== undefined);
@@ -163,6 +170,7 @@ export async function endOpenCalls(
     const why = call.started_at === null && error === "interrupted" ? NOT_MADE : error;
     await changeToolCall(tx, call, { status: "failed", error: why, finished_at: Date.now() });
   }
+  return open.length;
 }
 
 const AGENT_LEFT = "The agent has left the conversation.";

@@ -166,7 +166,6 @@ export async function endTurn(
   const { status, error = null } = ending;
   const stored = await tx.streamed(turn.message_id);
   const streamed = ending.content ?? stored;
-  const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
   const content = streamed === "" && error ? error.message : streamed;
   const mentions =
     streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id, turn.agent);
@@ -174,9 +173,10 @@ export async function endTurn(
   if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();
   if (ending.rounds) await tx.setRounds(turn.id, ending.rounds);
-  if (turn.rounds.length > 0 || turn.continues_uuid !== null) {
-    await endOpenCalls(tx, turn, status);
-  }
+  const ended = await endOpenCalls(tx, turn, status);
+  // While its tools run, a turn does not ask the model.
+  const usage =
+    ending.usage ?? (ended > 0 ? totalUsage(turn.rounds) : estimatedUsage(turn, streamed, status));
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
   if (message) {
@@ -190,7 +190,7 @@ export async function endTurn(
   if (isExternal(turn.agent)) tx.emit(turnsQueued([turn.agent]));
 }
 
-/** Estimates what a provider charges for a call whose usage it did not report. */
+/** What a provider charges for the calls that have ended, and estimated for one that is broken off. */
 function estimatedUsage(
   { agent, reserved, estimated_input, rounds }: TurnRecord,
   streamed: string,
