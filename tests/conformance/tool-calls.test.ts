@@ -1,7 +1,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { answerTo, type Person, say } from "@parley/testkit/client.ts";
+import {
+  agentOf,
+  answerTo,
+  groupOf,
+  liftLimits,
+  type Person,
+  people,
+  say,
+} from "@parley/testkit/client.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { answers, fails, toolCalls } from "@parley/testkit/provider-responders.ts";
-import type { Responder } from "@parley/testkit/provider-server.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
@@ -56,6 +66,19 @@ describe.each(["claude", "gpt"])("a turn of %s with tools", (provider) => {
     const final = await answerTo(reader, await ask("go on"));
     expect(final.turn).toMatchObject({ status: "failed", error: { code: "tool_limit" } });
     expect(final.tool_calls).toHaveLength(15);
+  });
+
+  test("does not count a round that the provider refuses", async () => {
+    await using group = await agentGroup({ provider });
+    const { key, reader, ask } = group;
+    const calls = [{ name: "current_time", input: {} }];
+    sharedProvider.respond(key, toolCalls(calls, "Let me look."), fails(401));
+    const final = await answerTo(reader, await ask("what time is it?"));
+    expect(final.turn).toMatchObject({
+      status: "failed",
+      error: { code: "key_rejected" },
+      usage: { input_tokens: 25, output_tokens: 15 },
+    });
   });
 
   test("tells the model what it cannot do, and nobody else", async () => {
@@ -200,5 +223,43 @@ describe("built-in tools", () => {
     expect(found?.result).not.toContain("secret");
     expect(found?.result).not.toContain("hidden");
     expect(read?.result).toContain("which colour?");
+  });
+
+  const MAX_RESULT_BYTES = 65_536;
+
+  test("return at most 64 KiB, and say what they left out", async () => {
+    const wide = providersAt("http://127.0.0.1:1", { context_tokens: 1_000_000 });
+    await using server = await startServer({ ...noRates, ...wide });
+    const [owner, other] = await people(server.url, "owner", "other");
+    await liftLimits(owner);
+    await owner.call("setAgentKey", { provider: "claude", api_key: "sandbox" });
+    const chat = await groupOf(owner, other);
+    const agent = agentOf(owner);
+    await owner.call("addGroupAgent", { chat_id: chat.id, agent_username: agent });
+    const long = "word ".repeat(6400);
+    const sent = [];
+    for (let count = 0; count < 50; count++) sent.push(await say(other, chat, long));
+    const file = await upload(other, chat.id, "long.txt", long.repeat(4));
+    await other.call("sendMessage", { chat_id: chat.id, content: "", file_ids: [file.id] });
+    await using reader = await other.connect();
+    const used = async (command: string) => {
+      const final = await answerTo(reader, await say(other, chat, `@${agent} /tool ${command}`));
+      expect(final.turn).toMatchObject({ status: "complete" });
+      const [call] = await callsOf(owner, final.id);
+      const result = call?.result ?? "";
+      expect(Buffer.byteLength(result)).toBeLessThanOrEqual(MAX_RESULT_BYTES);
+      expect(Buffer.byteLength(result)).toBeGreaterThan(MAX_RESULT_BYTES / 2);
+      expect(result).toContain("The result was cut");
+      return result;
+    };
+    const latest = await used("read_messages {}");
+    expect(latest).toContain(`[${sent.at(-1)?.id}]`);
+    const [, before] = /read before (\S+)\./.exec(latest) ?? [];
+    const last = sent.findIndex(({ id }) => id === before);
+    expect(await used(`read_messages {"before": "${before}"}`)).toContain(
+      `[${sent[last - 1]?.id}]`,
+    );
+    expect(await used('search_messages {"query": "word"}')).toContain(`[${sent.at(-1)?.id}]`);
+    await used(`read_file {"file_id": "${file.id}"}`);
   });
 });

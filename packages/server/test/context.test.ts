@@ -400,6 +400,14 @@ describe("the token budget", () => {
     expect(kept(1_000_000, 500)).toBe(100);
   });
 
+  test("leaves room for the results of tools", () => {
+    const limits = { context_tokens: 6000, max_output_tokens: 500 };
+    const left = (tool_tokens: number) =>
+      6000 - 500 - contextOf(hundred, { ...limits, tool_tokens }).input_tokens;
+    expect(left(0)).toBeLessThan(200);
+    expect(left(1000)).toBeGreaterThan((6000 - 500 - 1000) / 5);
+  });
+
   test("does not skip a message that does not fit for a shorter one before it", () => {
     const messages = [said(alice, "short"), said(alice, "x ".repeat(5000)), said(alice, "last")];
     const { ids } = contextOf(messages, { context_tokens: 2000, max_output_tokens: 100 });

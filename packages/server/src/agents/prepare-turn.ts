@@ -46,6 +46,7 @@ export type OfferedTools = ReadonlyMap<string, OfferedTool>;
 export interface PreparedTurn extends Omit<AdmittedTurn, "conversation"> {
   context: ModelContext;
   tools: OfferedTools;
+  files: TurnFiles;
   /** Whether the conversation is the owner's own with the agent. */
   isDirect: boolean;
   max_output_tokens: number;
@@ -114,6 +115,7 @@ async function prepare(
     by_operator,
     context,
     tools: plan.tools,
+    files,
     isDirect,
     max_output_tokens,
   };

@@ -2,6 +2,7 @@ import type { Turn } from "@parley/protocol";
 import { type Ending, endTurn } from "../domain/turns.ts";
 import { totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
+import type { ContextFiles } from "./context-files/index.ts";
 import { type AdmittedTurn, admitTurn, prepareTurn } from "./prepare-turn.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
 import { newProgress, type Progress, type RoundServices, streamAnswer } from "./rounds.ts";
@@ -10,7 +11,9 @@ import { hasRequestedCalls, makeWaitingCalls } from "./tools/waiting-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */
-export type TurnServices = RoundServices;
+export interface TurnServices extends RoundServices {
+  contextFiles: ContextFiles;
+}
 
 /** How long to wait between attempts to end a turn while the store is unavailable. */
 const END_RETRY_MS = 500;
@@ -29,7 +32,7 @@ export async function runTurn(
     if (!admitted) return;
     const { signal } = running;
     const offered = await toolsFor(services, admitted, signal);
-    const place = { ...admitted, signal };
+    const place = { ...admitted, files, signal };
     // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
     if (await hasRequestedCalls(services, place)) await prepareTurn(services, id, files, offered);
     await makeWaitingCalls(services, place, offered);
@@ -70,7 +73,6 @@ async function storeEnding({ store, node }: TurnServices, id: number, ending: En
   }
 }
 
-/** Usage is null unless the provider reported both counts. It is estimated then. */
 function resultOf({
   content,
   rounds,

@@ -93,6 +93,22 @@ function hiddenFiles(messages: readonly Message[]): Map<string, string> {
   return hidden;
 }
 
+/**
+ * Why a file that the model asks for is not shown, beside what is loaded already; null if it can be
+ * loaded.
+ */
+export function whyNotShown(file: File, loaded: ReadonlyMap<string, LoadedFile>): string | null {
+  const kind = shownKind(file);
+  if (kind === null) return WHY_HIDDEN.other_type;
+  const documents = [...loaded.values()].reduce((sum, each) => sum + documentSize(each), 0);
+  return isTooLarge(file, kind, MAX_DOCUMENT_BYTES - documents) ? WHY_HIDDEN.too_large : null;
+}
+
+const documentSize = (file: LoadedFile) =>
+  file.status === "shown" && shownKind({ type: file.part.media_type }) === "document"
+    ? file.part.data.length
+    : 0;
+
 /** How a model can see a file of this type; null if it cannot. */
 export function shownKind({ type }: Pick<File, "type">): ShownKind | null {
   if (IMAGE_TYPE.test(type)) return "image";

@@ -47,6 +47,9 @@ export interface ModelContext {
   readonly file_tokens: number;
 }
 
+/** The share of the room that is left for the results of tools, which come while the model answers. */
+const RESULT_SHARE = 0.25;
+
 /** Builds the request of a turn: the system text and the newest messages that fit. */
 export function modelContext(input: ContextInput): ModelContext {
   const system = systemText(input, {
@@ -55,7 +58,8 @@ export function modelContext(input: ContextInput): ModelContext {
   });
   const names = namesText(input);
   const fixedTokens = estimateTokens(`${system}${names}${PROMPT_TO_ANSWER}`) + input.tool_tokens;
-  const kept = newestThatFit(input, input.context_tokens - input.max_output_tokens - fixedTokens);
+  const room = input.context_tokens - input.max_output_tokens - fixedTokens;
+  const kept = newestThatFit(input, input.tool_tokens > 0 ? room * (1 - RESULT_SHARE) : room);
   return {
     system,
     messages: alternateRoles(names, kept),

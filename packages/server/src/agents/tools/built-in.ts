@@ -1,13 +1,15 @@
 import type { File, Message } from "@parley/protocol";
 import { z } from "zod";
 import type { Provider } from "../../config.ts";
+import { whyNotShown } from "../../rules/context-files.ts";
 import type { FilePart, ImagePart } from "../../rules/model-content.ts";
 import { indentLines, quoteName } from "../../rules/quoting.ts";
 import { searchWords } from "../../rules/search.ts";
 import type { Store } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
-import type { ContextFiles } from "../context-files/index.ts";
+import type { TurnFiles } from "../context-files/index.ts";
 import { isTextFile } from "../providers/file-text.ts";
+import { MAX_RESULT_BYTES } from "./result-text.ts";
 import type { GrantedTool } from "./servers.ts";
 
 /** What a built-in tool returns. The parts are shown to the model and not stored. */
@@ -21,7 +23,6 @@ export interface BuiltInResult {
 
 interface BuiltInServices {
   readonly store: Pick<Store, "read" | "search">;
-  readonly contextFiles: ContextFiles;
   readonly config: { readonly limits: { readonly image_pixels: number } };
 }
 
@@ -30,7 +31,8 @@ export interface BuiltInPlace {
   readonly turn: Pick<TurnRecord, "conversation_id" | "conversation_uuid">;
   readonly owner_id: number;
   readonly provider: Provider;
-  readonly signal: AbortSignal;
+  /** Holds what is read of files until the turn ends: the model is told it in every further round. */
+  readonly files: TurnFiles;
 }
 
 interface BuiltIn<Input extends z.ZodType = z.ZodType> {
@@ -64,7 +66,10 @@ const search_messages = tool({
     const scope = { viewerId: owner_id, conversationId: turn.conversation_id };
     const hits = await store.search({ words, ...scope, limit: MAX_FOUND });
     const uuids = hits.map(({ uuid }) => uuid);
-    return ok(listed(await store.read((tx) => tx.messageViews(uuids, owner_id))));
+    const found = await store.read((tx) => tx.messageViews(uuids, owner_id));
+    const lines = linesThatFit(found);
+    const isCut = lines.length < found.length;
+    return listed(lines, isCut && "Search for more words to find fewer messages.");
   },
 });
 
@@ -87,7 +92,9 @@ const read_messages = tool({
         ...(place && { from: { seq: place.seq, direction: "older" as const } }),
         limit,
       });
-      return ok(listed(items));
+      const lines = linesThatFit(items.toReversed()).toReversed();
+      const isCut = lines.length < items.length;
+      return listed(lines, isCut && `To go on, read before ${items.at(-lines.length)?.id}.`);
     }),
 });
 
@@ -99,9 +106,13 @@ const read_file = tool({
   run: async (services, place, { file_id }) => {
     const file = await visibleFile(services, place, file_id);
     if (!file) return failed("There is no file with this id in this conversation.");
-    const { image_pixels } = services.config.limits;
-    using files = services.contextFiles.open(place.signal);
-    await files.load([file], { ...place.provider, image_pixels });
+    const { files, provider } = place;
+    if (files.loaded.get(file_id)?.status !== "shown") {
+      const why = whyNotShown(file, files.loaded);
+      if (why !== null) return failed(`Not shown: ${why}.`);
+      const { image_pixels } = services.config.limits;
+      await files.load([file], { ...provider, image_pixels });
+    }
     const loaded = files.loaded.get(file_id);
     if (loaded?.status !== "shown") return failed("The file cannot be shown.");
     const { part, tokens } = loaded;
@@ -202,9 +213,31 @@ async function visibleFile(
   });
 }
 
-/** Messages as a model reads them, each with its id. What people wrote is indented. */
-const listed = (messages: readonly Message[]): string =>
-  messages.length === 0 ? "There are none." : messages.map(line).join("\n");
+/** The room for what `listed` says first. */
+const MAX_LINES_BYTES = MAX_RESULT_BYTES - 256;
+
+/**
+ * Messages as a model reads them, each with its id. What people wrote is indented. The first are kept,
+ * as many as a result has room for, and at least one.
+ */
+function linesThatFit(messages: readonly Message[]): string[] {
+  const lines: string[] = [];
+  let bytes = 0;
+  for (const message of messages) {
+    const text = line(message);
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > MAX_LINES_BYTES && lines.length > 0) break;
+    lines.push(text);
+  }
+  return lines;
+}
+
+/** `advice`: how to get the messages that there was no room for; false if these are all. */
+function listed(lines: readonly string[], advice: string | false): BuiltInResult {
+  if (lines.length === 0) return ok("There are none.");
+  const note = `[The result was cut: older messages do not fit into 64 KiB. ${advice}]`;
+  return ok((advice === false ? lines : [note, ...lines]).join("\n"));
+}
 
 function line({ id, sender, created_at, content, files }: Message): string {
   const named = files.map((file) => `\n(file ${quoteName(file.name)}, id ${file.id})`);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-const MAX_RESULT_BYTES = 65_536;
+export const MAX_RESULT_BYTES = 65_536;
 const CUT_NOTE = "\n[The result was cut here: it is longer than 64 KiB.]";
 const MAX_BLOCKS = 1000;
 const MAX_LABEL_CHARACTERS = 512;
@@ -77,7 +77,7 @@ function describe(sent: unknown): string {
 const bytesOf = (data: string) => Math.floor((data.length * 3) / 4);
 
 /** Well-formed text without NUL, which cannot be stored everywhere, and within the limit. */
-function boundedText(text: string): string {
+export function boundedText(text: string): string {
   const clean = text
     .slice(0, MAX_RESULT_BYTES + 1)
     .toWellFormed()

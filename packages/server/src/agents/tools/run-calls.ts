@@ -10,18 +10,17 @@ import type { AgentRecord } from "../../store/agents.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnRecord, TurnRound } from "../../store/turns.ts";
-import type { ContextFiles } from "../context-files/index.ts";
+import type { TurnFiles } from "../context-files/index.ts";
 import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
-import { failedCall, REFUSED } from "./result-text.ts";
+import { boundedText, failedCall, REFUSED } from "./result-text.ts";
 import type { CallPermission, Elicit, ToolResult, ToolServers } from "./servers.ts";
 
 export interface CallServices {
   readonly node: string;
   readonly store: Store;
   readonly config: { readonly limits: { readonly image_pixels: number } };
-  readonly contextFiles: ContextFiles;
   readonly toolServers: ToolServers;
   /** Asks the owner for what a tool needs to know, in the conversation. */
   readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
@@ -33,6 +32,7 @@ export interface CallingTurn {
   readonly turn: TurnRecord;
   readonly agent: AgentRecord;
   readonly provider: Provider;
+  readonly files: TurnFiles;
   readonly signal: AbortSignal;
 }
 
@@ -195,12 +195,12 @@ async function makeCall(
 
 function performed(
   services: CallServices,
-  { turn, provider, signal }: CallingTurn,
+  { turn, provider, files, signal }: CallingTurn,
   call: ToolCallRecord,
 ): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
-    const place = { turn, owner_id, provider, signal };
+    const place = { turn, owner_id, provider, files };
     return runBuiltIn(services, place, tool, call.arguments).catch((error) => {
       services.log.error({ err: error, turn: turn.id, tool }, "built-in tool failed");
       return failedCall("The tool failed. Try again later.");
@@ -254,13 +254,13 @@ async function endCall(
   const call = await tx.toolCall(uuid);
   if (call?.status !== "running") return call;
   const finished_at = Date.now();
-  const safe = text.toWellFormed().replaceAll("\0", "\ufffd");
+  const bounded = boundedText(text);
   await changeToolCall(
     tx,
     call,
     is_error
-      ? { status: "failed", error: safe, finished_at }
-      : { status: "done", result: safe, finished_at },
+      ? { status: "failed", error: bounded, finished_at }
+      : { status: "done", result: bounded, finished_at },
   );
   return tx.toolCall(uuid);
 }
