@@ -84,6 +84,42 @@ test("calls at the same time have sessions of their own, and there are at most f
   expect(server.got("initialize")).toHaveLength(4);
 });
 
+test("the time of a call includes its wait for a connection", async () => {
+  const timeouts = { contactMs: 20_000, refreshMs: 20_000, callMs: 1000, elicitMs: 20_000 };
+  await using tools = await startToolServers({ timeouts });
+  await using server = new ToolServer();
+  await using other = new ToolServer();
+  const [busy, free] = [await tools.add(server.url), await tools.add(other.url)];
+  const first = Promise.withResolvers<void>();
+  let calls = 0;
+  const hangs = new Promise<Response>(() => {});
+  const holds = ({ message }: { message: McpMessage }) =>
+    message.method === "tools/call" ? hangs : undefined;
+  server.answer = (received) => {
+    if (received.message.method !== "tools/call" || ++calls > 1) return holds(received);
+    const { id } = received.message;
+    return first.promise.then(() => reply(id, textResult("done")));
+  };
+  const ended: string[] = [];
+  const callOf = async (name: string, target: { id: string }) => {
+    const { is_error } = await tools.callTool(target, "echo");
+    ended.push(name);
+    return is_error;
+  };
+  const held = Array.from({ length: 4 }, () => tools.callTool(busy, "echo"));
+  await server.has("tools/call", 4);
+  const waiting = callOf("waiting", busy);
+  // Its time has begun when calls that are made after it have ended.
+  for (let made = 0; made < 10; made++) await tools.callTool(free, "echo");
+  other.answer = holds;
+  const later = callOf("later", free);
+  await other.has("tools/call", 11);
+  first.resolve();
+  expect(await Promise.all([waiting, later])).toEqual([true, true]);
+  expect(ended).toEqual(["waiting", "later"]);
+  await Promise.all(held);
+});
+
 test("a token that the server refuses makes it unauthorized, also during a call", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();

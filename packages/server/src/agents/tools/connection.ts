@@ -22,6 +22,11 @@ export interface CallOptions {
   readonly onProgress?: (text: string) => void;
 }
 
+export interface TimedCallOptions extends CallOptions {
+  /** What is left of the time for the call. */
+  readonly timeoutMs: number;
+}
+
 /** Where a server is, and what it is contacted with. */
 export interface HttpTarget {
   readonly url: string;
@@ -34,7 +39,10 @@ export interface Timeouts {
   readonly contactMs: number;
   /** For all contacts before a turn. What was known is offered then. */
   readonly refreshMs: number;
-  /** For a call, without the time in which a person answers a question of the server. */
+  /**
+   * For a call and the wait for a connection, without the time in which a person answers a question of
+   * the server.
+   */
   readonly callMs: number;
   /** For the answer to a question. */
   readonly elicitMs: number;
@@ -50,7 +58,11 @@ export interface Connection {
    * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
    * abort; the server is told, and the connection cannot be used again.
    */
-  callTool(tool: string, input: Record<string, unknown>, options: CallOptions): Promise<ToolResult>;
+  callTool(
+    tool: string,
+    input: Record<string, unknown>,
+    options: TimedCallOptions,
+  ): Promise<ToolResult>;
   /** True once a call failed. */
   readonly hasFailed: boolean;
   /** False once a call failed or it is closed, and while the server still answers an earlier call. */
@@ -168,16 +180,16 @@ class Session implements Connection {
   async callTool(
     tool: string,
     input: Record<string, unknown>,
-    { signal, elicit, onProgress }: CallOptions,
+    { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
   ): Promise<ToolResult> {
-    const { callMs, elicitMs } = this.parts.timeouts;
-    const deadline = pausableDeadline(callMs);
+    const { elicitMs } = this.parts.timeouts;
+    const deadline = pausableDeadline(timeoutMs);
     const cancelled = new AbortController();
     this.elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
     const params = { name: tool, arguments: input };
     const call = this.client.request({ method: "tools/call", params }, SentResult, {
       signal: cancelled.signal,
-      timeout: callMs + elicitMs,
+      timeout: timeoutMs + elicitMs,
       ...(onProgress && { onprogress: reporter(onProgress) }),
     });
     try {

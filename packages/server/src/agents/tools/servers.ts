@@ -58,9 +58,9 @@ export interface ToolServers {
   granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]>;
   /**
    * Calls a tool of a server of the owner or of the operator, unless it is another one by now: its
-   * fingerprint tells. A call has 60 s, without the time in
-   * which `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the
-   * reason of the signal, after the server was told.
+   * fingerprint tells. A call has 60 s, the wait for a connection included, without the time in which
+   * `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the reason of
+   * the signal, after the server was told.
    */
   call(
     owner_id: number,
@@ -198,8 +198,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     tool: ToolRecord,
     input: Record<string, unknown>,
     callOptions: PermittedCallOptions,
+    endsAt = performance.now() + timeouts.callMs,
   ): Promise<[Outcome, ToolResult]> {
-    const waiting = AbortSignal.any([callOptions.signal, AbortSignal.timeout(timeouts.callMs)]);
+    const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
+    const waiting = AbortSignal.any([callOptions.signal, AbortSignal.timeout(leftMs())]);
     const { lease, tools } = await contacts.acquire(server, waiting);
     try {
       const now = tools.find(({ name }) => name === tool.name);
@@ -209,7 +211,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const permission = await callOptions.permission();
       if (permission === "refused") return ["refused", failedCall(REFUSED)];
       if (permission === "asks") return ["refused", notCalled("it needs approval now.")];
-      const result = await lease.connection.callTool(tool.name, input, callOptions);
+      const result = await lease.connection.callTool(tool.name, input, {
+        ...callOptions,
+        timeoutMs: leftMs(),
+      });
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
       const { isRequestRejected, isSessionLost } = await loadClient();
@@ -220,7 +225,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     } finally {
       lease.release();
     }
-    return callTool(server, tool, input, callOptions);
+    return callTool(server, tool, input, callOptions, endsAt);
   }
 
   async function outcomeOf(
