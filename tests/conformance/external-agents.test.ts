@@ -246,6 +246,16 @@ describe("an external agent", () => {
     await requested(program, first);
   });
 
+  test("is told when it connects of turns that were queued while it was away", async () => {
+    const { agent, chat } = await externalAgent(carol);
+    const earlier = await agent.connect();
+    await earlier.close();
+    const asked = await say(carol, chat, "are you there?");
+    await using program = await agent.connect();
+    const request = await program.event("events.turnRequested");
+    expect(request.params.message_id).toBe(asked.id);
+  });
+
   test("gets what its owner can see", async () => {
     const { agent } = await externalAgent(carol);
     const group = await groupOf(carol, agent, bob);

@@ -178,6 +178,7 @@ class Connection implements Client, Reader {
     hub.listen(person, this, conversations);
     const params: Account = publicAccount(person.account);
     this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));
+    if (this.kind === "agent") services.externalTurns.connected(params.username);
     this.startWaiting();
   }
 

@@ -36,6 +36,8 @@ export interface ExternalTurns {
   claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null>;
   /** A program makes calls as the agent. */
   seen(agent: Pick<AccountRecord, "id">): void;
+  /** A socket of the agent was opened: its program is told of the turns that wait. */
+  connected(username: string): void;
   /** Wakes programs when turns were queued, and ends the calls of those whose token was revoked. */
   receive(change: Delivered): void;
   start(): void;
@@ -122,13 +124,17 @@ class ProgramTurns implements ExternalTurns {
     return null;
   }
 
+  connected(username: string): void {
+    const agent = this.#options.hub.person(username);
+    if (agent) this.#announced.delete(agent);
+    this.#announce(username);
+  }
+
   receive(change: Delivered): void {
     if (change.kind === "turns_queued") {
       for (const username of change.agents ?? []) {
         this.#waiting.wake(username);
-        this.#announce(username).catch((error) =>
-          this.#options.log.error({ err: error }, "turn request not sent"),
-        );
+        this.#announce(username);
       }
     } else if (change.kind === "turns_ended") {
       for (const { id } of change.turns) this.#lost.delete(id);
@@ -155,8 +161,14 @@ class ProgramTurns implements ExternalTurns {
     return null;
   }
 
+  #announce(username: string): void {
+    this.#sendRequests(username).catch((error) =>
+      this.#options.log.error({ err: error }, "turn request not sent"),
+    );
+  }
+
   /** Tells the sockets of an agent on this node of turns that they were not told of before. */
-  async #announce(username: string): Promise<void> {
+  async #sendRequests(username: string): Promise<void> {
     const { store, hub } = this.#options;
     const agent = hub.person(username);
     if (!agent) return;
