@@ -23,7 +23,7 @@ export type Authenticated = AuthenticatedSession | (AgentCaller & Validity);
 export interface Authenticator {
   /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
   authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
-  /** Extends a session that an open socket uses. */
+  /** Stores that an open socket uses a session, and when the session ends. */
   renew(sessionId: string, expiresAt: number): Promise<void>;
 }
 
@@ -88,7 +88,11 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     }
     const session = known ?? (await activeSession(store, token_hash));
     if (!session) throw expired();
-    const { id, account, expires_at } = session;
+    const { id, account, last_used_at, expires_at } = session;
+    const now = Date.now();
+    if (isStale(last_used_at, now)) {
+      await store.write((tx) => tx.touchSession(id, now, expires_at));
+    }
     return { kind: "session", account, session_id: id, expires_at, renewable_since: null };
   }
 

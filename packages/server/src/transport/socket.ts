@@ -24,8 +24,8 @@ const CALLS_AT_ONCE = 64;
 /** Bytes of replies that the client has not read; beyond it further frames wait. */
 const REPLY_BACKLOG = 256 * 1024;
 const SWEEP_MS = 5000;
-/** An open socket extends its session by at least this much at a time, to keep writes rare. */
-const RENEW_MS = 12 * 60 * 60 * 1000;
+/** How often an open socket updates its session: often enough for «last used», and writes stay rare. */
+const RENEW_MS = 60 * 60 * 1000;
 
 /**
  * Bun terminates a socket at this multiple of `backlog_bytes`, in the middle of what it sends. Below
@@ -113,11 +113,12 @@ class Connection implements Client, Reader {
   /** The id of the session, or of the token of an external agent. */
   readonly session_id: string;
   expires_at: number;
+  renewed_at = Date.now();
   readonly renewable_since: number | null;
+  readonly kind: Authenticated["kind"];
   private readonly shared: Dependencies;
   private readonly origin: Origin;
   private readonly account: Authenticated["account"];
-  private readonly kind: Authenticated["kind"];
   /** Aborted when the socket is closed. Most calls need no signal, so most sockets have none. */
   private gone: AbortController | null = null;
   private socket: Socket | null = null;
@@ -381,19 +382,31 @@ function encodeReply(id: FrameId | undefined, outcome: Outcome): string {
   return JSON.stringify(reply);
 }
 
-/** Extends the sessions of open sockets, and closes sockets whose session or issuer's token has expired. */
-function sweep(connections: Iterable<Connection>, { authenticator, log, config }: Services): void {
+type Swept = Pick<
+  Connection,
+  "kind" | "session_id" | "expires_at" | "renewed_at" | "renewable_since" | "close"
+>;
+
+/**
+ * Updates when the sessions of open sockets were last used, extends those whose end is not fixed, and
+ * closes sockets whose session or issuer's token has expired.
+ */
+export function sweep(
+  connections: Iterable<Swept>,
+  { authenticator, log, config }: Pick<Services, "authenticator" | "log" | "config">,
+): void {
   const now = Date.now();
   const renewed = new Map<string, number>();
   for (const connection of connections) {
-    const { renewable_since, session_id } = connection;
+    const { kind, renewable_since, session_id } = connection;
     if (connection.expires_at <= now) {
       connection.close(closeCodes.signedOut, "the session has expired");
-    } else if (renewable_since !== null) {
-      const end = sessionEnd(renewable_since, now, config.limits);
-      if (end - connection.expires_at < RENEW_MS) continue;
-      connection.expires_at = end;
-      renewed.set(session_id, end);
+    } else if (kind === "session" && now - connection.renewed_at >= RENEW_MS) {
+      connection.renewed_at = now;
+      if (renewable_since !== null) {
+        connection.expires_at = sessionEnd(renewable_since, now, config.limits);
+      }
+      renewed.set(session_id, connection.expires_at);
     }
   }
   for (const [id, end] of renewed) {
