@@ -95,11 +95,19 @@ async function accountOf(
   const known = await tx.identity(issuer, subject);
   if (known) return { account: known, isNew: false, isLinked: false };
   const username = usernameFrom(requestedName);
-  const earlier = username === requestedName ? await tx.unlinkedAccount(username) : null;
+  const earlier = username === requestedName ? await lockUnlinked(tx, username) : null;
   const account = earlier ?? (await createAccount(tx, identity, username, providers));
   const link = { issuer, subject, account_id: account.id, at: Date.now() };
   if (!(await tx.insertIdentity(link))) throw new CreationConflict();
   return { account, isNew: earlier === null, isLinked: earlier !== null };
+}
+
+/** Another identity may request the same username at the same time: one of them gets the account. */
+async function lockUnlinked(tx: WriteTx, username: string): Promise<AccountRecord | null> {
+  const found = await tx.unlinkedAccount(username);
+  if (!found) return null;
+  await tx.lockCredentials(found.id);
+  return tx.unlinkedAccount(username);
 }
 
 /** Creates the account under the requested username or, if it is taken, the next free variant. */

@@ -1,4 +1,7 @@
 import { expect } from "bun:test";
+import { auditLog } from "../../../src/observe/audit-log.ts";
+import { logger } from "../../../src/observe/log.ts";
+import { oidcAccounts } from "../../../src/security/oidc-accounts.ts";
 import { type Check, START } from "./fixture.ts";
 
 export function identities(check: Check) {
@@ -43,5 +46,26 @@ export function identities(check: Check) {
       tx.insertIdentity({ issuer: ISSUER, subject: "1", account_id: alice.id, at: START }),
     );
     expect(await find("alice")).toBeNull();
+  });
+
+  check("of two identities that sign in at once, one is linked to an account", async (fixture) => {
+    const { store } = fixture;
+    const accounts = oidcAccounts({
+      audit: auditLog(logger("silent"), store),
+      providers: new Map(),
+    });
+    const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
+    const usernames = ["alice", "bob", "carol", "dave", "erin"] as const;
+    await fixture.people(...usernames);
+    const signIn = (requestedName: string, subject: string) =>
+      accounts.signIn(
+        { issuer: ISSUER, subject, requestedName, display_name: null },
+        origin,
+        async (_, { id }) => ({ session_id: subject, result: id }),
+      );
+    const signedIn = await Promise.all(
+      usernames.flatMap((name) => [signIn(name, `${name} 1`), signIn(name, `${name} 2`)]),
+    );
+    expect(new Set(signedIn).size).toBe(signedIn.length);
   });
 }
