@@ -179,6 +179,10 @@ describe("upsertUsers", () => {
     expect(body).toMatchObject({
       parameters: { fields: { "users.1.external_id": "is repeated" } },
     });
+    const many = { users: Array.from({ length: 500 }, () => ({ external_id: id })) };
+    const { body: shortened } = await backend.post("upsertUsers", many);
+    const { fields = {} } = (!shortened.ok && shortened.parameters) || {};
+    expect(Object.keys(fields)).toHaveLength(20);
   });
 
   test("is 400 for no users, and for ten thousand", async () => {

@@ -15,7 +15,7 @@ import type { Metrics } from "./observe/metrics.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
-import { badFields, Failure, forbidden, notFound } from "./rules/failure.ts";
+import { badFields, Failure, forbidden, MAX_REPORTED_FIELDS, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
   AgentCaller,
@@ -313,9 +313,6 @@ const missingAccess: Record<Access, string> = {
   service: "only a service key that acts for nobody may call this operation",
   operator: "only an operator may call this operation",
 };
-
-/** Wrong fields that an answer names: more help nobody, and a request can have tens of thousands. */
-const MAX_REPORTED_FIELDS = 20;
 
 function parse(
   schema: z.ZodType,

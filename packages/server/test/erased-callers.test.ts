@@ -35,6 +35,7 @@ function call(name: string, input: object, account: AccountRecord) {
   const context = {
     ...{ config, store, audit, vault: vault([Buffer.alloc(32, 1)]) },
     ...{ accountCreations: unlimited, toolContacts: unlimited },
+    files: { links: { sign: () => "" } },
     caller: { kind: "session", account, session_id: Bun.randomUUIDv7() },
     origin: { address: "192.0.2.1", network: "192.0.2.1", user_agent: null },
   };
@@ -57,6 +58,7 @@ const calls = {
   addToolServer: { name: "tools", url: "http://127.0.0.1/mcp", token: "secret" },
   blockUser: { username: bob.username },
   startChat: { usernames: [bob.username] },
+  createUpload: { purpose: "picture", name: "me.png", size: 5 },
 };
 
 const changes = {
@@ -77,6 +79,7 @@ const stateOf = ({ id, username }: AccountRecord) =>
     toolServers: await tx.toolServers(id),
     blocked: await tx.blockList(id),
     conversations: await tx.counters(id),
+    files: await tx.unusedFiles(Number.MAX_SAFE_INTEGER, 1),
   }));
 
 test.each(

@@ -7,6 +7,7 @@ import {
   takesNoFiles,
   uploadUsage,
 } from "../domain/files.ts";
+import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { conflict, forbidden } from "../rules/failure.ts";
@@ -30,6 +31,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   const id = Bun.randomUUIDv7();
   const now = Date.now();
   const file = await store.write(async (tx) => {
+    await lockActive(tx, caller.account);
     const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
     const owner_id = caller.account.id;
     const about = { id, owner_id, conversation_id, name, size, at: now };

@@ -33,9 +33,15 @@ export const conflict = (why: string) => new Failure("conflict", `conflict: ${wh
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 
+/** Wrong fields that an answer names: more help nobody, and a request can have tens of thousands. */
+export const MAX_REPORTED_FIELDS = 20;
+
 export function badFields(fields: Record<string, string>): Failure {
-  const described = Object.entries(fields).map(([path, problem]) => `${path} ${problem}`);
-  return new Failure("bad_request", `bad request: ${described.join("; ")}`, { fields });
+  const reported = Object.entries(fields).slice(0, MAX_REPORTED_FIELDS);
+  const described = reported.map(([path, problem]) => `${path} ${problem}`);
+  return new Failure("bad_request", `bad request: ${described.join("; ")}`, {
+    fields: Object.fromEntries(reported),
+  });
 }
 
 export const rateLimited = (retryAfter: number, what = "too many requests") =>
