@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startS3 } from "@parley/testkit/s3.ts";
-import { migrateFiles } from "../src/commands/migrate-files.ts";
+import { countMissing, migrateFiles } from "../src/commands/migrate-files.ts";
 import type { FileStorage } from "../src/config/file-storage.ts";
 import { diskBlobs } from "../src/files/disk.ts";
 import { existingBlobs } from "../src/files/index.ts";
@@ -55,6 +55,8 @@ for (const [name, files] of Object.entries(targets)) {
       expect(await source.open(object)).not.toBeNull();
     }
     expect(readdirSync(source.incoming)).toEqual([]);
+    const named = new Set([...objects, Bun.randomUUIDv7()]);
+    expect(await countMissing(named, files)).toBe(1);
   });
 }
 
@@ -70,4 +72,5 @@ test("files that have no place after the migration stop it", async () => {
   await source.put(Bun.randomUUIDv7(), path);
   await expect(run(null)).rejects.toThrow("Set PARLEY_FILES");
   await run({ kind: "disk", folder: join(dataDir, "files") });
+  expect(await countMissing(new Set(["x"]), null)).toBe(1);
 });

@@ -4,6 +4,7 @@ import type { FileStorage } from "../config/file-storage.ts";
 import { ConfigError } from "../config.ts";
 import { pathOfObject } from "../files/disk.ts";
 import { existingBlobs, openBlobs } from "../files/index.ts";
+import type { Key, Row, TransferSource } from "../store/transfer.ts";
 
 export interface FileMigration {
   readonly dataDir: string;
@@ -38,6 +39,36 @@ export async function migrateFiles({ dataDir, files, print }: FileMigration): Pr
     copied++;
   }
   print(`files: ${objects} objects, ${copied} copied`);
+}
+
+/** Rows read at a time. */
+const BATCH_ROWS = 500;
+
+/** The objects that the database names: those of files whose bytes are not known to be lost. */
+export function namedObjects(source: TransferSource): Set<string> {
+  const table = source.tables.find(({ name }) => name === "files");
+  if (!table) throw new Error("the table of files is missing");
+  const names = new Set<string>();
+  let after: Key | null = null;
+  for (;;) {
+    const rows: Row[] = source.rows(table, { after, upTo: null }, BATCH_ROWS);
+    const last = rows.at(-1);
+    if (!last) return names;
+    for (const { blob, status } of rows) if (status === "ready") names.add(String(blob));
+    after = table.key.map((column) => String(last[column]));
+  }
+}
+
+/** How many of these objects the storage lacks. It is listed once: asking for each takes far longer. */
+export async function countMissing(
+  names: ReadonlySet<string>,
+  files: FileStorage | null,
+): Promise<number> {
+  if (names.size === 0) return 0;
+  const missing = new Set(names);
+  const storage = await existingBlobs(files);
+  if (storage) for await (const { name } of storage.list()) missing.delete(name);
+  return missing.size;
 }
 
 async function isCopied(from: string, to: string): Promise<boolean> {

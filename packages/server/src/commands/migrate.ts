@@ -5,7 +5,7 @@ import { openPostgresTarget } from "../store/postgres/target.ts";
 import { openSqliteSource } from "../store/sqlite/source.ts";
 import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";
 import { command } from "./command.ts";
-import { migrateFiles } from "./migrate-files.ts";
+import { countMissing, migrateFiles, namedObjects } from "./migrate-files.ts";
 
 export const migrate = command({
   name: "migrate",
@@ -40,11 +40,19 @@ the server, and run it again: docs/migrating.md has the steps.`,
     open.defer(() => source.close());
     const target = await openPostgresTarget(database);
     open.defer(() => target.close());
+    // Read first: what a running server stores meanwhile is copied by a later run.
+    const names = namedObjects(source);
     await migrateFiles({ dataDir, files, print });
+    const missing = await countMissing(names, files);
+    if (missing > 0 && !source.live) throw new ConfigError(missingFiles(missing));
     await migrateStore({ source, target, print });
+    if (missing > 0) print(missingFiles(missing));
     return { json: { complete: !source.live }, text: "" };
   },
 });
+
+const missingFiles = (files: number) =>
+  `The storage of PARLEY_FILES lacks the bytes of ${count(files)} files: set PARLEY_FILES to where the server has kept them until now, or copy them from there, and run this command again.`;
 
 /** Rows compared and written at a time. */
 const BATCH_ROWS = 500;

@@ -1,7 +1,7 @@
 /**
  * Each entry migrates the schema by one version. Entries are never changed, only added. They use only
  * what compatible distributed databases support too: no extensions, triggers or stored functions.
- * Neither store has foreign keys: rows that others refer to are never deleted.
+ * Neither store checks foreign keys: rows that others refer to are never deleted.
  */
 export const migrations: readonly string[] = [
   `
@@ -740,5 +740,18 @@ export const migrations: readonly string[] = [
   `
   -- What is asked in a message that is deleted is cancelled.
   CREATE INDEX elicitations_by_message ON elicitations (message_uuid);
+  `,
+  `
+  -- The command "migrate" copies tables one after another, and replaces rows that have changed.
+  ALTER TABLE erasures DROP CONSTRAINT IF EXISTS erasures_account_id_fkey;
+  ALTER TABLE files DROP CONSTRAINT IF EXISTS files_owner_id_fkey;
+  ALTER TABLE files DROP CONSTRAINT IF EXISTS files_conversation_id_fkey;
+  ALTER TABLE tool_calls DROP CONSTRAINT IF EXISTS tool_calls_agent_id_fkey;
+  ALTER TABLE tool_calls DROP CONSTRAINT IF EXISTS tool_calls_owner_id_fkey;
+  ALTER TABLE tool_servers DROP CONSTRAINT IF EXISTS tool_servers_owner_id_fkey;
+  ALTER TABLE tool_grants DROP CONSTRAINT IF EXISTS tool_grants_agent_id_fkey;
+  ALTER TABLE elicitations DROP CONSTRAINT IF EXISTS elicitations_owner_id_fkey;
+  ALTER TABLE agent_tokens DROP CONSTRAINT IF EXISTS agent_tokens_account_id_fkey;
+  ALTER TABLE agent_presence DROP CONSTRAINT IF EXISTS agent_presence_account_id_fkey;
   `,
 ];
