@@ -83,6 +83,23 @@ describe("a webhook", () => {
     expect((await failure(backend.call("createWebhook", named))).code).toBe("bad_request");
   });
 
+  test("never receives which messages a person has hidden for themselves", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    const { id } = await say(bob, chat, "hidden for Alice");
+    await using _ = await hookFor(chat.id, receiver.url, [
+      "events.messageNew",
+      "events.messageDeleted",
+    ]);
+    await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [id] });
+    const next = await say(bob, chat, "next");
+    await receiver.has(1);
+    await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [next.id] });
+    await receiver.has(2);
+    const received = receiver.received.map(({ data }) => data.params);
+    expect(received).toMatchObject([{ id: next.id }, { ids: [next.id] }]);
+  });
+
   test("receives only the events and the conversation that it is for", async () => {
     await using receiver = startReceiver();
     const [chat, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];

@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { migrations as postgres } from "../src/store/postgres/migrations.ts";
-import { migrate } from "../src/store/sqlite/connection.ts";
+import { migrate, openDatabase } from "../src/store/sqlite/connection.ts";
 import { migrations as sqlite } from "../src/store/sqlite/migrations.ts";
 
 const digest = (texts: readonly string[]) =>
@@ -28,4 +31,19 @@ test("a SQLite database whose 40th migration made the indexes of turns is migrat
   const schema = (of: Database) =>
     of.query("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
   expect(schema(db)).toEqual(schema(current));
+});
+
+test("of two processes that open a SQLite database together, one migrates it", () => {
+  using open = new DisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), "parley-migrations-"));
+  open.defer(() => rmSync(folder, { recursive: true }));
+  const [one, other] = [1, 2].map(() => open.use(openDatabase(join(folder, "parley.db"))));
+  if (!one || !other) throw new Error("they were just opened");
+  const begin = one.transaction.bind(one);
+  one.transaction = (work) => {
+    migrate(other);
+    return begin(work);
+  };
+  migrate(one);
+  expect(one.query("PRAGMA user_version").get()).toEqual({ user_version: sqlite.length });
 });

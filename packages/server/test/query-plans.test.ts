@@ -17,7 +17,6 @@ const WHOLE_TABLES = [
   "second_factors",
   "service_keys",
   "tool_servers",
-  "webhook_lanes",
   "webhooks",
 ];
 
@@ -33,27 +32,47 @@ const SHORT_INDEXES = [
 const isStatistics = (sql: string) => sql.includes("AS active_month");
 
 test("no statement of the SQLite store reads a whole table", () => {
+  using plans = openPlans();
+  const statements = recordedStatements();
+  expect(statements.length).toBeGreaterThan(200);
+  const slow = statements
+    .filter((sql) => !isStatistics(sql))
+    .flatMap((sql) =>
+      plans
+        .of(sql)
+        .filter((detail) => readsWholeTable(sql, detail))
+        .map((detail) => `${detail}: ${sql}`),
+    );
+  expect(slow).toEqual([]);
+});
+
+test("ended deliveries are pruned without reading pending ones", () => {
+  using plans = openPlans();
+  const isPruning = (sql: string) =>
+    sql.startsWith("DELETE FROM deliveries") && sql.includes("status <> 'pending'");
+  const [sql = "", ...others] = recordedStatements().filter(isPruning);
+  expect(others).toEqual([]);
+  const indexes = plans.of(sql).flatMap((detail) => STEP.exec(detail)?.[3] ?? []);
+  expect(indexes).toEqual(["deliveries_ended", "deliveries_ended"]);
+});
+
+/** The plans of statements, on a database without data. */
+function openPlans() {
   const folder = mkdtempSync(join(tmpdir(), "parley-plans-"));
   const db = openDatabase(join(folder, "parley.db"));
-  try {
-    migrate(db);
-    const statements = recordedStatements();
-    expect(statements.length).toBeGreaterThan(200);
-    const slow = statements
-      .filter((sql) => !isStatistics(sql))
-      .flatMap((sql) =>
-        db
-          .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`)
-          .all()
-          .filter(({ detail }) => readsWholeTable(sql, detail))
-          .map(({ detail }) => `${detail}: ${sql}`),
-      );
-    expect(slow).toEqual([]);
-  } finally {
-    db.close();
-    rmSync(folder, { recursive: true });
-  }
-});
+  migrate(db);
+  return {
+    of: (sql: string) =>
+      db
+        .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => detail),
+    [Symbol.dispose]: () => {
+      db.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
 
 function recordedStatements(): string[] {
   const statements = new Set<string>();

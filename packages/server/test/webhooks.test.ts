@@ -9,6 +9,8 @@ import { counted } from "../src/changes/change.ts";
 import { changeStream } from "../src/changes/stream.ts";
 import { auditLog } from "../src/observe/audit-log.ts";
 import { metrics } from "../src/observe/metrics.ts";
+import type { Context } from "../src/operation.ts";
+import { webhooks as operations } from "../src/operations/webhooks.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
 import { retryDelayMs } from "../src/outbound/webhook-lane.ts";
@@ -20,9 +22,25 @@ import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.t
 import { vault as newVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { Unavailable } from "../src/store/store.ts";
+import type { DeliveryRecord, Lane, NewDelivery } from "../src/store/webhooks.ts";
 
 const log = pino({ level: "silent" });
 const DAY_MS = 24 * 60 * 60 * 1000;
+
+const NEW_URL = "https://192.0.2.1/new";
+
+/** Deliveries of a conversation, by their numbers. */
+const deliveriesOf = (
+  lane: string,
+  seqs: number[],
+  { id = "hook", at = Date.now() } = {},
+): NewDelivery[] =>
+  seqs.map((seq) => {
+    const params = { conversation_id: lane, ids: [] };
+    const change = counted("events.messageDeleted", params, lane, seq);
+    const message_id = `${lane} ${seq}`;
+    return { webhook_id: id, message_id, lane, event: change.name, change, at };
+  });
 
 /** A webhook on a store of its own. */
 async function startWebhook(fetch: GuardedFetch, url: string) {
@@ -36,10 +54,12 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
     everyMs: 1000,
   });
   const vault = newVault([Buffer.alloc(32, 7)]);
-  const secret = vault.seal(newSecret(), secretBinding("hook"));
   const of = { events: [], chat: null, creator: null, since: 0 };
-  const webhook = { ...of, id: "hook", url, secret, created_at: Date.now() };
-  await store.write((tx) => tx.insertWebhook(webhook));
+  const like = (id: string, itsUrl: string) => {
+    const secret = vault.seal(newSecret(), secretBinding(id));
+    return { ...of, id, url: itsUrl, secret, created_at: Date.now() };
+  };
+  await store.write((tx) => tx.insertWebhook(like("hook", url)));
   const figures = metrics();
   const audit = auditLog(log, store);
   const sender = webhooks({
@@ -61,18 +81,41 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
         const params = { conversation_id: conversation, ids: [] };
         tx.emit(counted("events.messageDeleted", params, conversation, ++seq));
       }),
-    /** Queues a delivery with the age of an old one. */
-    queueOld: (ageMs: number) =>
-      store.write((tx) => {
-        const change = counted(
-          "events.messageDeleted",
-          { conversation_id: "old", ids: [] },
-          "old",
-          1,
-        );
-        const delivery = { webhook_id: "hook", message_id: "old", lane: "old", event: change.name };
-        return tx.queueDeliveries([{ ...delivery, change, at: Date.now() - ageMs }]);
+    /** Queues a delivery with the age of an old one, perhaps one that has failed many times. */
+    queueOld: (ageMs: number, failures = 0) =>
+      store.write(async (tx) => {
+        const at = Date.now() - ageMs;
+        await tx.queueDeliveries(deliveriesOf("old", [1], { at }));
+        if (failures === 0) return;
+        const [lane] = (await tx.claimLanes("hook", DAY_MS, 1)) as [Lane];
+        const [{ id }] = (await tx.nextDeliveries(lane, 1)) as [DeliveryRecord];
+        const history = Array(20).fill({ at, duration_ms: 1, status: 500, error: "failed" });
+        const failed = { id, status: "pending", attempts: failures, history } as const;
+        await tx.finishAttempts(lane, [failed], DAY_MS);
       }),
+    /** Queues deliveries, each in a lane of its own. */
+    queueLanes: (count: number) =>
+      store.write((tx) => {
+        const lanes = Array.from({ length: count }, (_, place) => `lane ${place}`);
+        return tx.queueDeliveries(lanes.flatMap((lane) => deliveriesOf(lane, [1])));
+      }),
+    /** Calls setWebhook with a service key. */
+    set: (settings: { url?: string; disabled?: boolean }) => {
+      const bound = operations.find(({ contract }) => contract.name === "setWebhook");
+      const context = {
+        store,
+        audit,
+        webhooks: sender,
+        config: { allowPrivateAddresses: true },
+        caller: { kind: "service", key: { name: "test" } },
+        origin: { address: "127.0.0.1", network: "127.0.0.1", user_agent: null },
+      };
+      return bound?.handle(context as unknown as Context, { webhook_id: "hook", ...settings });
+    },
+    shown: () => store.read((tx) => tx.webhook("hook")),
+    /** Another webhook for the same sender. */
+    like,
+    wake: () => sender.wake(),
     deliveries: (limit = 10) => store.read((tx) => tx.deliveries({ webhookId: "hook", limit })),
     stopSender: () => sender.stop(),
     [Symbol.asyncDispose]: async () => {
@@ -143,8 +186,20 @@ test("a delivery is given up after three days, and the next one follows", async 
   await hook.queueOld(3 * DAY_MS);
   const status = async () => (await hook.deliveries()).at(-1)?.status;
   while ((await status()) !== "failed") await Bun.sleep(20);
-  expect(answered).toEqual(["old"]);
+  expect(answered).toEqual(["old 1"]);
   expect(hook.figures.text()).toContain("parley_webhook_deliveries_failed_total 1\n");
+});
+
+test("what waited while a webhook was disabled is retried as if it were new", async () => {
+  const statuses = [500, 200];
+  const fetch: GuardedFetch = async () => new Response(null, { status: statuses.shift() ?? 500 });
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.set({ disabled: true });
+  await hook.queueOld(30 * DAY_MS, 80);
+  await hook.set({ disabled: false });
+  const latest = async () => (await hook.deliveries()).at(-1);
+  await until(async () => (await latest())?.status !== "pending", "the end of the delivery");
+  expect(await latest()).toMatchObject({ status: "delivered", attempts: 82 });
 });
 
 test("the deliveries of a conversation follow each other until one fails", async () => {
@@ -180,29 +235,81 @@ test("the deliveries of a conversation follow each other until one fails", async
 
 test("a webhook that is disabled and enabled during an attempt keeps the order", async () => {
   const sent: number[] = [];
-  const isServedAgain = Promise.withResolvers<void>();
+  const otherIsSent = Promise.withResolvers<void>();
   const fetch: GuardedFetch = async (_, { body } = {}) => {
-    const { seq } = JSON.parse(String(body)).data.at;
-    const isEnabled = sent.includes(2);
-    sent.push(seq);
-    if (isEnabled && seq <= 2) isServedAgain.resolve();
-    // The sender from before goes on: it must not be done before another one has begun.
-    if (seq > 2 && (await recorded()) < 2) await isServedAgain.promise;
-    if (!isEnabled && seq === 2) await enableAgain();
+    const { conversation_id, seq } = JSON.parse(String(body)).data.at;
+    if (conversation_id === "other") otherIsSent.resolve();
+    else sent.push(seq);
+    if (seq === 2) {
+      await hook.set({ disabled: true });
+      await hook.set({ disabled: false });
+      // Once this is sent, lanes that are due were claimed.
+      await hook.store.write((tx) => tx.queueDeliveries(deliveriesOf("other", [1])));
+      await otherIsSent.promise;
+    }
     return new Response("ok");
   };
-  const recorded = async () =>
-    (await hook.deliveries()).filter(({ status }) => status === "delivered").length;
-  const enableAgain = () =>
-    hook.store.write(async (tx) => {
-      await tx.setWebhook("hook", { disabled: null, since: 1 });
-      await tx.resumeLanes("hook");
-    });
   await using hook = await startWebhook(fetch, "https://example.com/hook");
-  for (let seq = 0; seq < 8; seq++) await hook.emit();
-  await until(() => sent.at(-1) === 8, "the last delivery");
-  const again = sent.slice(sent.indexOf(2) + 1);
-  expect(again).toEqual(again.toSorted((one, other) => one - other));
+  await hook.store.write((tx) => tx.queueDeliveries(deliveriesOf("chat", [1, 2, 3, 4])));
+  await until(() => sent.includes(4), "the last delivery");
+  expect(sent).toEqual([1, 2, 3, 4]);
+});
+
+test("a late 410 of a former address does not disable the webhook", async () => {
+  const sent: string[] = [];
+  const fetch: GuardedFetch = async (url) => {
+    sent.push(String(url));
+    if (url === NEW_URL) return new Response("ok");
+    await hook.set({ url: NEW_URL });
+    return new Response(null, { status: 410 });
+  };
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.store.write((tx) => tx.queueDeliveries(deliveriesOf("chat", [1])));
+  await until(async () => (await hook.deliveries())[0]?.status === "delivered", "the delivery");
+  expect(sent).toEqual(["https://example.com/hook", NEW_URL]);
+  expect(await hook.shown()).toMatchObject({ url: NEW_URL, disabled: null });
+});
+
+test("what waits for a retry is sent to a new address at once", async () => {
+  const sent: string[] = [];
+  const fetch: GuardedFetch = async (url) => {
+    sent.push(String(url));
+    return new Response("ok");
+  };
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.queueOld(2 * DAY_MS, 50);
+  await hook.set({ url: NEW_URL });
+  await until(async () => (await hook.deliveries())[0]?.status === "delivered", "the delivery");
+  expect(sent).toEqual([NEW_URL]);
+});
+
+test("webhooks whose receivers hang leave room for others", async () => {
+  const HANGING_URL = "https://example.com/hanging";
+  const hanging: ((answer: Response) => void)[] = [];
+  const sent: unknown[] = [];
+  const fetch: GuardedFetch = async (url, { signal } = {}) => {
+    if (url === HANGING_URL) {
+      const { promise, resolve, reject } = Promise.withResolvers<Response>();
+      signal?.addEventListener("abort", () => reject(signal.reason));
+      hanging.push(resolve);
+      return promise;
+    }
+    sent.push(url);
+    return new Response("ok");
+  };
+  const hooks = Array.from({ length: 8 }, (_, place) => `hanging ${place}`);
+  const chats = Array.from({ length: 500 }, (_, place) => `chat ${place}`);
+  await using hook = await startWebhook(fetch, "https://example.com/last");
+  await hook.store.write(async (tx) => {
+    for (const id of hooks) await tx.insertWebhook(hook.like(id, HANGING_URL));
+    await tx.queueDeliveries(
+      hooks.flatMap((id) => chats.flatMap((chat) => deliveriesOf(chat, [1], { id }))),
+    );
+  });
+  await until(() => hanging.length === 64, "all attempts hang");
+  await hook.store.write((tx) => tx.queueDeliveries(deliveriesOf("chat", [1])));
+  for (const answer of hanging.splice(0)) answer(new Response(null, { status: 504 }));
+  await until(() => sent.length === 1, "the delivery");
 });
 
 test("an attempt that cannot be stored at first is stored later, and not made again", async () => {
@@ -242,6 +349,15 @@ test("an answer whose body breaks off counts by its status", async () => {
   expect((await ended()).map(({ status, attempts }) => [status, attempts])).toEqual(
     Array.from({ length: 20 }, () => ["delivered", 1]),
   );
+});
+
+test("what a deleted webhook leaves behind is deleted soon", async () => {
+  const fetch: GuardedFetch = async () => new Response(null, { status: 500 });
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.queueLanes(1100);
+  await hook.store.write((tx) => tx.deleteWebhook("hook"));
+  hook.wake();
+  await until(async () => (await hook.deliveries()).length === 0, "no deliveries");
 });
 
 test("what was sent before a stop is not sent again", async () => {

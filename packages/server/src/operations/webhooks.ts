@@ -6,7 +6,7 @@ import { bind, type Context } from "../operation.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
-import { WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
+import { CLAIM_MS, WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
@@ -64,15 +64,16 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
     if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
     if (url !== undefined) checkCreator(webhook, caller);
     if (disabled === false) await checkCreatorReading(tx, webhook, context);
+    const isEnabled = disabled === false && webhook.disabled !== null;
     const fields: WebhookFields = {
       ...(url !== undefined && { url }),
       ...(events !== undefined && { events }),
       ...(disabled !== undefined && { disabled: disabled ? "manual" : null }),
-      ...(disabled === false && webhook.disabled !== null && { since }),
+      ...(isEnabled && { since }),
     };
+    const isMoved = url !== undefined && url !== webhook.url;
+    if (isEnabled || isMoved) await tx.resumeLanes(id, CLAIM_MS, Date.now());
     await tx.setWebhook(id, fields);
-    // Otherwise they may be in use: a lane that two senders serve loses its order.
-    if (disabled === false && webhook.disabled !== null) await tx.resumeLanes(id);
     await record("webhook_changed", { ...actorOf(context), webhook: id });
     return { ...webhook, ...fields };
   });
@@ -80,12 +81,14 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
   return shownWebhook(changed);
 });
 
-const deleteWebhook = bind(operations.deleteWebhook, (context, { webhook_id: id }) =>
-  context.audit.write(async (tx, record) => {
+const deleteWebhook = bind(operations.deleteWebhook, async (context, { webhook_id: id }) => {
+  const { audit, webhooks } = context;
+  await audit.write(async (tx, record) => {
     if (!(await tx.deleteWebhook(id))) throw notFound("webhook");
     await record("webhook_deleted", { ...actorOf(context), webhook: id });
-  }),
-);
+  });
+  webhooks.wake();
+});
 
 const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, input) => {
   const { webhook_id: webhookId, status, cursor } = input;
@@ -102,11 +105,13 @@ const replayDelivery = bind(operations.replayDelivery, async (context, { deliver
   const { audit, webhooks } = context;
   await audit.write(async (tx, record) => {
     const delivery = await tx.delivery(delivery_id);
-    if (!delivery) throw notFound("delivery");
+    const webhook = delivery && (await tx.webhook(delivery.webhook_id));
+    // Deliveries of deleted webhooks are deleted a little later.
+    if (!webhook) throw notFound("delivery");
     if (delivery.status === "pending") throw conflict("the delivery has not ended");
-    await checkCreatorReading(tx, await webhookBy(tx, delivery.webhook_id), context);
+    await checkCreatorReading(tx, webhook, context);
     await tx.requeueDelivery(delivery, Date.now());
-    await record("webhook_replayed", { ...actorOf(context), webhook: delivery.webhook_id });
+    await record("webhook_replayed", { ...actorOf(context), webhook: webhook.id });
   });
   webhooks.wake();
 });

@@ -76,20 +76,17 @@ async function sendDeliveries(
 ): Promise<EndClaim | null> {
   for (const delivery of deliveries) {
     const { webhook, body } = ended.length === 0 ? first : await load(delivery, serving);
-    if (!webhook) return (tx) => tx.deleteWebhook(lane.webhook_id);
-    // Once it was enabled again, another sender may serve the lane.
-    if (webhook.disabled !== null || webhook.since !== first.webhook?.since) break;
+    if (webhook?.disabled !== null) break;
     if (ended.length > 0 && performance.now() > attemptUntil) break;
     if (body === null) {
       ended.push({ ...delivery, status: "skipped" });
       continue;
     }
     const attempt = await attemptDelivery(webhook, delivery, body, serving);
-    const { attempted, retryMs } = outcomeOf(delivery, attempt, serving);
+    const { attempted, retryMs } = outcomeOf(delivery, attempt, webhook, serving);
     ended.push(attempted);
-    const finish: EndClaim = (tx) => tx.finishAttempts(lane, ended, retryMs);
-    if (attempt.status === GONE) return disable(webhook, finish, serving);
-    if (attempt.error !== null) return finish;
+    if (attempt.status === GONE) return disable(webhook, { lane, ended }, serving);
+    if (attempt.error !== null) return (tx) => tx.finishAttempts(lane, ended, retryMs);
   }
   return (tx) => (ended.length > 0 ? tx.finishAttempts(lane, ended, null) : tx.parkLane(lane));
 }
@@ -105,9 +102,13 @@ interface Outcome {
   readonly retryMs: number | null;
 }
 
-function outcomeOf(delivery: DeliveryRecord, attempt: Attempt, serving: Serving): Outcome {
-  const { log, counts } = serving;
-  const { id, webhook_id: webhook, queued_at } = delivery;
+function outcomeOf(
+  delivery: DeliveryRecord,
+  attempt: Attempt,
+  { id: webhook, resumed_at }: WebhookRecord,
+  { log, counts }: Serving,
+): Outcome {
+  const { id, queued_at } = delivery;
   const attempts = delivery.attempts + 1;
   const history = [...delivery.history, attempt].slice(-KEPT_ATTEMPTS);
   const outcome = (status: DeliveryStatus, retryMs: number | null): Outcome => ({
@@ -117,8 +118,10 @@ function outcomeOf(delivery: DeliveryRecord, attempt: Attempt, serving: Serving)
   counts[attempt.error === null ? "delivered" : "failed"]++;
   if (attempt.error === null) return outcome("delivered", null);
   if (attempt.status === GONE) return outcome("pending", null);
-  const retryMs = retryDelayMs(attempts);
-  if (Date.now() + retryMs - queued_at < RETRY_FOR_MS) return outcome("pending", retryMs);
+  const sinceResumed = history.filter(({ at }) => at >= resumed_at).length;
+  const retryMs = retryDelayMs(Math.min(attempts, sinceResumed));
+  const retryUntil = Math.max(queued_at, resumed_at) + RETRY_FOR_MS;
+  if (Date.now() + retryMs < retryUntil) return outcome("pending", retryMs);
   counts.givenUp++;
   log.warn({ webhook, delivery: id, attempts }, "webhook delivery given up");
   return outcome("failed", null);
@@ -128,11 +131,17 @@ function outcomeOf(delivery: DeliveryRecord, attempt: Attempt, serving: Serving)
 export const retryDelayMs = (attempts: number, random = Math.random()) =>
   Math.round(Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), MAX_RETRY_MS) * (0.5 + random / 2));
 
-async function disable({ id }: WebhookRecord, finish: EndClaim, { audit }: Serving): Promise<null> {
+/** Records the attempts, and disables the webhook unless they were made to a former address. */
+async function disable(
+  webhook: WebhookRecord,
+  { lane, ended }: { lane: Lane; ended: readonly AttemptedDelivery[] },
+  { audit }: Serving,
+): Promise<null> {
   await audit.write(async (tx, record) => {
-    await finish(tx);
-    await tx.setWebhook(id, { disabled: "gone" });
-    await record("webhook_disabled", { webhook: id });
+    const isHeld = await tx.finishAttempts(lane, ended, null);
+    if (isHeld && (await tx.disableWebhook(webhook, "gone"))) {
+      await record("webhook_disabled", { webhook: webhook.id });
+    }
   });
   return null;
 }

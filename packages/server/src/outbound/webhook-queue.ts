@@ -52,9 +52,7 @@ function deliveriesOf(
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
   if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
-  // Whom a person has blocked concerns nobody else, and neither do the settings of their agents.
-  if (change.name === "events.blocksUpdated") return [];
-  if (change.name === "events.accountUpdated" && !change.concerns) return [];
+  if (isPrivate(change)) return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks
@@ -73,6 +71,13 @@ function deliveriesOf(
       at,
     }));
 }
+
+/**
+ * Whether a change concerns one account alone, such as whom a person has blocked, which messages they
+ * have hidden, or the settings of their agents.
+ */
+const isPrivate = ({ delivery, to, concerns }: LoggedEvent) =>
+  delivery === "durable" && "users" in to && !concerns;
 
 /** A delivery does not need the people who receive a new name, who may be many. */
 const withoutAudience = ({ concerns, ...change }: LoggedEvent): LoggedEvent =>

@@ -12,7 +12,9 @@ import { type ClaimedLane, type EndClaim, releaseLane, serveLane } from "./webho
 import { queueChanges } from "./webhook-queue.ts";
 
 export interface Webhooks {
-  /** Reads at once which webhooks there are, and what they are to be sent. */
+  /**
+   * Reads at once which webhooks there are, and what they are to be sent. Deletes what deleted ones left.
+   */
   wake(): void;
   stop(): Promise<void>;
 }
@@ -48,8 +50,11 @@ const FULL_PASS = 4;
 const LANE_DELIVERIES = 16;
 const SERVE_MS = 1000;
 /** A claim is longer than its attempts: the margin is for reading before and writing after them. */
-const CLAIM_MS = SERVE_MS + ATTEMPT_TIMEOUT_MS + 5000;
-/** Lanes that are served at the same time: of one webhook, so that a receiver that hangs does not stop the others. */
+export const CLAIM_MS = SERVE_MS + ATTEMPT_TIMEOUT_MS + 5000;
+/**
+ * Lanes that are served at the same time: of one webhook, so that a receiver that hangs does not stop the
+ * others, and of all.
+ */
 const LANES_PER_WEBHOOK = 8;
 const MAX_SERVED_LANES = 64;
 /** Ended deliveries that are kept, by number for each webhook and by age. */
@@ -87,6 +92,7 @@ class WebhookSender implements Webhooks {
 
   wake(): void {
     this.#refreshedAt = Number.NEGATIVE_INFINITY;
+    this.#prunedAt = Number.NEGATIVE_INFINITY;
     this.#wakeSender();
   }
 
@@ -206,9 +212,13 @@ class WebhookSender implements Webhooks {
     if (this.#stopping.signal.aborted) return [];
     const attemptUntil = performance.now() + SERVE_MS;
     const lanes: Lane[] = [];
-    for (const id of await tx.dueWebhooks()) {
-      const free = LANES_PER_WEBHOOK - (this.#active.get(id) ?? 0);
-      const limit = Math.min(free, MAX_SERVED_LANES - this.#serving.size - lanes.length);
+    const activeOf = (id: string) => this.#active.get(id) ?? 0;
+    // Each gets a share, those with the fewest first: receivers that hang would use all that is free.
+    const due = (await tx.dueWebhooks()).toSorted((one, other) => activeOf(one) - activeOf(other));
+    for (const [place, id] of due.entries()) {
+      const free = MAX_SERVED_LANES - this.#serving.size - lanes.length;
+      const share = Math.ceil(free / (due.length - place));
+      const limit = Math.min(share, LANES_PER_WEBHOOK - activeOf(id));
       if (limit > 0) lanes.push(...(await tx.claimLanes(id, CLAIM_MS, limit)));
     }
     const next = await Promise.all(lanes.map((lane) => tx.nextDeliveries(lane, LANE_DELIVERIES)));
@@ -252,6 +262,8 @@ class WebhookSender implements Webhooks {
       const pruned = await store.note((tx) => tx.pruneDeliveries(query));
       if (pruned === PRUNED_AT_ONCE) this.#prunedAt = Number.NEGATIVE_INFINITY;
     }
+    const left = await store.note((tx) => tx.pruneDeletedWebhooks(PRUNED_AT_ONCE));
+    if (left > 0) this.#prunedAt = Number.NEGATIVE_INFINITY;
   }
 
   #wakeSender(): void {

@@ -26,16 +26,27 @@ export interface WebhookWrites {
   insertWebhook(webhook: NewWebhook): Awaitable<void>;
   /** Changes the given fields. */
   setWebhook(id: string, fields: WebhookFields): Awaitable<void>;
+  /**
+   * Disables a webhook, unless it was disabled or resumed since it was read. Returns whether it did.
+   */
+  disableWebhook(webhook: WebhookRecord, reason: DisabledReason): Awaitable<boolean>;
   /** Replaces the sealed secret, unless it was changed since it was read. */
   resealWebhook(id: string, from: string, to: string): Awaitable<void>;
-  /** Deletes the webhook with its deliveries. Returns false when there is none. */
+  /**
+   * Deletes the webhook. What it leaves behind is never due, and deleted by `pruneDeletedWebhooks`.
+   * Returns false when there is none.
+   */
   deleteWebhook(id: string): Awaitable<boolean>;
   /** Queues deliveries in their order. Those whose `message_id` is known are left out. */
   queueDeliveries(deliveries: readonly NewDelivery[]): Awaitable<void>;
   /** Queues an ended delivery again, ahead of later ones of its lane. */
   requeueDelivery(delivery: DeliveryRecord, at: number): Awaitable<void>;
-  /** Makes all lanes of a webhook that have something to send due now. */
-  resumeLanes(webhookId: string): Awaitable<void>;
+  /**
+   * Makes the lanes of a webhook that have something to send due now, but those that a claim of at most
+   * `claimMs` may hold: they are due when it ends. The retries of what waits begin anew at `at`: that is
+   * stored with the webhook, since very many deliveries may wait.
+   */
+  resumeLanes(webhookId: string, claimMs: number, at: number): Awaitable<void>;
   /**
    * Claims lanes of a webhook that are due, at most `limit`, for a time. Others can claim them
    * afterwards, so that nothing is left behind when a process ends.
@@ -58,6 +69,11 @@ export interface WebhookWrites {
    * newest `kept`. Returns how many it deleted.
    */
   pruneDeliveries(query: PruneQuery): Awaitable<number>;
+  /**
+   * Deletes up to `most` deliveries, and as many lanes, of webhooks that were deleted. Returns how many
+   * it deleted: after 0, none are left but those that another unit uses.
+   */
+  pruneDeletedWebhooks(most: number): Awaitable<number>;
 }
 
 export interface WebhookRecord {
@@ -74,6 +90,8 @@ export interface WebhookRecord {
   readonly disabled: DisabledReason | null;
   /** The position in the change log when it was created or enabled: it receives what follows. */
   readonly since: Cursor;
+  /** When retries of what waited began anew; 0 if they never did. */
+  readonly resumed_at: number;
   readonly created_at: number;
 }
 
@@ -83,7 +101,7 @@ export interface WebhookRecord {
  */
 export type DisabledReason = "manual" | "gone" | "creator";
 
-export type NewWebhook = Omit<WebhookRecord, "disabled">;
+export type NewWebhook = Omit<WebhookRecord, "disabled" | "resumed_at">;
 export type WebhookFields = Partial<Pick<WebhookRecord, "url" | "events" | "disabled" | "since">>;
 
 export type DeliveryStatus = "pending" | "delivered" | "failed" | "skipped";
@@ -111,7 +129,7 @@ export interface DeliveryRecord extends Omit<NewDelivery, "at"> {
   readonly id: number;
   readonly status: DeliveryStatus;
   readonly created_at: number;
-  /** When it was queued last: retries end a fixed time later. */
+  /** When it was queued last: retries end a fixed time later, or after its webhook was resumed. */
   readonly queued_at: number;
   readonly attempts: number;
   /** The latest attempts, oldest first. */
@@ -130,7 +148,7 @@ export interface LaneKey {
 export interface Lane extends LaneKey {
   /** Identifies the claim. */
   readonly claim: number;
-  /** At least 1. Increases whenever something is queued. */
+  /** At least 1. Increases whenever something is queued, and when the lane is resumed. */
   readonly version: number;
 }
 

@@ -754,4 +754,12 @@ export const migrations: readonly string[] = [
   ALTER TABLE agent_tokens DROP CONSTRAINT IF EXISTS agent_tokens_account_id_fkey;
   ALTER TABLE agent_presence DROP CONSTRAINT IF EXISTS agent_presence_account_id_fkey;
   `,
+  `
+  -- Ended deliveries are pruned without reading those that wait, which may be many.
+  CREATE INDEX deliveries_ended ON deliveries (webhook_id, id) WHERE status <> 'pending';
+  `,
+  `
+  -- When the retries of what waits for a webhook began anew, because it was enabled or has a new address.
+  ALTER TABLE webhooks ADD COLUMN resumed_at bigint NOT NULL DEFAULT 0;
+  `,
 ];

@@ -1,13 +1,17 @@
 import {
   DELIVERY,
+  type DeliveryQueue,
   type DeliveryRow,
+  deletedWebhooks,
   deliveryQuery,
   fieldColumns,
   lanesOf,
   toDelivery,
   toWebhook,
   WEBHOOK,
+  type WebhookPruning,
   type WebhookRow,
+  type WebhookSettings,
 } from "../shared/webhooks.ts";
 import type {
   AttemptedDelivery,
@@ -18,6 +22,9 @@ import type {
   WebhookWrites,
 } from "../webhooks.ts";
 import { type Batch, type Methods, NOW, type Unit } from "./unit.ts";
+
+/** Computed once per statement: the index of due lanes cannot be searched for a time that goes on. */
+const FIXED_NOW = `(SELECT ${NOW})`;
 
 const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
   sql: `SELECT place, ${DELIVERY} FROM jsonb_to_recordset($1::text::jsonb)
@@ -66,10 +73,12 @@ export const webhookReads: Methods<keyof WebhookReads> = {
   nextDeliveries: (unit, { webhook_id, lane }, limit) =>
     unit.together(nextDeliveries, { webhook_id, lane, limit }),
   dueWebhooks: async (unit) => {
-    const rows = await unit.all<LaneKey>(
-      `SELECT DISTINCT webhook_id FROM webhook_lanes WHERE next_at <= ${NOW}`,
+    const rows = await unit.all<{ id: string }>(
+      `SELECT id FROM webhooks CROSS JOIN LATERAL (
+         SELECT 1 FROM webhook_lanes WHERE webhook_id = webhooks.id AND next_at <= ${FIXED_NOW}
+         ORDER BY next_at LIMIT 1) due`,
     );
-    return rows.map(({ webhook_id }) => webhook_id);
+    return rows.map(({ id }) => id);
   },
   pendingDeliveries: async (unit, most) => {
     const row = await unit.get<{ count: number }>(
@@ -81,9 +90,7 @@ export const webhookReads: Methods<keyof WebhookReads> = {
   },
 };
 
-type Settings = "insertWebhook" | "setWebhook" | "resealWebhook" | "deleteWebhook";
-
-const webhookSettings: Methods<Settings> = {
+const webhookSettings: Methods<WebhookSettings> = {
   insertWebhook: async (unit, { id, url, secret, events, chat, creator, since, created_at }) => {
     await unit.change(
       `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
@@ -103,6 +110,15 @@ const webhookSettings: Methods<Settings> = {
       await unit.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id);
     }
   },
+  disableWebhook: async (unit, { id, resumed_at }, reason) => {
+    const { count } = await unit.change(
+      "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3",
+      reason,
+      id,
+      resumed_at,
+    );
+    return count > 0;
+  },
   resealWebhook: async (unit, id, from, to) => {
     await unit.change(
       "UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2",
@@ -112,17 +128,12 @@ const webhookSettings: Methods<Settings> = {
     );
   },
   deleteWebhook: async (unit, id) => {
-    // In the order in which other units lock the rows.
-    await unit.change("DELETE FROM webhook_lanes WHERE webhook_id = $1", id);
-    await unit.change("DELETE FROM deliveries WHERE webhook_id = $1", id);
     const { count } = await unit.change("DELETE FROM webhooks WHERE id = $1", id);
     return count > 0;
   },
 };
 
-type Queue = "queueDeliveries" | "requeueDelivery" | "resumeLanes" | "pruneDeliveries";
-
-const deliveryQueue: Methods<Queue> = {
+const deliveryQueue: Methods<DeliveryQueue> = {
   queueDeliveries: async (unit, deliveries) => {
     if (deliveries.length === 0) return;
     await unit.change(
@@ -152,14 +163,21 @@ const deliveryQueue: Methods<Queue> = {
     );
     await wakeLanes(unit, [delivery]);
   },
-  resumeLanes: async (unit, webhookId) => {
+  resumeLanes: async (unit, webhookId, claimMs, at) => {
     await unit.change(
-      `UPDATE webhook_lanes l SET next_at = ${NOW}, version = version + 1
+      `UPDATE webhook_lanes l SET version = version + 1,
+         next_at = CASE WHEN next_at <= ${NOW} + $2 THEN next_at ELSE ${NOW} END
        WHERE webhook_id = $1 AND EXISTS (SELECT 1 FROM deliveries d
          WHERE d.webhook_id = $1 AND d.lane = l.lane AND d.status = 'pending')`,
       webhookId,
+      claimMs,
     );
+    // Last, in the order in which other units lock the rows.
+    await unit.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", at, webhookId);
   },
+};
+
+const pruning: Methods<WebhookPruning> = {
   pruneDeliveries: async (unit, { webhookId, before, kept, most }) => {
     const { count } = await unit.change(
       `DELETE FROM deliveries WHERE id IN (
@@ -173,6 +191,22 @@ const deliveryQueue: Methods<Queue> = {
       most,
     );
     return count;
+  },
+  pruneDeletedWebhooks: async (unit, most) => {
+    const lanes = await unit.change(
+      `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (
+         SELECT webhook_id, lane FROM webhook_lanes
+         WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT $1
+         FOR UPDATE SKIP LOCKED)`,
+      most,
+    );
+    const deliveries = await unit.change(
+      `DELETE FROM deliveries WHERE id IN (
+         SELECT id FROM deliveries WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT $1
+         FOR UPDATE SKIP LOCKED)`,
+      most,
+    );
+    return lanes.count + deliveries.count;
   },
 };
 
@@ -247,7 +281,7 @@ const attempts: Methods<"claimLanes" | "finishAttempts" | "parkLane"> = {
     unit.change<Lane>(
       `UPDATE webhook_lanes SET next_at = ${NOW} + $2, claim = claim + 1
        WHERE webhook_id = $1 AND lane IN (SELECT lane FROM webhook_lanes
-         WHERE webhook_id = $1 AND next_at <= ${NOW} ORDER BY next_at LIMIT $3
+         WHERE webhook_id = $1 AND next_at <= ${FIXED_NOW} ORDER BY next_at LIMIT $3
          FOR UPDATE SKIP LOCKED)
        RETURNING webhook_id, lane, claim, version`,
       webhookId,
@@ -271,5 +305,6 @@ const attempts: Methods<"claimLanes" | "finishAttempts" | "parkLane"> = {
 export const webhookWrites: Methods<keyof WebhookWrites> = {
   ...webhookSettings,
   ...deliveryQueue,
+  ...pruning,
   ...attempts,
 };

@@ -8,9 +8,32 @@ import type {
   WebhookRecord,
 } from "../webhooks.ts";
 
-export const WEBHOOK = "id, url, secret, events, chat, creator, disabled, since, created_at";
+/** The parts of the writes, which each store implements one by one. */
+export type WebhookSettings =
+  | "insertWebhook"
+  | "setWebhook"
+  | "disableWebhook"
+  | "resealWebhook"
+  | "deleteWebhook";
+export type DeliveryQueue = "queueDeliveries" | "requeueDelivery" | "resumeLanes";
+export type WebhookPruning = "pruneDeliveries" | "pruneDeletedWebhooks";
+
+export const WEBHOOK =
+  "id, url, secret, events, chat, creator, disabled, since, resumed_at, created_at";
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
+
+/**
+ * Selects deleted webhooks that have rows in a table, at least one if there is any. It looks only at the
+ * first row after those of each webhook, however many rows there are.
+ */
+export const deletedWebhooks = (table: "deliveries" | "webhook_lanes") =>
+  `SELECT following.id FROM (
+     SELECT (SELECT webhook_id FROM ${table} WHERE webhook_id > known.id
+       ORDER BY webhook_id LIMIT 1) AS id
+     FROM (SELECT id FROM webhooks UNION ALL SELECT '') known) following
+   WHERE following.id IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = following.id)`;
 
 export type WebhookRow = Omit<WebhookRecord, "events"> & { events: string };
 export type DeliveryRow = Omit<DeliveryRecord, "change" | "history"> & {

@@ -701,4 +701,12 @@ export const migrations: readonly string[] = [
   -- What is asked in a message that is deleted is cancelled.
   CREATE INDEX elicitations_by_message ON elicitations (message_uuid);
   `,
+  `
+  -- Ended deliveries are pruned without reading those that wait, which may be many.
+  CREATE INDEX deliveries_ended ON deliveries (webhook_id, id) WHERE status <> 'pending';
+  `,
+  `
+  -- When the retries of what waits for a webhook began anew, because it was enabled or has a new address.
+  ALTER TABLE webhooks ADD COLUMN resumed_at INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -1,13 +1,17 @@
 import {
   DELIVERY,
+  type DeliveryQueue,
   type DeliveryRow,
+  deletedWebhooks,
   deliveryQuery,
   fieldColumns,
   lanesOf,
   toDelivery,
   toWebhook,
   WEBHOOK,
+  type WebhookPruning,
   type WebhookRow,
+  type WebhookSettings,
 } from "../shared/webhooks.ts";
 import type { Lane, LaneKey, WebhookReads, WebhookWrites } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
@@ -20,8 +24,9 @@ export function webhookReads(db: Connection): WebhookReads {
     `SELECT ${DELIVERY} FROM deliveries
      WHERE webhook_id = ? AND lane = ? AND status = 'pending' ORDER BY id LIMIT ?`,
   );
-  const due = db.query<{ webhook_id: string }>(
-    "SELECT DISTINCT webhook_id FROM webhook_lanes WHERE next_at <= ?",
+  const due = db.query<{ id: string }>(
+    `SELECT id FROM webhooks WHERE EXISTS (
+       SELECT 1 FROM webhook_lanes l WHERE l.webhook_id = webhooks.id AND l.next_at <= ?)`,
   );
   const pending = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT ?)`,
@@ -45,7 +50,7 @@ export function webhookReads(db: Connection): WebhookReads {
     },
     nextDeliveries: ({ webhook_id, lane }, limit) =>
       next.all(webhook_id, lane, limit).map(toDelivery),
-    dueWebhooks: () => due.all(Date.now()).map(({ webhook_id }) => webhook_id),
+    dueWebhooks: () => due.all(Date.now()).map(({ id }) => id),
     pendingDeliveries: (most) => pending.get(most)?.count ?? 0,
   };
 }
@@ -53,21 +58,20 @@ export function webhookReads(db: Connection): WebhookReads {
 export const webhookWrites = (db: Connection): WebhookWrites => ({
   ...webhookSettings(db),
   ...deliveryQueue(db),
+  ...pruning(db),
   ...attempts(db),
 });
 
-type Settings = "insertWebhook" | "setWebhook" | "resealWebhook" | "deleteWebhook";
-type Queue = "queueDeliveries" | "requeueDelivery" | "resumeLanes" | "pruneDeliveries";
-
-function webhookSettings(db: Connection): Pick<WebhookWrites, Settings> {
+function webhookSettings(db: Connection): Pick<WebhookWrites, WebhookSettings> {
   const insert = db.change(
     `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const disable = db.change(
+    "UPDATE webhooks SET disabled = ? WHERE id = ? AND disabled IS NULL AND resumed_at = ?",
+  );
   const reseal = db.change("UPDATE webhooks SET secret = ?3 WHERE id = ?1 AND secret = ?2");
   const remove = db.change("DELETE FROM webhooks WHERE id = ?");
-  const removeDeliveries = db.change("DELETE FROM deliveries WHERE webhook_id = ?");
-  const removeLanes = db.change("DELETE FROM webhook_lanes WHERE webhook_id = ?");
   return {
     insertWebhook: ({ id, url, secret, events, chat, creator, since, created_at }) =>
       void insert.run(id, url, secret, JSON.stringify(events), chat, creator, since, created_at),
@@ -76,16 +80,13 @@ function webhookSettings(db: Connection): Pick<WebhookWrites, Settings> {
         db.change(`UPDATE webhooks SET ${column} = ? WHERE id = ?`).run(value, id);
       }
     },
+    disableWebhook: ({ id, resumed_at }, reason) => disable.run(reason, id, resumed_at).changes > 0,
     resealWebhook: (id, from, to) => void reseal.run(id, from, to),
-    deleteWebhook: (id) => {
-      removeDeliveries.run(id);
-      removeLanes.run(id);
-      return remove.run(id).changes > 0;
-    },
+    deleteWebhook: (id) => remove.run(id).changes > 0,
   };
 }
 
-function deliveryQueue(db: Connection): Pick<WebhookWrites, Queue> {
+function deliveryQueue(db: Connection): Pick<WebhookWrites, DeliveryQueue> {
   const insert = db.change(
     `INSERT INTO deliveries
        (webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history)
@@ -103,17 +104,12 @@ function deliveryQueue(db: Connection): Pick<WebhookWrites, Queue> {
     "UPDATE deliveries SET status = 'pending', queued_at = ?, attempts = 0 WHERE id = ?",
   );
   const resume = db.change(
-    `UPDATE webhook_lanes SET next_at = ?2, version = version + 1
+    `UPDATE webhook_lanes SET version = version + 1,
+       next_at = CASE WHEN next_at <= ?2 + ?3 THEN next_at ELSE ?2 END
      WHERE webhook_id = ?1 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ?1
        AND d.lane = webhook_lanes.lane AND d.status = 'pending')`,
   );
-  const prune = db.change(
-    `DELETE FROM deliveries WHERE id IN (
-       SELECT id FROM deliveries WHERE webhook_id = ?1 AND status <> 'pending'
-         AND (queued_at < ?2 OR id <= coalesce((SELECT id FROM deliveries
-           WHERE webhook_id = ?1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))
-       ORDER BY id LIMIT ?4)`,
-  );
+  const restartRetries = db.change("UPDATE webhooks SET resumed_at = ? WHERE id = ?");
   return {
     queueDeliveries: (deliveries) => {
       for (const { webhook_id, message_id, lane, event, change, at } of deliveries) {
@@ -127,9 +123,35 @@ function deliveryQueue(db: Connection): Pick<WebhookWrites, Queue> {
       requeue.run(at, id);
       wake.run(webhook_id, lane, Date.now());
     },
-    resumeLanes: (webhookId) => void resume.run(webhookId, Date.now()),
+    resumeLanes: (webhookId, claimMs, at) => {
+      resume.run(webhookId, Date.now(), claimMs);
+      restartRetries.run(at, webhookId);
+    },
+  };
+}
+
+function pruning(db: Connection): Pick<WebhookWrites, WebhookPruning> {
+  const prune = db.change(
+    `DELETE FROM deliveries WHERE id IN (
+       SELECT id FROM deliveries WHERE webhook_id = ?1 AND status <> 'pending'
+         AND (queued_at < ?2 OR id <= coalesce((SELECT id FROM deliveries
+           WHERE webhook_id = ?1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))
+       ORDER BY id LIMIT ?4)`,
+  );
+  const removeLanes = db.change(
+    `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (
+       SELECT webhook_id, lane FROM webhook_lanes
+       WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT ?)`,
+  );
+  const removeDeliveries = db.change(
+    `DELETE FROM deliveries WHERE id IN (
+       SELECT id FROM deliveries WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT ?)`,
+  );
+  return {
     pruneDeliveries: ({ webhookId, before, kept, most }) =>
       prune.run(webhookId, before, kept, most).changes,
+    pruneDeletedWebhooks: (most) =>
+      removeLanes.run(most).changes + removeDeliveries.run(most).changes,
   };
 }
 

@@ -1,7 +1,12 @@
 import { expect } from "bun:test";
 import { mayCreatorRead } from "../../../src/outbound/webhook-creator.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { DeliveryRecord, Lane, NewDelivery } from "../../../src/store/webhooks.ts";
+import type {
+  DeliveryRecord,
+  Lane,
+  NewDelivery,
+  WebhookRecord,
+} from "../../../src/store/webhooks.ts";
 import { type Check, newAccount, newAgent, START } from "./fixture.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -234,8 +239,41 @@ export function webhooks(check: Check): void {
     await store.note((tx) => tx.parkLane({ ...lane, version: 0 }));
     const again = await claimOne(store);
     await store.note((tx) => tx.parkLane(again.lane));
-    await store.write((tx) => tx.resumeLanes("w1"));
+    expect(await store.read((tx) => tx.webhook("w1"))).toMatchObject({ resumed_at: 0 });
+    await store.write((tx) => tx.resumeLanes("w1", HOUR_MS, START + 1));
     expect((await claimOne(store)).head.message_id).toBe("a");
+    expect(await store.read((tx) => tx.webhook("w1"))).toMatchObject({ resumed_at: START + 1 });
+  });
+
+  check("resumed lanes do not wait for a retry, but for the end of a claim", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"));
+    const { lane, head } = await claimOne(store);
+    await finish(store, lane, head, "pending", 2 * HOUR_MS);
+    await queue(store, delivery("b", "two"));
+    const claimed = (await claimOne(store)).lane;
+    await store.write((tx) => tx.resumeLanes("w1", HOUR_MS, START));
+    expect((await claimOne(store)).head.message_id).toBe("a");
+    await store.note((tx) => tx.parkLane(claimed));
+    expect((await claimOne(store)).head.message_id).toBe("b");
+  });
+
+  check("a webhook is disabled only as it was when it was read", async ({ store }) => {
+    await newWebhook(store);
+    const read = async () => {
+      const webhook = await store.read((tx) => tx.webhook("w1"));
+      if (!webhook) throw new Error("the webhook is gone");
+      return webhook;
+    };
+    const disable = (webhook: WebhookRecord) =>
+      store.write((tx) => tx.disableWebhook(webhook, "gone"));
+    const before = await read();
+    await store.write((tx) => tx.resumeLanes("w1", HOUR_MS, START));
+    expect(await disable(before)).toBe(false);
+    expect((await read()).disabled).toBeNull();
+    expect(await disable(await read())).toBe(true);
+    expect(await disable(await read())).toBe(false);
+    expect((await read()).disabled).toBe("gone");
   });
 
   check("an ended delivery can be queued again", async ({ store }) => {
@@ -307,16 +345,34 @@ export function webhooks(check: Check): void {
     expect(await store.read((tx) => tx.incomingHooks(chat))).toEqual([]);
   });
 
-  check("a webhook is deleted with its deliveries", async ({ store }) => {
-    await newWebhook(store);
-    await newWebhook(store, "w2");
-    await queue(store, delivery("a"), delivery("b", "one", "w2"));
-    expect(await store.write((tx) => tx.deleteWebhook("w1"))).toBe(true);
-    expect(await store.write((tx) => tx.deleteWebhook("w1"))).toBe(false);
-    await queue(store, delivery("c"));
-    expect(await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }))).toEqual([]);
-    expect(await claim(store)).toEqual([]);
-    expect(await store.read((tx) => tx.dueWebhooks())).toEqual(["w2"]);
-    expect((await store.read((tx) => tx.webhooks())).map(({ id }) => id)).toEqual(["w2"]);
-  });
+  check(
+    "a deleted webhook is sent nothing, and its deliveries are pruned in batches",
+    async ({ store }) => {
+      for (const id of ["w0", "w1", "w2", "w3"]) await newWebhook(store, id);
+      const ended = delivery("ended", "other");
+      await queue(store, ended, delivery("kept", "one", "w0"), delivery("kept", "one", "w3"));
+      const { lane, head } = await claimOne(store);
+      await finish(store, lane, head);
+      const lanes = ["one", "two", "three"];
+      await queue(store, ...lanes.map((name) => delivery(name, name)));
+      await queue(store, ...lanes.map((name) => delivery(name, name, "w2")));
+      const prune = () => store.note((tx) => tx.pruneDeletedWebhooks(2));
+      expect(await prune()).toBe(0);
+      for (const id of ["w1", "w2"]) {
+        expect(await store.write((tx) => tx.deleteWebhook(id))).toBe(true);
+        expect(await store.write((tx) => tx.deleteWebhook(id))).toBe(false);
+      }
+      await queue(store, delivery("later"));
+      expect((await store.read((tx) => tx.dueWebhooks())).toSorted()).toEqual(["w0", "w3"]);
+      expect((await store.read((tx) => tx.webhooks())).map(({ id }) => id)).toEqual(["w0", "w3"]);
+      const batches: number[] = [];
+      for (let count = await prune(); count > 0; count = await prune()) batches.push(count);
+      expect(batches.reduce((sum, count) => sum + count)).toBe(14);
+      expect(Math.max(...batches)).toBe(4);
+      const left = async (webhookId: string) =>
+        (await store.read((tx) => tx.deliveries({ webhookId, limit: 10 }))).length;
+      expect(await Promise.all(["w0", "w1", "w2", "w3"].map(left))).toEqual([1, 0, 0, 1]);
+      expect(await claim(store)).toEqual([]);
+    },
+  );
 }
