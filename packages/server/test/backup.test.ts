@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -171,12 +172,7 @@ describe("files", () => {
   });
 
   test("that are damaged are found, and files in the way are not overwritten", async () => {
-    await using server = await startServer(noRates);
-    const alice = await signUp(server.url);
-    const chat = await alice.call("startChat", { usernames: [], kind: "group" });
-    await upload(alice, chat.id, "a.txt", "zeppelin bytes");
-    const file = fresh("backup.tar");
-    expect(await backUp(server.dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    const file = await backupWithFile();
     const bytes = readFileSync(file);
     const damaged = fresh("damaged.tar");
     bytes.write("ZEPPELIN", bytes.lastIndexOf("zeppelin bytes"));
@@ -185,7 +181,7 @@ describe("files", () => {
     const refused = await restore(dataDir, damaged);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("has a wrong checksum");
-    expect(readdirSync(dataDir).filter((name) => name.startsWith("files"))).toEqual([]);
+    expect(readdirSync(join(dataDir, "files"))).toEqual([]);
     const storage = fresh("storage");
     mkdirSync(storage);
     writeFileSync(join(storage, "other"), "x");
@@ -195,6 +191,72 @@ describe("files", () => {
     rmSync(join(storage, "other"));
     expect(await runMain(["restore", file], env)).toMatchObject({ code: 0, stderr: "" });
     expect(readdirSync(storage)).toContain("incoming");
+  });
+
+  /** A backup with one file, "zeppelin bytes". */
+  async function backupWithFile(): Promise<string> {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url);
+    const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+    await upload(alice, chat.id, "a.txt", "zeppelin bytes");
+    const file = fresh("backup.tar");
+    expect(await backUp(server.dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    return file;
+  }
+
+  /** The contents of the objects in a storage folder. */
+  const objectsIn = (storage: string) =>
+    readdirSync(storage, { recursive: true, encoding: "utf8" })
+      .map((name) => join(storage, name))
+      .filter((path) => statSync(path).isFile())
+      .map((path) => readFileSync(path, "utf8"));
+
+  test("are restored to the root of a disk, which stays in its place", async () => {
+    const file = await backupWithFile();
+    const storage = alone("disk");
+    mkdirSync(join(storage, "lost+found"), { recursive: true });
+    const { ino } = statSync(storage);
+    const env = { PARLEY_DATA: fresh("data"), PARLEY_FILES: `disk:${storage}` };
+    expect(await runMain(["restore", file], env)).toMatchObject({ code: 0, stderr: "" });
+    expect(statSync(storage).ino).toBe(ino);
+    expect(readdirSync(join(storage, ".."))).toEqual(["disk"]);
+    expect(objectsIn(storage)).toEqual(["zeppelin bytes"]);
+    expect(readdirSync(storage)).toEqual(expect.arrayContaining(["incoming", "lost+found"]));
+    expect(readdirSync(storage)).not.toContain("restoring");
+  });
+
+  test("that an interrupted restore has placed are restored again", async () => {
+    const file = await backupWithFile();
+    const dataDir = fresh("data");
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    // What a process leaves that is killed before the database gets its name.
+    renameSync(join(dataDir, "parley.db"), join(dataDir, "parley.db.restoring"));
+    const storage = join(dataDir, "files");
+    mkdirSync(join(storage, "restoring"));
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    expect(objectsIn(storage)).toEqual(["zeppelin bytes"]);
+    expect(readdirSync(dataDir)).toContain("parley.db");
+  });
+
+  test("of another installation are not taken for those of an interrupted restore", async () => {
+    const [file, other] = [await backupWithFile(), await backupWithFile()];
+    const storage = fresh("storage");
+    const env = { PARLEY_DATA: fresh("data"), PARLEY_FILES: `disk:${storage}` };
+    expect(await runMain(["restore", other], env)).toMatchObject({ code: 0 });
+    mkdirSync(join(storage, "restoring"));
+    const again = await runMain(["restore", file], { ...env, PARLEY_DATA: fresh("data") });
+    expect(again.stderr).toContain("has files already");
+  });
+
+  test("that cannot be written are not the fault of the backup", async () => {
+    const file = await backupWithFile();
+    const occupied = fresh("occupied");
+    writeFileSync(occupied, "");
+    const env = { PARLEY_DATA: fresh("data"), PARLEY_FILES: `disk:${occupied}/files` };
+    const { code, stderr } = await runMain(["restore", file], env);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${occupied}/files cannot be written`);
+    expect(stderr).not.toContain("Use another backup");
   });
 });
 
@@ -355,6 +417,20 @@ describe("a restore is refused", () => {
     writeFileSync(join(dataDir, "master.key"), "other");
     expect(await refused(dataDir, file)).toContain("master.key");
     expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe("other");
+  });
+
+  test("over another invite code than that of the backup, but not over the same one", async () => {
+    const { dataDir: source, file } = await stopped();
+    const dataDir = fresh("data");
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, "invite-code"), "other");
+    expect(await refused(dataDir, file)).toContain("another invite-code than the backup");
+    expect(readFileSync(join(dataDir, "invite-code"), "utf8")).toBe("other");
+    cpSync(join(source, "invite-code"), join(dataDir, "invite-code"));
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    expect(readFileSync(join(dataDir, "invite-code"))).toEqual(
+      readFileSync(join(source, "invite-code")),
+    );
   });
 
   test("of a damaged or incomplete backup, and leaves no database", async () => {

@@ -146,6 +146,16 @@ test("a folder that is full or cannot be written is unavailable", async () => {
   await expect(stored(blobs, "x", name)).rejects.toMatchObject({ code: "unavailable" });
 });
 
+test("what a restore or a file system has in the folder is not taken for objects", async () => {
+  const folder = join(root, "mounted");
+  const blobs = await diskBlobs(folder);
+  const name = await stored(blobs, "x");
+  for (const other of ["restoring", "lost+found"]) {
+    await Bun.write(join(folder, other, Bun.randomUUIDv7()), "y");
+  }
+  expect(await namesIn(blobs)).toEqual([name]);
+});
+
 test("files on disk are readable for their owner alone", async () => {
   const folder = join(root, "private");
   const blobs = await diskBlobs(folder);

@@ -8,13 +8,19 @@ const OWNER_ONLY = 0o700;
 /** Objects are spread over folders by the last characters of their id, which are random. */
 const ID_LENGTH = 36;
 const FOLDER_LENGTH = 2;
+/** Where uploads are received. Without it, a folder is not a storage, or its disk is not mounted. */
+export const INCOMING = "incoming";
+/** What a restore has not finished. */
+export const RESTORING = "restoring";
+/** Folders without objects. The last one is that of a file system, for root alone. */
+export const NO_OBJECTS: ReadonlySet<string> = new Set([INCOMING, RESTORING, "lost+found"]);
 const READ_BYTES = 256 * 1024;
 /** A file of the largest size by default. More would delay the first byte of a larger one. */
 const MAX_LOADED_BYTES = 25 * 1024 * 1024;
 
 /** Keeps objects as files in a folder. Several nodes can share it. */
 export async function diskBlobs(folder: string): Promise<Blobs> {
-  const incoming = join(folder, "incoming");
+  const incoming = join(folder, INCOMING);
   await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
   const pathOf = (name: string) => pathOfObject(folder, name);
 
@@ -36,7 +42,7 @@ export async function diskBlobs(folder: string): Promise<Blobs> {
         return found;
       }),
     delete: (name) => reachable(() => rm(pathOf(name), { force: true })),
-    list: () => listFiles(folder, incoming),
+    list: () => listFiles(folder),
   };
 }
 
@@ -71,10 +77,10 @@ async function loadPages(path: string, { start, end }: ByteRange): Promise<void>
   }
 }
 
-async function* listFiles(folder: string, incoming: string): AsyncIterable<BlobEntry> {
+async function* listFiles(folder: string): AsyncIterable<BlobEntry> {
   for await (const entry of await opendir(folder)) {
+    if (!entry.isDirectory() || NO_OBJECTS.has(entry.name)) continue;
     const inner = join(folder, entry.name);
-    if (!entry.isDirectory() || inner === incoming) continue;
     for await (const { name } of await opendir(inner)) {
       const found = await stat(join(inner, name)).catch(missing);
       if (found) yield { name, size: found.size, modifiedAt: found.mtimeMs };

@@ -89,7 +89,8 @@ export async function writeArchive(
   return figures;
 }
 
-async function digestOf(path: string) {
+/** The size and the checksum of a file. */
+export async function digestOf(path: string) {
   const hash = createHash("sha256");
   let bytes = 0;
   for await (const chunk of Bun.file(path).stream()) {

@@ -1,21 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
-import {
-  existsSync,
-  lchownSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../../config.ts";
 import { previewOf } from "../../files/blobs.ts";
-import { pathOfObject } from "../../files/disk.ts";
-import { syncFolder } from "./support.ts";
-import { appendEntry, contentOf, type PlacedEntry, writeAll } from "./tar.ts";
+import { INCOMING, NO_OBJECTS, pathOfObject, RESTORING } from "../../files/disk.ts";
+import { giveToOwnerOf, makeFolder, syncFolder, writeNewFile, writing } from "./support.ts";
+import { appendEntry, contentOf, type PlacedEntry } from "./tar.ts";
 
 /** The objects of the file storage in an archive: a folder, and a list with their checksums after it. */
 const FOLDER = "files/";
@@ -152,54 +144,65 @@ async function readList(path: string, entry: PlacedEntry): Promise<Listed[] | nu
   }
 }
 
-/** Throws if the folder has anything, but for the empty folder of received files. */
-export function refuseStoredFiles(folder: string): void {
+/**
+ * Throws if the folder has objects, unless an interrupted restore has left them: then its draft is there,
+ * and the backup has all of them.
+ */
+export function refuseStoredFiles(folder: string, objects: readonly VerifiedObject[]): void {
   if (!existsSync(folder)) return;
-  const isEmpty = readdirSync(folder, { withFileTypes: true }).every(
-    ({ name }) => name === "incoming" && readdirSync(join(folder, name)).length === 0,
+  const left = new Set(existsSync(draftOf(folder)) ? objects.map(({ name }) => name) : []);
+  const isFree = readdirSync(folder, { withFileTypes: true }).every(
+    (entry) =>
+      NO_OBJECTS.has(entry.name) ||
+      (entry.isDirectory() &&
+        readdirSync(join(folder, entry.name)).every((name) => left.has(name))),
   );
-  if (isEmpty) return;
+  if (isFree) return;
   throw new ConfigError(
     `${folder} has files already. Move them away, or set PARLEY_FILES to another folder.`,
   );
 }
 
-/** Where objects are written until all of them are there. */
-export const draftOfObjects = (folder: string) => `${folder}.restoring`;
+/** Where objects are written until all of them are there: in the folder, which may be a mounted disk. */
+const draftOf = (folder: string) => join(folder, RESTORING);
 
-/** Writes objects to a draft of the folder. */
+/** Writes objects to a draft. */
 export async function writeObjects(
   objects: readonly VerifiedObject[],
   folder: string,
 ): Promise<void> {
-  const draft = draftOfObjects(folder);
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { mode: 0o700 });
+  const draft = draftOf(folder);
+  await writing(folder, () => rmSync(draft, { recursive: true, force: true }));
   for (const { name, read } of objects) {
     const path = pathOfObject(draft, name);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    await using target = await open(path, "wx", 0o600);
-    await read((chunk) => writeAll(target, chunk));
-    await target.sync();
+    await writing(folder, () => makeFolder(dirname(path)));
+    await writeNewFile(path, read);
+    giveToOwnerOf(folder, path);
   }
-  mkdirSync(join(draft, "incoming"), { mode: 0o700 });
 }
 
-/** Puts the draft in the place of the folder, which is empty. */
-export function placeObjects(folder: string): void {
-  const draft = draftOfObjects(folder);
-  giveToOwner(draft, statSync(existsSync(folder) ? folder : dirname(folder)));
-  for (const name of readdirSync(draft)) syncFolder(join(draft, name));
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(draft, folder);
-  syncFolder(dirname(folder));
+/** Moves the objects of the draft to their places. The draft stays until `deleteDraft`. */
+export function placeObjects(objects: readonly VerifiedObject[], folder: string): void {
+  const draft = draftOf(folder);
+  for (const { name } of objects) {
+    const path = pathOfObject(folder, name);
+    makeFolder(dirname(path));
+    renameSync(pathOfObject(draft, name), path);
+  }
+  for (const name of readdirSync(draft)) syncFolder(join(folder, name));
+  makeFolder(join(folder, INCOMING));
 }
 
-/** If root restores, the server's user must be able to open the files. */
-function giveToOwner(folder: string, { uid, gid }: { uid: number; gid: number }): void {
-  if (process.getuid?.() !== 0 || uid === 0) return;
-  lchownSync(folder, uid, gid);
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    lchownSync(join(folder, name), uid, gid);
-  }
+/** Ends a restore whose database has its name. */
+export const deleteDraft = (folder: string) =>
+  rmSync(draftOf(folder), { recursive: true, force: true });
+
+/**
+ * Ends a restore that has failed. Without the draft, the next one would refuse the objects that an
+ * interrupted one has placed.
+ */
+export function emptyDraft(folder: string): void {
+  if (!existsSync(folder)) return;
+  deleteDraft(folder);
+  if (readdirSync(folder).some((name) => !NO_OBJECTS.has(name))) makeFolder(draftOf(folder));
 }

@@ -1,5 +1,4 @@
-import { existsSync, lchownSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
 import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
@@ -7,29 +6,36 @@ import { forgetPlace, inspectDatabase, NEWEST_SCHEMA } from "../../store/sqlite/
 import { command } from "../command.ts";
 import {
   DATABASE,
+  digestOf,
   INVITE_CODE,
   MASTER_KEY,
   type Manifest,
   openArchive,
-  type VerifiedFile,
   verifyArchive,
 } from "./archive.ts";
 import {
-  draftOfObjects,
+  deleteDraft,
+  emptyDraft,
   placeObjects,
   refuseStoredFiles,
   type VerifiedObject,
   writeObjects,
 } from "./objects.ts";
-import { percent, refusePostgres, syncFolder } from "./support.ts";
-import { writeAll } from "./tar.ts";
+import {
+  giveToOwnerOf,
+  percent,
+  refusePostgres,
+  syncFolder,
+  writeNewFile,
+  writing,
+} from "./support.ts";
 
 export const restore = command({
   name: "restore",
   summary: "Restore a backup into an empty data folder.",
   details: `Verifies the checksums and writes the files to PARLEY_DATA. The folder must be empty, except for
-master.key and invite-code, and no server may use it. Clients fetch everything again afterwards. For
-SQLite only.`,
+master.key and invite-code, which must be those of the backup if it has them, and no server may use
+it. Clients fetch everything again afterwards. For SQLite only.`,
   arguments: { file: 'A file that "parley backup" wrote.' },
   options: {
     check: { type: "boolean", summary: "Only verify the backup. Writes nothing." },
@@ -69,11 +75,13 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
   lockDataFolder(config);
   const folder = dataFolder(config);
   const storage = storageFor(config, objects);
-  refuseOtherFiles(folder, files, storage);
+  refuseOtherFiles(folder, storage);
+  await refuseOtherSecrets(folder, manifest);
   deleteDrafts(folder);
+  const missing = files.filter(({ name }) => !existsSync(join(folder, name)));
   try {
-    for (const each of files) {
-      await explained(file, () => writeFile(draftOf(folder, each.name), each));
+    for (const { name, read } of missing) {
+      await explained(file, () => writeNewFile(draftOf(folder, name), read));
     }
     const database = draftOf(folder, DATABASE);
     await explained(file, async () => inspectDatabase(database));
@@ -81,14 +89,17 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
     if (storage) await explained(file, () => writeObjects(objects, storage));
   } catch (error) {
     deleteDrafts(folder);
-    if (storage) rmSync(draftOfObjects(storage), { recursive: true, force: true });
+    if (storage) emptyDraft(storage);
     throw error;
   }
-  if (storage) placeObjects(storage);
+  if (storage) await writing(storage, () => placeObjects(objects, storage));
+  giveAllToOwnerOf(folder);
   // In the archive the database is first.
-  for (const { name } of files.toReversed()) renameSync(draftOf(folder, name), join(folder, name));
-  giveToOwnerOf(folder);
+  for (const { name } of missing.toReversed()) {
+    renameSync(draftOf(folder, name), join(folder, name));
+  }
   syncFolder(folder);
+  if (storage) deleteDraft(storage);
   return manifest;
 }
 
@@ -100,16 +111,13 @@ function storageFor({ files }: Config, objects: readonly VerifiedObject[]): stri
       "The backup contains files. Set PARLEY_FILES to disk, or to disk:<folder>, and restore it again.",
     );
   }
-  refuseStoredFiles(files.folder);
+  refuseStoredFiles(files.folder, objects);
   return files.folder;
 }
 
-/** If root restores, the server's user, who owns the folder, must be able to open the files. */
-function giveToOwnerOf(folder: string): void {
-  const { uid, gid } = statSync(folder);
-  if (process.getuid?.() !== 0 || uid === 0) return;
+function giveAllToOwnerOf(folder: string): void {
   for (const name of readdirSync(folder)) {
-    if (name !== "lost+found") lchownSync(join(folder, name), uid, gid);
+    if (name !== "lost+found") giveToOwnerOf(folder, join(folder, name));
   }
 }
 
@@ -119,21 +127,29 @@ const draftOf = (folder: string, name: string) => join(folder, name + DRAFT);
 /** Files that do not belong to a database: a lock, secrets, and what an interrupted restore left. */
 const KEPT = new Set(["lock", "lock-journal", "lost+found", MASTER_KEY, INVITE_CODE]);
 
-function refuseOtherFiles(
-  folder: string,
-  files: readonly VerifiedFile[],
-  storage: string | null,
-): void {
-  const restored = files.map(({ name }): string => name);
-  const inTheWay = readdirSync(folder).filter(
-    (name) =>
-      restored.includes(name) ||
-      !(KEPT.has(name) || name.includes(DRAFT) || resolve(folder, name) === storage),
-  );
+function refuseOtherFiles(folder: string, storage: string | null): void {
+  const inTheWay = readdirSync(folder).filter((name) => {
+    const path = resolve(folder, name);
+    return !(KEPT.has(name) || name.includes(DRAFT) || path === storage || isEmptyFolder(path));
+  });
   if (inTheWay.length === 0) return;
   throw new ConfigError(
     `${folder} is not empty: it has ${inTheWay.slice(0, 3).join(", ")}${inTheWay.length > 3 ? " …" : ""}. Move these files away, or set PARLEY_DATA to another folder.`,
   );
+}
+
+const isEmptyFolder = (path: string) =>
+  lstatSync(path).isDirectory() && readdirSync(path).length === 0;
+
+/** Secrets that the backup has too must be the same: an interrupted restore may have left them. */
+async function refuseOtherSecrets(folder: string, { files }: Manifest): Promise<void> {
+  for (const { name, sha256 } of files) {
+    const path = join(folder, name);
+    if (!existsSync(path) || (await digestOf(path)).sha256 === sha256) continue;
+    throw new ConfigError(
+      `${folder} has another ${name} than the backup. Move it away, or set PARLEY_DATA to another folder.`,
+    );
+  }
 }
 
 /** Deletes what an interrupted restore left. A link in place of a draft is deleted, not what it points to. */
@@ -144,19 +160,13 @@ function deleteDrafts(folder: string): void {
   }
 }
 
-/** Never writes to a file that exists: others may be able to create files in the folder. */
-async function writeFile(path: string, { read }: VerifiedFile): Promise<void> {
-  await using target = await open(path, "wx", 0o600);
-  await read((chunk) => writeAll(target, chunk));
-  await target.sync();
-}
-
-/** Says which file is the problem. */
+/** Says that the backup is the problem, unless what it is restored to is. */
 async function explained<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
   if (!existsSync(file)) throw new ConfigError(`There is no file ${file}.`);
   try {
     return await action();
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigError(`${file} cannot be restored: ${why}. Use another backup.`);
   }
