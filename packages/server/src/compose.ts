@@ -15,7 +15,7 @@ import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
 import { exports } from "./exports/exports.ts";
-import { openBlobs } from "./files/index.ts";
+import { openBlobs, refuseUnmounted } from "./files/index.ts";
 import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
@@ -281,6 +281,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
   const oidcAccounts = newOidcAccounts({ audit, providers });
   const metrics = newMetrics();
+  if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = toolServers({

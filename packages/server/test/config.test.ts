@@ -180,6 +180,15 @@ describe("backends", () => {
   refuses("NATS_CREDS", ["/nowhere"], several);
   refuses("NATS_TLS", ["maybe"], several);
   refuses("NATS_CA", ["/nowhere"], several);
+  refuses("PARLEY_FILES", ["s3://my bucket/x", "s3://", "s3://bucket?key=x", "ftp://files"]);
+
+  test("an error about PARLEY_FILES does not repeat a secret in it", () => {
+    for (const PARLEY_FILES of ["s3://key:s3cret@bucket", "s3://key:s3cret@my bucket"]) {
+      expectRefusal({ PARLEY_FILES }, "PARLEY_FILES");
+      expect(() => readConfig({ PARLEY_FILES })).not.toThrow("s3cret");
+    }
+  });
+
   test("several nodes need a shared database, master key and invite code", () => {
     const { DATABASE_URL: _, ...noDatabase } = several;
     expectRefusal(noDatabase, "DATABASE_URL");

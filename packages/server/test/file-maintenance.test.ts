@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { diskBlobs } from "../src/files/disk.ts";
 import { fileMaintenance } from "../src/files/maintenance.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
+import type { Delivered } from "../src/realtime/bus.ts";
 import { NOBODY } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import type { Store } from "../src/store/store.ts";
@@ -85,6 +86,8 @@ async function installation(name: string) {
     },
   };
 }
+
+const messageDeleted = { kind: "event", name: "events.messageDeleted" } as Delivered;
 
 type Settings = { node?: string; isShared?: boolean; figures?: ReturnType<typeof metrics> };
 
@@ -169,6 +172,26 @@ describe("file maintenance", () => {
     await store.close();
   });
 
+  test("deletes nothing from a large storage of another installation", async () => {
+    const { store, blobs } = await installation("large");
+    const deleted: string[] = [];
+    const foreign: Blobs = {
+      ...blobs,
+      async *list() {
+        for (let made = 0; made < 30_000; made++) {
+          yield { name: Bun.randomUUIDv7(), size: 5, modifiedAt: hoursAgo(10) };
+        }
+      },
+      delete: async (name) => void deleted.push(name),
+    };
+    const maintenance = start(store, foreign);
+    const hasFailed = () => maintenance.background.failing().includes("file_checks");
+    await until(() => hasFailed() || deleted.length > 0, "the checks have failed");
+    await maintenance.stop();
+    expect(deleted).toEqual([]);
+    await store.close();
+  });
+
   test("marks files whose bytes are missing, until they are found again, and tells clients", async () => {
     const { store, blobs, put, newFile, sendFile, status, edits } = await installation("missing");
     const [lost, kept, unsent] = [await newFile(), await newFile(), await newFile()];
@@ -220,13 +243,41 @@ describe("file maintenance", () => {
     const { background } = maintenance;
     await until(() => background.failing().includes("file_deletion"), "the deletion has failed");
     isAway = false;
-    maintenance.receive({
-      kind: "event",
-      name: "events.messageDeleted",
-    } as Parameters<typeof maintenance.receive>[0]);
+    maintenance.receive(messageDeleted);
     await until(() => background.failing().length === 0, "the deletion has recovered");
     expect(await names()).toEqual([]);
     await maintenance.stop();
     await store.close();
+  });
+
+  test("tries again with one timer while another node deletes", async () => {
+    const { store, blobs } = await installation("claimed");
+    let claims = 0;
+    const claimed = {
+      read: async (work: (tx: never) => unknown) =>
+        work({ abandonedBlobs: () => ["blob"] } as never),
+      write: async () => {
+        claims++;
+        return null;
+      },
+    } as unknown as Store;
+    const timers = spyOn(globalThis, "setTimeout");
+    const cleared = spyOn(globalThis, "clearTimeout");
+    const maintenance = start(claimed, blobs);
+    for (let deletions = 1; deletions <= 5; deletions++) {
+      const before = claims;
+      maintenance.receive(messageDeleted);
+      await until(() => claims > before, "the deletion is tried");
+    }
+    await maintenance.stop();
+    const retries = timers.mock.results.filter(
+      (_, place) => timers.mock.calls[place]?.[1] === 12_000,
+    );
+    const gone = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer));
+    timers.mockRestore();
+    cleared.mockRestore();
+    await store.close();
+    expect(retries.length).toBeGreaterThan(1);
+    expect(retries.filter(({ value }) => !gone.has(value))).toEqual([]);
   });
 });

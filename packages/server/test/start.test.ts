@@ -1,7 +1,17 @@
 import { expect, test } from "bun:test";
-import { chmodSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agentOf, answerTo, post, say, signUp } from "@parley/testkit/client.ts";
+import { linkOf, upload } from "@parley/testkit/files.ts";
 import { SOURCES, startServer } from "@parley/testkit/server.ts";
 
 test("the start makes secrets in the data folder private", async () => {
@@ -11,6 +21,37 @@ test("the start makes secrets in the data folder private", async () => {
   for (const file of secrets) chmodSync(file, 0o644);
   await server.restart();
   for (const file of secrets) expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("the server does not take a disk of files that is not mounted for an empty one", async () => {
+  const parent = mkdtempSync(join(tmpdir(), "parley-disk-"));
+  const disk = join(parent, "disk");
+  mkdirSync(disk);
+  await using server = await startServer({ PARLEY_FILES: `disk:${disk}` });
+  const alice = await signUp(server.url);
+  const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+  // Without stored files, an empty folder is a new one.
+  await server.stop();
+  rmSync(disk, { recursive: true });
+  await server.restart();
+  const { id } = await upload(alice.at(server.url), chat.id, "a.txt", "zeppelin");
+  await server.stop();
+  renameSync(disk, `${disk}-elsewhere`);
+  mkdirSync(disk);
+  const refusal = await server.restart().then(
+    () => "none",
+    (error) => String(error),
+  );
+  expect(refusal).toContain(`PARLEY_FILES names ${disk}, which is empty`);
+  expect(readdirSync(disk)).toEqual([]);
+  rmSync(disk, { recursive: true });
+  renameSync(`${disk}-elsewhere`, disk);
+  // Some tools copy no empty folders.
+  rmSync(join(disk, "incoming"), { recursive: true });
+  await server.restart();
+  const { url } = await linkOf(alice.at(server.url), id);
+  expect(await (await fetch(url)).text()).toBe("zeppelin");
+  rmSync(parent, { recursive: true });
 });
 
 test("the start prints a command to sign up, with the invite code if one is needed", async () => {

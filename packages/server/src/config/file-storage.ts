@@ -34,14 +34,15 @@ export function readFileStorage(
   }
   const folder = /^disk:(.+)$/.exec(value)?.[1];
   if (folder !== undefined) return { kind: "disk", folder: resolve(folder) };
-  if (value.startsWith("s3://")) return { kind: "s3", options: readS3(value, env) };
+  if (value.startsWith("s3://") && URL.canParse(value)) {
+    return { kind: "s3", options: readS3(new URL(value), env) };
+  }
   throw new ConfigError(
-    `PARLEY_FILES must be off, disk, disk:<folder> or s3://<bucket>[/<prefix>][?endpoint=…&region=…], not "${value}".`,
+    "PARLEY_FILES must be off, disk, disk:<folder> or s3://<bucket>[/<prefix>][?endpoint=…&region=…].",
   );
 }
 
-function readS3(value: string, env: Environment): S3Options {
-  const url = new URL(value);
+function readS3(url: URL, env: Environment): S3Options {
   const unknown = [...url.searchParams.keys()].filter(
     (name) => !["endpoint", "region", "timeout"].includes(name),
   );
@@ -52,7 +53,7 @@ function readS3(value: string, env: Environment): S3Options {
   const isValid = BUCKET.test(url.hostname) && isEndpoint && SECONDS.test(timeout);
   if (!isValid || unknown.length > 0 || url.username) {
     throw new ConfigError(
-      `PARLEY_FILES must be s3://<bucket>[/<prefix>][?endpoint=https://…&region=…&timeout=<seconds>], not "${value}".`,
+      "PARLEY_FILES must be s3://<bucket>[/<prefix>][?endpoint=https://…&region=…&timeout=<seconds>].",
     );
   }
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;

@@ -72,25 +72,30 @@ export async function deleteUnknownBlobs(
 ): Promise<StorageFigures> {
   const { blobs, log, proceed } = options;
   const found = { objects: 0, bytes: 0 };
-  const unknown: string[] = [];
+  const toDelete: string[] = [];
+  let unknown = 0;
   for await (const batch of batchesOf(blobs.list())) {
     found.objects += batch.length;
     found.bytes += batch.reduce((sum, { size }) => sum + size, 0);
     const old = batch.filter(({ modifiedAt }) => modifiedAt < before);
-    const names = old.map(({ name }) => name);
-    if (unknown.length < MOST_UNKNOWN) unknown.push(...(await unknownAmong(options, names)));
+    const names = await unknownAmong(
+      options,
+      old.map(({ name }) => name),
+    );
+    unknown += names.length;
+    if (toDelete.length < MOST_UNKNOWN) toDelete.push(...names);
     await proceed();
   }
-  if (unknown.length > FEW_UNKNOWN && unknown.length * 2 > found.objects) {
+  if (unknown > FEW_UNKNOWN && unknown * 2 > found.objects) {
     throw new Error(
-      `${unknown.length} of ${found.objects} objects in the file storage belong to no file: is it the storage of this installation?`,
+      `${unknown} of ${found.objects} objects in the file storage belong to no file: is it the storage of this installation?`,
     );
   }
-  for (const name of unknown) {
+  for (const name of toDelete) {
     await blobs.delete(name);
     await proceed();
   }
-  if (unknown.length > 0) log.info({ objects: unknown.length }, "unknown file objects deleted");
+  if (toDelete.length > 0) log.info({ objects: toDelete.length }, "unknown file objects deleted");
   return found;
 }
 

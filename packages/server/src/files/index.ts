@@ -1,7 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { ConfigError } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
+import { FIRST_FILE } from "../store/files.ts";
+import type { Store } from "../store/store.ts";
 import type { Blobs } from "./blobs.ts";
 
 const OWNER_ONLY = 0o700;
@@ -16,6 +19,23 @@ export async function openBlobs(storage: FileStorage, dataFolder: string): Promi
   await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
   const { s3Blobs } = await import("./s3.ts");
   return s3Blobs(storage.options, incoming);
+}
+
+/**
+ * Throws if the folder of files is empty and the store has files: its disk is probably not mounted, and
+ * new files would be written beneath the mount point.
+ */
+export async function refuseUnmounted(
+  storage: FileStorage,
+  store: Pick<Store, "read">,
+): Promise<void> {
+  if (storage.kind !== "disk") return;
+  const { folder } = storage;
+  const isEmpty = !existsSync(folder) || readdirSync(folder).every((name) => name === "lost+found");
+  if (!isEmpty || (await store.read((tx) => tx.storedFiles(FIRST_FILE, 1))).length === 0) return;
+  throw new ConfigError(
+    `PARLEY_FILES names ${folder}, which is empty or missing, although people have sent files: mount its disk, or create the folder ${join(folder, "incoming")} to start without these files.`,
+  );
 }
 
 /** Opens the storage for reading, and creates nothing. Null if there is none. */

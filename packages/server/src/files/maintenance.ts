@@ -79,10 +79,13 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
   }
 
   const deletion = lease(store, "file deletion", node);
+  let retry: NodeJS.Timeout | undefined;
   async function deleteBytes(): Promise<void> {
     const [first] = await store.read((tx) => tx.abandonedBlobs(1));
     if (first === undefined || (await alone(deletion, deleteAbandonedBlobs)) || isStopped) return;
-    setTimeout(() => jobs[0].run(), RETRY_MS).unref();
+    clearTimeout(retry);
+    retry = setTimeout(() => jobs[0].run(), RETRY_MS);
+    retry.unref();
   }
 
   const checks = lease(store, "file checks", node);
@@ -110,6 +113,7 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
     async stop() {
       isStopped = true;
       for (const job of jobs) await job.stop();
+      clearTimeout(retry);
     },
   };
 }
