@@ -18,6 +18,7 @@ import { changeWriter, wasCommitted } from "../src/store/postgres/changes.ts";
 import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
+import { migrate } from "../src/store/postgres/migrate.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/change-log.ts";
@@ -74,8 +75,6 @@ async function empty(url: string): Promise<void> {
   );
   const statements = [
     "BEGIN",
-    // Foreign keys are not checked, so that the order of the tables does not matter.
-    "SET LOCAL session_replication_role = replica",
     ...rows.map(({ statement }) => statement),
     "UPDATE name_counter SET seq = 0",
     "COMMIT",
@@ -253,16 +252,65 @@ describe("the schema", () => {
     expect(Number(row?.version)).toBe(migrations.length);
   });
 
-  test("keeps limits that were set, and gives other agents the defaults", async () => {
-    const database = await postgres.database();
-    const before = migrations.findIndex((migration) => migration.includes("limits_set"));
-    for (const migration of migrations.slice(0, before)) await execute(database.url, migration);
+  /** Creates the schema of before the migration that contains a text, with data. */
+  async function createEarlier(url: string, text: string, data = ""): Promise<void> {
+    const before = migrations.findIndex((migration) => migration.includes(text));
     await execute(
-      database.url,
+      url,
       `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
          installation uuid NOT NULL);
        INSERT INTO schema_version VALUES (true, ${before}, '${Bun.randomUUIDv7()}');
-       INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
+       ${migrations.slice(0, before).join("")}
+       ${data}`,
+    );
+  }
+
+  /** Migrates a database on a connection that waits only so long for locks, while another one holds a lock. */
+  async function migrateBeside(url: string, lock: string, lockTimeoutMs: number) {
+    await using holder = new SQL({ url, max: 1 });
+    const pool = openPool({ url, tls: false }, 1, { lock_timeout: `${lockTimeoutMs}` });
+    let failure: unknown = null;
+    const migrating = await holder.begin(async (tx) => {
+      await tx.unsafe(lock);
+      const migrated = migrate(pool).catch((error) => {
+        failure = error;
+      });
+      const hasWaited = async () => {
+        const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+          AND wait_event_type = 'Lock'
+          AND clock_timestamp() - backend_start > interval '${2 * lockTimeoutMs} ms'`;
+        return failure !== null || (await execute(url, waiting)).length > 0;
+      };
+      await until(hasWaited, "the migration has waited for longer than its timeout");
+      return { migrated };
+    });
+    await migrating.migrated;
+    await pool.close();
+    expect(failure).toBeNull();
+    const [row] = await execute(url, "SELECT version FROM schema_version");
+    expect(Number(row?.version)).toBe(migrations.length);
+  }
+
+  test("is waited for while another node migrates it, longer than for other locks", async () => {
+    const { url, drop } = await postgres.database();
+    await (await open(url)).close();
+    await migrateBeside(url, "SELECT 1 FROM schema_version FOR UPDATE", 100);
+    await drop();
+  });
+
+  test("is migrated once a table is free that others used for longer than the timeout", async () => {
+    const { url, drop } = await postgres.database();
+    await createEarlier(url, "erasures_account_id_fkey");
+    await migrateBeside(url, "LOCK TABLE erasures IN ACCESS SHARE MODE", 500);
+    await drop();
+  });
+
+  test("keeps limits that were set, and gives other agents the defaults", async () => {
+    const database = await postgres.database();
+    await createEarlier(
+      database.url,
+      "limits_set",
+      `INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
          VALUES (1, 'alice', 'human', 'Alice', NULL, NULL, 0),
            (2, 'alice:claude', 'agent', 'Claude', 1, 'claude', 0),
            (3, 'alice:gpt', 'agent', 'GPT', 1, 'gpt', 0);
@@ -288,15 +336,7 @@ describe("the schema", () => {
 
   test("numbers messages that were hidden in earlier versions by the account's own counter", async () => {
     const { url, drop } = await postgres.database();
-    const before = migrations.findIndex((sql) => sql.includes("name_counter"));
-    await execute(
-      url,
-      `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
-         installation uuid NOT NULL);
-       INSERT INTO schema_version VALUES (true, ${before}, '${Bun.randomUUIDv7()}');
-       ${migrations.slice(0, before).join("")}
-       ${olderData("at, at")}`,
-    );
+    await createEarlier(url, "name_counter", olderData("at, at"));
     const store = await open(url);
     expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
     expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });

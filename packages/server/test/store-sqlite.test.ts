@@ -29,6 +29,7 @@ import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
+import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
@@ -253,6 +254,39 @@ describe("the search index", () => {
     await withStore(files.database, async (store) => {
       expect(await find(store, place, "needle")).toEqual(["needle"]);
     });
+  });
+
+  test("is rebuilt when any of its pages is corrupt", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      const filler = Array.from({ length: 50 }, (_, word) => `word${word}`).join(" ");
+      await sayAll(store, made, ...Array.from({ length: 100 }, () => `needle ${filler}`));
+      await find(store, made, "needle");
+      return made;
+    });
+    const index = readFileSync(files.index);
+    await withStore(files.database, (store) => sayAll(store, place, "needle later"));
+    using messages = new Database(files.database);
+    for (let page = 0; page < index.length; page += 4096) {
+      const spoilt = Buffer.from(index).fill(0xff, page, page + 4096);
+      writeFileSync(files.index, spoilt);
+      const indexer = openIndexer(files.database, messages);
+      const searcher = openSearcher(files.database);
+      const search = () => {
+        indexer.catchUp(1000);
+        return searcher.find({ words: ["needle"], viewerId: place.alice.id, limit: 1000 });
+      };
+      try {
+        search();
+      } catch (error) {
+        // A search that finds a corrupt page fails. The next one has a new index.
+        expect(String(error)).toContain("malformed");
+      }
+      expect(search()).toHaveLength(101);
+      searcher.close();
+      indexer.close();
+    }
   });
 
   test("is rebuilt when it is newer than the database, as after a restore", async () => {

@@ -1,4 +1,4 @@
-import type { SQL } from "bun";
+import type { SQL, TransactionSQL } from "bun";
 import { indexAccounts } from "./accounts.ts";
 import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
@@ -6,6 +6,8 @@ import { migrations } from "./migrations.ts";
 
 /** SQLSTATEs when another node creates the same table or row at the same time. */
 const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];
+/** SQLSTATEs of a lock timeout, a deadlock and a serialization failure: running nodes use the tables. */
+const LOCK_CONFLICTS = ["55P03", "40P01", "40001"];
 const MAX_ATTEMPTS = 10;
 
 /**
@@ -13,41 +15,54 @@ const MAX_ATTEMPTS = 10;
  * together do it one after another.
  */
 export async function migrate(pool: SQL): Promise<string> {
-  await createVersionTable(pool);
-  return pool.begin(async (tx) => {
-    const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
-    const version = Number(row.version);
-    if (version > migrations.length) {
-      throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
+  await repeatedly(CREATED_CONCURRENTLY, () => createVersionTable(pool));
+  return repeatedly(LOCK_CONFLICTS, () => pool.begin(migrateSchema));
+}
+
+async function migrateSchema(tx: TransactionSQL): Promise<string> {
+  // The node that has this row may migrate for long. Tables are waited for as long as by other units:
+  // whoever wants to use a table waits behind the one that wants to change it.
+  await tx.unsafe("SET LOCAL lock_timeout = 0");
+  const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
+  await tx.unsafe("SET LOCAL lock_timeout TO DEFAULT");
+  const version = Number(row.version);
+  if (version > migrations.length) {
+    throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
+  }
+  for (const migration of migrations.slice(version)) await tx.unsafe(migration);
+  await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
+  await indexAccounts(tx);
+  await followHistory(tx);
+  return row.installation as string;
+}
+
+async function createVersionTable(pool: SQL): Promise<void> {
+  await pool.unsafe(
+    `CREATE TABLE IF NOT EXISTS schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
+       installation uuid NOT NULL)`,
+  );
+  await pool.unsafe(
+    `INSERT INTO schema_version (one, version, installation) VALUES (true, 0, $1)
+     ON CONFLICT DO NOTHING`,
+    [Bun.randomUUIDv7()],
+  );
+}
+
+/** Does the work again after errors with these SQLSTATEs, and if it could not connect in time. */
+async function repeatedly<Result>(
+  states: readonly string[],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isTransient = isTimeout(error) || states.includes(stateOf(error) ?? "");
+      if (attempt === MAX_ATTEMPTS || !isTransient) throw error;
     }
-    for (const migration of migrations.slice(version)) await tx.unsafe(migration);
-    await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
-    await indexAccounts(tx);
-    await followHistory(tx);
-    return row.installation as string;
-  });
+  }
 }
 
 /** A server that is reachable but busy, for instance because many nodes start at the same time. */
 const isTimeout = (error: unknown) =>
   (error as { code?: string }).code === "ERR_POSTGRES_CONNECTION_TIMEOUT";
-
-async function createVersionTable(pool: SQL): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await pool.unsafe(
-        `CREATE TABLE IF NOT EXISTS schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
-           installation uuid NOT NULL)`,
-      );
-      await pool.unsafe(
-        `INSERT INTO schema_version (one, version, installation) VALUES (true, 0, $1)
-         ON CONFLICT DO NOTHING`,
-        [Bun.randomUUIDv7()],
-      );
-      return;
-    } catch (error) {
-      const isTransient = isTimeout(error) || CREATED_CONCURRENTLY.includes(stateOf(error) ?? "");
-      if (attempt === MAX_ATTEMPTS || !isTransient) throw error;
-    }
-  }
-}

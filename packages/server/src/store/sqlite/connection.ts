@@ -45,17 +45,20 @@ export function truncateLog(db: Database): boolean {
 }
 
 export function migrate(db: Database): void {
-  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  const version = row?.user_version ?? 0;
-  if (version > migrations.length) {
-    throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
-  }
-  if (version === migrations.length) return;
+  if (versionOf(db) === migrations.length) return;
   // In one transaction: an upgrade that fails leaves a database that the earlier version can open.
   db.transaction(() => {
-    for (const migration of migrations.slice(migrationsDone(db, version))) db.run(migration);
+    // Another process may have migrated it meanwhile.
+    for (const migration of migrations.slice(migrationsDone(db, versionOf(db)))) db.run(migration);
     db.run(`PRAGMA user_version = ${migrations.length}`);
   }).immediate();
+}
+
+function versionOf(db: Database): number {
+  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  const version = row?.user_version ?? 0;
+  if (version <= migrations.length) return version;
+  throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
 }
 
 /**

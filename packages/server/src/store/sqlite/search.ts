@@ -1,5 +1,5 @@
-import { Database } from "bun:sqlite";
-import { rmSync } from "node:fs";
+import { Database, SQLiteError } from "bun:sqlite";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { searchedText } from "../../rules/files.ts";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
@@ -33,10 +33,39 @@ export interface Searcher {
 
 /**
  * Opens the full-text index, a file beside the database. It is built from the database, and built
- * again when it is missing, unreadable, or does not match the database.
+ * again when it is missing, corrupt, or does not match the database.
  */
 export function openIndexer(path: string, messages: Database): SearchIndexer {
-  const index = openIndex(indexFile(path), messages);
+  const file = indexFile(path);
+  const build = () => {
+    removeIndex(file);
+    return indexerOf(prepareIndex(file), messages);
+  };
+  let indexer = openExisting(file, messages) ?? build();
+  const rebuild = () => {
+    const corrupt = indexer;
+    indexer = build();
+    corrupt.close();
+  };
+
+  return {
+    catchUp(most) {
+      // A searcher has removed the index because it is corrupt.
+      if (!existsSync(file)) rebuild();
+      try {
+        return indexer.catchUp(most);
+      } catch (error) {
+        if (!isCorrupt(error)) throw error;
+        rebuild();
+        return indexer.catchUp(most);
+      }
+    },
+    truncateLog: () => indexer.truncateLog(),
+    close: () => indexer.close(),
+  };
+}
+
+function indexerOf(index: Database, messages: Database): SearchIndexer {
   const place = index.query<{ message_id: number; change_id: number }, []>(
     "SELECT message_id, change_id FROM progress",
   );
@@ -82,8 +111,34 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
   };
 }
 
-/** The index must exist: the indexer has opened it before. */
+/**
+ * The index must exist: the indexer has opened it before. A searcher that finds it corrupt removes it.
+ * The indexer then builds it again, and all searchers open the new file.
+ */
 export function openSearcher(path: string): Searcher {
+  const file = indexFile(path);
+  let opened: { inode: number | undefined; searcher: Searcher } | undefined;
+  return {
+    find(query) {
+      const inode = inodeOf(file);
+      try {
+        if (!opened || opened.inode !== inode) {
+          opened?.searcher.close();
+          opened = { inode, searcher: searcherOf(path) };
+        }
+        return opened.searcher.find(query);
+      } catch (error) {
+        if (isCorrupt(error) && inodeOf(file) === inode) rmSync(file, { force: true });
+        throw error;
+      }
+    },
+    close: () => opened?.searcher.close(),
+  };
+}
+
+const inodeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.ino;
+
+function searcherOf(path: string): Searcher {
   const db = new Database(indexFile(path), { readonly: true, strict: true });
   db.run("PRAGMA busy_timeout = 1000");
   db.query("ATTACH ? AS parley").run(path);
@@ -135,18 +190,24 @@ function matchExpression(words: readonly string[], scope: readonly number[]): st
   return `(chat : (${chats})) AND content : (${phrases.join(" AND ")})`;
 }
 
-function openIndex(file: string, messages: Database): Database {
+/** Null if the index is missing, unreadable, of another version or of another database. */
+function openExisting(file: string, messages: Database): SearchIndexer | null {
   try {
     const index = prepareIndex(file);
-    if (matches(index, messages)) return index;
+    if (matches(index, messages)) return indexerOf(index, messages);
     index.close();
-    throw new Error("the search index does not match the database");
+    return null;
   } catch {
-    // Unreadable, of another version or of another database: it is built again.
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
-    return prepareIndex(file);
+    return null;
   }
 }
+
+function removeIndex(file: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}
+
+const isCorrupt = (error: unknown) =>
+  error instanceof SQLiteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code ?? "");
 
 /** Whether the index matches the database. It may not after a crash, or a restore of either. */
 function matches(index: Database, messages: Database): boolean {
@@ -173,13 +234,13 @@ function matches(index: Database, messages: Database): boolean {
   );
 }
 
-/** Not synced: a crash that loses the last writes only makes them be indexed again. */
+/** Synced at checkpoints only: what a power cut loses of the last writes is indexed again. */
 function prepareIndex(file: string): Database {
   keepPrivate(file);
   const index = new Database(file, { create: true, strict: true });
   index.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   index.run("PRAGMA journal_mode = WAL");
-  index.run("PRAGMA synchronous = OFF");
+  index.run("PRAGMA synchronous = NORMAL");
   index.run("PRAGMA secure_delete = ON");
   const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
   if (found?.user_version === VERSION) return index;
