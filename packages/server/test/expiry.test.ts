@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import { logger } from "../src/observe/log.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import type { Store } from "../src/store/store.ts";
 import { upkeep } from "../src/upkeep/expiry.ts";
 import {
   newAccount,
@@ -62,4 +63,26 @@ test("many tool calls expire in small units of work", async () => {
   expect(Math.max(...expired)).toBeLessThanOrEqual(20);
   await store.close();
   rmSync(folder, { recursive: true });
+});
+
+test("a purge ends after the current batch when the server stops", async () => {
+  let batches = 0;
+  /** There is always another full batch, as after a long outage. */
+  const store: Pick<Store, "read" | "write"> = {
+    async write(work) {
+      await Bun.sleep(0);
+      if (batches > 0) stopping ??= started.stop();
+      const batch = (_: number, size: number) => {
+        batches++;
+        return size;
+      };
+      return work({ purgeSessions: batch, expiredToolCalls: () => [] } as never);
+    },
+    read: async (work) => work({ expiredToolCalls: () => [] } as never),
+  };
+  let stopping: Promise<void> | undefined;
+  const started = upkeep({ store, auditDays: 90, log: logger("silent") });
+  await until(() => stopping !== undefined, "the server stops");
+  await stopping;
+  expect(batches).toBe(2);
 });

@@ -1,7 +1,8 @@
-import { afterEach, expect, setSystemTime, test } from "bun:test";
+import { afterEach, expect, setSystemTime, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { unzip } from "@parley/testkit/zip.ts";
 import { exports } from "../src/exports/exports.ts";
 import { logger } from "../src/observe/log.ts";
 import { vault } from "../src/security/vault.ts";
@@ -26,6 +27,42 @@ test("a link expires after ten minutes, and another master key does not open it"
   setSystemTime(expires_at + 1);
   await expect(of(1).open(token)).rejects.toThrow(refused);
   setSystemTime();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a download that stalled and ends does not end the next one of the same person", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  const log = logger("silent");
+  const service = exports({ store, blobs: null, vault: vault([Buffer.alloc(32, 1)]), log });
+  const account = await store.write((tx) => newAccount(tx, { username: "ada" }));
+  const open = () => service.open(service.link(account).path.slice("/exports/".length));
+  const { now } = performance;
+  let skippedMs = 0;
+  const clock = spyOn(performance, "now").mockImplementation(
+    () => now.call(performance) + skippedMs,
+  );
+  const skip = (ms: number) => {
+    skippedMs += ms;
+    setSystemTime(Date.now() + ms);
+  };
+
+  const stalled = (await open()).body.getReader();
+  await stalled.read();
+  skip(11_000);
+  const { body } = await open();
+  await stalled.cancel();
+  const third = await open().then(
+    () => "begins",
+    (error) => error.message,
+  );
+  expect(third).toBe("conflict: another download of your data is running");
+  skip(3000);
+  const files = unzip(await new Response(body).bytes());
+  expect([...files.keys()]).toContain("messages.jsonl");
+  await (await open()).body.cancel();
+  clock.mockRestore();
   await store.close();
   rmSync(folder, { recursive: true });
 });

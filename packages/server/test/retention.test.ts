@@ -58,6 +58,33 @@ test("old messages are deleted in batches, and clients receive the events", asyn
   rmSync(folder, { recursive: true });
 });
 
+test("the deletion ends after the current batch when the server stops", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-retention-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  const { ada, room } = await store.write(async (tx) => {
+    const ada = await newAccount(tx, { username: "ada" });
+    return { ada, room: await newGroup(tx, [ada]) };
+  });
+  await store.write(async (tx) => {
+    for (let sent = 0; sent < 350; sent++) {
+      await send(tx, room, ada, `old ${sent}`, { at: daysAgo(8) });
+    }
+  });
+  let stopping: Promise<void> | undefined;
+  store.onCommit((changes) => {
+    const isDeletion = changes.some((change) => change.kind === "event");
+    if (isDeletion) stopping ??= started.stop();
+  });
+  const log = logger("silent");
+  const started = retention({ store, days: 7, log, metrics: metrics(), node: "one" });
+  await until(() => stopping !== undefined, "the server stops");
+  await stopping;
+  const left = await store.read((tx) => wholeHistory(tx, room, ada));
+  expect(left).toHaveLength(250);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
 test("PARLEY_RETENTION_DAYS deletes old messages when a server starts", async () => {
   await using server = await startServer({
     ...noRates,

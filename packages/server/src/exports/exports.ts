@@ -73,7 +73,8 @@ export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
     async open(token) {
       const account = await accountOf(token);
       const name = `export ${account.id}`;
-      const running = lease(store, name, Bun.randomUUIDv7());
+      const id = Bun.randomUUIDv7();
+      const running = lease(store, name, id);
       if (!(await running.claim())) throw conflict("another download of your data is running");
       const data = accountData({
         store,
@@ -84,7 +85,7 @@ export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
       });
       const body = streamOf(zip(data, new Date()), {
         failed: (err) => log.warn({ err, account: account.username }, "account export failed"),
-        ended: () => store.write((tx) => tx.deleteSubscription(name)),
+        ended: () => store.write((tx) => tx.deleteSubscription(name, id)),
       });
       return { filename: filenameOf(account), body };
     },

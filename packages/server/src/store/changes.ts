@@ -47,5 +47,6 @@ export interface SubscriptionWrites {
   saveSubscription(name: string, node: string, cursor: Cursor, leaseMs: number): Awaitable<boolean>;
   /** Begins a subscription at a position, or moves one that is behind it forward. The lease stays. */
   advanceSubscription(name: string, to: Cursor): Awaitable<void>;
-  deleteSubscription(name: string): Awaitable<void>;
+  /** Does nothing if another node has taken over. */
+  deleteSubscription(name: string, node: string): Awaitable<void>;
 }

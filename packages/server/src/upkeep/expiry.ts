@@ -31,14 +31,17 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   let expiryTimer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  /** Deletes or ends batches until one is not full. `batch` returns how many rows it had. */
+  /**
+   * Deletes or ends batches until one is not full, or the server stops. `batch` returns how many rows it
+   * had.
+   */
   async function purge(
     what: string,
     batch: (tx: WriteTx, size: number) => Awaitable<number>,
     size = PURGE_BATCH,
   ): Promise<void> {
     try {
-      while ((await store.write((tx) => batch(tx, size))) === size);
+      while (!isStopped && (await store.write((tx) => batch(tx, size))) === size);
     } catch (err) {
       log.error({ err }, `${what} failed`);
     }

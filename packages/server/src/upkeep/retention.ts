@@ -4,6 +4,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { type MessageRange, SCANNED_IDS } from "../store/message-scans.ts";
 import type { Store } from "../store/store.ts";
 import { lease } from "./lease.ts";
+import { Stopped } from "./stopped.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -53,16 +54,31 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
   let running: Promise<void> | null = null;
   let isStopped = false;
 
+  /** Called between two steps. */
+  async function proceed(): Promise<void> {
+    if (isStopped) throw new Stopped();
+    await held.renew();
+  }
+
   async function deleteOld(): Promise<void> {
     if (!(await held.claim())) return;
+    try {
+      await deleteInAll();
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    } finally {
+      await held.release();
+    }
+  }
+
+  async function deleteInAll(): Promise<void> {
     const before = Date.now() - days * DAY_MS;
     let messages = 0;
     const last = await store.read((tx) => tx.lastMessageId());
-    for (let after = 0; after < last && !isStopped; after += SCANNED_IDS) {
+    for (let after = 0; after < last; after += SCANNED_IDS) {
       if ((oldest.get(after) ?? 0) >= before) continue;
       messages += await deleteIn({ after, upTo: after + SCANNED_IDS }, before, last);
     }
-    await held.release();
     if (messages > 0) log.info({ messages, days }, "old messages deleted");
   }
 
@@ -72,9 +88,9 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
     await removeInBatches(store, found, async (deleted) => {
       messages += deleted;
       count(deleted);
-      await held.renew();
+      await proceed();
     });
-    await held.renew();
+    await proceed();
     // Transactions that are still open may add messages to the newest ranges.
     if (range.upTo + SCANNED_IDS > last) return messages;
     const at = await store.read((tx) => tx.oldestMessageAt(range));

@@ -253,7 +253,7 @@ export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
       to,
     );
   },
-  deleteSubscription: async (unit, name) => {
-    await unit.change("DELETE FROM subscriptions WHERE name = $1", name);
+  deleteSubscription: async (unit, name, node) => {
+    await unit.change("DELETE FROM subscriptions WHERE name = $1 AND node = $2", name, node);
   },
 };

@@ -92,13 +92,13 @@ export function subscriptionWrites(db: Connection): SubscriptionWrites {
     `INSERT INTO subscriptions (name, cursor, node, leased_until) VALUES (?, ?, '', 0)
      ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor)`,
   );
-  const remove = db.change("DELETE FROM subscriptions WHERE name = ?");
+  const remove = db.change("DELETE FROM subscriptions WHERE name = ? AND node = ?");
   return {
     claimSubscription: (name, node, leaseMs, from) =>
       claim.get(name, from, node, Date.now(), leaseMs)?.cursor ?? null,
     saveSubscription: (name, node, cursor, leaseMs) =>
       save.run(cursor, Date.now() + leaseMs, name, node).changes > 0,
     advanceSubscription: (name, to) => void advance.run(name, to),
-    deleteSubscription: (name) => void remove.run(name),
+    deleteSubscription: (name, node) => void remove.run(name, node),
   };
 }

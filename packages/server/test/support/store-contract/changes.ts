@@ -306,14 +306,19 @@ export function changes(check: Check) {
     },
   );
 
-  check("subscriptions are independent, and a deleted one begins anew", async ({ store }) => {
-    const claim = (name: string, from: number) =>
-      store.write((tx) => tx.claimSubscription(name, "one", 60_000, from));
-    expect(await claim("audit", 1)).toBe(1);
-    expect(await claim("push", 2)).toBe(2);
-    await store.write((tx) => tx.deleteSubscription("audit"));
-    expect(await store.write((tx) => tx.saveSubscription("audit", "one", 4, 60_000))).toBe(false);
-    expect(await claim("audit", 6)).toBe(6);
-    expect(await claim("push", 6)).toBe(2);
-  });
+  check(
+    "subscriptions are independent, and one that its node has deleted begins anew",
+    async ({ store }) => {
+      const claim = (name: string, from: number) =>
+        store.write((tx) => tx.claimSubscription(name, "one", 60_000, from));
+      expect(await claim("audit", 1)).toBe(1);
+      expect(await claim("push", 2)).toBe(2);
+      await store.write((tx) => tx.deleteSubscription("audit", "two"));
+      expect(await store.write((tx) => tx.saveSubscription("audit", "one", 3, 60_000))).toBe(true);
+      await store.write((tx) => tx.deleteSubscription("audit", "one"));
+      expect(await store.write((tx) => tx.saveSubscription("audit", "one", 4, 60_000))).toBe(false);
+      expect(await claim("audit", 6)).toBe(6);
+      expect(await claim("push", 6)).toBe(2);
+    },
+  );
 }
