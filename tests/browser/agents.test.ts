@@ -7,6 +7,7 @@ import {
   goBack,
   hasFocus,
   message,
+  pressOn,
   sharedHarness,
   test,
   write,
@@ -255,8 +256,7 @@ test("the owner sees the receipt of a turn and a chart of the usage", async () =
   await write(page, "help");
   const answer = message(page, "Say one of these words");
   await answer.getByText("store a real API key").waitFor();
-  await answer.hover();
-  await answer.getByRole("button", { name: "More" }).click();
+  await pressOn(answer, "More");
   await page.getByRole("menuitem", { name: "Receipt" }).click();
   const receipt = page.getByRole("dialog", { name: "Receipt" });
   await receipt.getByText("Tokens out").waitFor();

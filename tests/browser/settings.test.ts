@@ -57,15 +57,16 @@ test("settings that could not be loaded say so, and are loaded by «Try again» 
   const refused = await refuseCalls(page);
   await page.reload();
   await page.getByRole("heading", { name: /^Hello/ }).waitFor();
-  for (const call of ["getSessions", "getSecondFactor", "getMe", "getBlocked"]) refused.add(call);
+  for (const call of ["getSessions", "getSecondFactor", "getMe", "getBlocked", "getToolServers"])
+    refused.add(call);
   await page.getByRole("button", { name: "Menu", exact: true }).click();
   await page.getByRole("menuitem", { name: "Settings" }).click();
   const retries = page.getByRole("button", { name: "Try again" });
-  await retries.nth(3).waitFor();
+  await retries.nth(4).waitFor();
   refused.clear();
   await retries.first().click();
-  await retries.nth(3).waitFor({ state: "detached" });
-  expect(await retries.count()).toBe(3);
+  await retries.nth(4).waitFor({ state: "detached" });
+  expect(await retries.count()).toBe(4);
 
   await page.context().setOffline(true);
   await page.getByText("You are offline").waitFor();

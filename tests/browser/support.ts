@@ -3,6 +3,7 @@ import { afterAll, beforeAll, test as bunTest } from "bun:test";
 import { agentOf, groupOf, type Person, signUp } from "@parley/testkit/client.ts";
 import { installed } from "@parley/testkit/packages.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import {
   type Browser,
   type BrowserContextOptions,
@@ -201,6 +202,24 @@ export const say = (who: Person, chat: { id: string }, content: string) =>
 
 export const message = (page: Page, text: string | RegExp): Locator =>
   page.getByRole("article").filter({ hasText: text });
+
+/**
+ * Clicks a button of a message's toolbar, which is shown while the pointer is over the message. What is
+ * loaded meanwhile may move the message away from the pointer.
+ */
+export function pressOn(article: Locator, name: string): Promise<void> {
+  const click = async () => {
+    await article.hover();
+    return article
+      .getByRole("button", { name })
+      .click({ timeout: 5000 })
+      .then(
+        () => true,
+        () => false,
+      );
+  };
+  return until(click, `the button «${name}»`);
+}
 
 /** The element that scrolls in a conversation. */
 export const scroller = (page: Page): Locator => page.getByRole("feed").locator("xpath=../..");

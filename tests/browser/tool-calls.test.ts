@@ -5,7 +5,7 @@ import { asksDuringCalls, textResult } from "@parley/testkit/tool-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
-import { composer, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
+import { composer, hasFocus, message, PHONE, refuseCalls, sharedHarness, test } from "./support.ts";
 import { email, toolServer, wantsEmail } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -85,6 +85,25 @@ test("the owner approves with a button, and the agent goes on in the same train 
     to: "team",
     body: "Hi\n**all**",
   });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a call whose arguments could not be fetched can be approved after «Try again»", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "team" }), answers("Sent."));
+  await room.ask("tell the team");
+  await using visit = await harness().visit(room.alice, { url: room.url });
+  const { page } = visit;
+  const refused = await refuseCalls(page);
+  refused.add("getToolCalls");
+  await page.goto(`${room.url}${room.path}`);
+  const retry = card(page).getByRole("button", { name: "Try again" });
+  await retry.waitFor();
+  expect(await card(page).getByRole("button", { name: "Approve" }).count()).toBe(0);
+  refused.clear();
+  await retry.click();
+  await card(page).getByRole("button", { name: "Approve" }).click();
+  await message(page, "Sent.").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -1,12 +1,11 @@
 import { useAgents, useClient } from "@parley/client/react";
-import type { UsageRow } from "@parley/protocol";
-import { lazy, Suspense, useEffect, useState } from "react";
-import { describeError } from "../lib/errors.ts";
+import { lazy, Suspense, useCallback, useState } from "react";
+import { useFetched } from "../lib/fetched.ts";
 import type { AgentTarget } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
+import { FetchProblem } from "../ui/Unfetched.tsx";
 import { AgentCard } from "./AgentCard.tsx";
 import { isProvided } from "./keys.ts";
 import { DAYS, sinceDays } from "./usage.ts";
@@ -17,23 +16,21 @@ const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
 export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   const client = useClient();
   const agents = useAgents();
-  const [usage, setUsage] = useState<UsageRow[] | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
   const [created, setCreated] = useState<string | null>(null);
-  useEffect(() => {
-    setProblem(null);
-    client.model.refreshAgents().catch(setProblem);
-    client
-      .getAgentUsage({ since: sinceDays(DAYS) })
-      .then(({ items }) => setUsage(items), setProblem);
-  }, [client]);
+  const usage = useFetched(
+    useCallback(async () => {
+      await client.model.refreshAgents();
+      return (await client.getAgentUsage({ since: sinceDays(DAYS) })).items;
+    }, [client]),
+  );
+  const problem = usage.value ? null : usage.problem;
   return (
     <Page
       title="My agents"
       action={<NewAgentButton onCreated={setCreated} />}
       intro={`They answer in your name${agents.some(isProvided) ? "" : " and with your keys"}, in conversations you bring them to.`}
     >
-      {problem !== null && <Notice>{describeError(problem)}</Notice>}
+      {problem !== null && <FetchProblem problem={problem} onRetry={usage.fetchAgain} />}
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}
       {agents.map((agent) => (
         <AgentCard
@@ -41,7 +38,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
           agent={agent}
           target={target?.name === agent.name ? target : null}
           isCreated={agent.username === created}
-          usage={usage?.filter((row) => row.agent === agent.username) ?? null}
+          usage={usage.value?.filter((row) => row.agent === agent.username) ?? null}
         />
       ))}
     </Page>

@@ -1,14 +1,13 @@
 import { useClient } from "@parley/client/react";
 import type { Reaction } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
-import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { fullTime, shortTime } from "../lib/time.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
+import { FetchProblem } from "../ui/Unfetched.tsx";
 
 interface ReactorsProps {
   messageId: string;
@@ -30,8 +29,8 @@ export default function Reactors({ messageId, onClose }: ReactorsProps) {
             <Reactor key={reaction.reactor.username + reaction.emoji} reaction={reaction} />
           ))}
         </ul>
-        {problem !== null && <Notice>{describeError(problem)}</Notice>}
-        {more && <Button onClick={loadMore}>Show more</Button>}
+        {problem !== null && <FetchProblem problem={problem} onRetry={loadMore} />}
+        {more && problem === null && <Button onClick={loadMore}>Show more</Button>}
       </div>
     </Dialog>
   );
@@ -61,6 +60,7 @@ function useReactors(message_id: string) {
         (page) => {
           setItems((before) => [...(from === null ? [] : (before ?? [])), ...page.items]);
           setCursor(page.next_cursor);
+          setProblem(null);
         },
         (error: unknown) => setProblem(error),
       ),

@@ -1,13 +1,12 @@
 import { useClient } from "@parley/client/react";
 import type { TurnReceipt } from "@parley/protocol";
-import { useEffect, useState } from "react";
-import { describeError } from "../lib/errors.ts";
+import { useCallback } from "react";
+import { useFetched } from "../lib/fetched.ts";
 import { count } from "../lib/names.ts";
 import { duration, fullTime } from "../lib/time.ts";
 import { Rounds } from "../tools/Rounds.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
-import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 
 /** The receipt of a turn: model, duration and tokens, and the same of each round with its tool calls. */
 export default function Receipt({
@@ -18,16 +17,14 @@ export default function Receipt({
   onClose: () => void;
 }) {
   const client = useClient();
-  const [receipt, setReceipt] = useState<TurnReceipt | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
-  useEffect(() => {
-    client.getTurn({ message_id: messageId }).then(setReceipt, setProblem);
-  }, [client, messageId]);
+  const fetched = useFetched(
+    useCallback(() => client.getTurn({ message_id: messageId }), [client, messageId]),
+  );
+  const { value: receipt } = fetched;
   return (
     <Dialog title="Receipt" onClose={onClose}>
       <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
-        {problem !== null && <Notice>{describeError(problem)}</Notice>}
-        {!receipt && problem === null && <Skeleton className="h-48" />}
+        {!receipt && <Unfetched fetched={fetched} className="h-48" />}
         {receipt && (
           <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-base">
             {linesOf(receipt).map(([name, value]) => (

@@ -2,14 +2,17 @@ import { useStatus } from "@parley/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { showError } from "./errors.ts";
 
-export interface Fetched<Value> {
-  /** Null until it is fetched. */
-  value: Value | null;
+export interface Fetching {
   /** Why the latest fetch failed; null if it did not. */
   problem: unknown;
   fetchAgain: () => void;
-  /** Replaces the value, as after a change. */
-  set: (value: Value) => void;
+}
+
+export interface Fetched<Value> extends Fetching {
+  /** Null until it is fetched. */
+  value: Value | null;
+  /** Changes the value, as an operation has done. */
+  change: (changed: (value: Value | null) => Value) => void;
 }
 
 /** What a call returns. It is fetched after each connection, and when `fetchValue` changes. */
@@ -18,19 +21,19 @@ export function useFetched<Value>(fetchValue: () => Promise<Value>): Fetched<Val
   const [value, setValue] = useState<Value | null>(null);
   const [problem, setProblem] = useState<unknown>(null);
   const requests = useRef(0);
-  const set = useCallback((next: Value) => {
+  const change = useCallback((changed: (value: Value | null) => Value) => {
     requests.current++;
-    setValue(() => next);
+    setValue(changed);
     setProblem(null);
   }, []);
   const fetchAgain = useCallback(() => {
     const request = ++requests.current;
     const isLatest = () => request === requests.current;
     fetchValue().then(
-      (found) => isLatest() && set(found),
+      (found) => isLatest() && change(() => found),
       (error: unknown) => isLatest() && setProblem(error),
     );
-  }, [fetchValue, set]);
+  }, [fetchValue, change]);
   useEffect(() => {
     if (isOnline) fetchAgain();
   }, [isOnline, fetchAgain]);
@@ -39,5 +42,5 @@ export function useFetched<Value>(fetchValue: () => Promise<Value>): Fetched<Val
   useEffect(() => {
     if (hasValue && problem !== null) showError(problem);
   }, [hasValue, problem]);
-  return { value, problem, fetchAgain, set };
+  return { value, problem, fetchAgain, change };
 }

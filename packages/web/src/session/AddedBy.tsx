@@ -21,14 +21,14 @@ export function AddedBy() {
   const fetched = useFetched(
     useCallback(async () => (await client.getMe()).added_by ?? "everyone", [client]),
   );
-  const { value, set } = fetched;
+  const { value, change } = fetched;
   if (value === null) return <Unfetched fetched={fetched} className="h-15" />;
-  const change = (added_by: Value) => {
-    set(added_by);
+  const choose = (added_by: Value) => {
+    change(() => added_by);
     client.updateMe({ added_by }).catch((error) => {
-      set(value);
+      change(() => value);
       showError(error);
     });
   };
-  return <Choice label="Who may add me" value={value} options={options} onChange={change} />;
+  return <Choice label="Who may add me" value={value} options={options} onChange={choose} />;
 }

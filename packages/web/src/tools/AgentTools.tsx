@@ -6,7 +6,7 @@ import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { toolTitle } from "./calls.ts";
 import { Description } from "./Description.tsx";
 import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
@@ -20,11 +20,11 @@ const MANY_TOOLS = 12;
 
 /** Which tools an agent may use, and whether it has to ask first. Each change is stored at once. */
 export function AgentTools({ agent }: { agent: AgentProfile }) {
-  const { servers, problem } = useToolServers();
+  const fetched = useToolServers();
   const [filter, setFilter] = useState("");
   const store = useStoredGrants(agent);
-  if (problem !== null) return <Notice>{describeError(problem)}</Notice>;
-  if (!servers) return <Skeleton className="h-24" />;
+  const { value: servers } = fetched;
+  if (!servers) return <Unfetched fetched={fetched} className="h-24" />;
   const offering = servers.filter(({ tools }) => tools.length > 0);
   const offered = offering.reduce((sum, { tools }) => sum + tools.length, 0);
   return (

@@ -8,13 +8,14 @@ import {
   useState,
 } from "react";
 import { describeError } from "../lib/errors.ts";
+import type { Fetching } from "../lib/fetched.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
 import { fullTime, timeUntil } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { Arguments } from "./Arguments.tsx";
 import { callTitle } from "./calls.ts";
 import type { useDecision } from "./decision.ts";
@@ -28,7 +29,8 @@ interface ApprovalProps {
   owner: string;
   call: ToolCall;
   detail: ToolCallDetail | undefined;
-  problem: unknown;
+  /** Left out if the detail is known. */
+  fetching?: Fetching;
   decision: ReturnType<typeof useDecision>;
   /** Where the call comes from. */
   context?: ReactNode;
@@ -37,7 +39,7 @@ interface ApprovalProps {
 
 /** A tool call that waits for approval: what it would do, and for the owner the decision. */
 export function Approval(props: ApprovalProps) {
-  const { agent, owner, call, detail, problem, decision, context, ref } = props;
+  const { agent, owner, call, detail, fetching, decision, context, ref } = props;
   const me = useSelf();
   const isOwner = isMyAgent(agent, me);
   const isOver = isPast(detail?.expires_at);
@@ -62,8 +64,7 @@ export function Approval(props: ApprovalProps) {
       {context}
       <Question agent={agent} call={call} />
       {detail && <Arguments values={detail.arguments} />}
-      {!detail && problem === null && <Skeleton className="h-16" />}
-      {!detail && problem !== null && <Notice>{describeError(problem)}</Notice>}
+      {!detail && fetching && <Unfetched fetched={fetching} className="h-16" />}
       <Terms agent={agent} owner={owner} detail={detail} />
       {isOwner && note !== null && <NoteField value={note} onChange={setNote} />}
       {canDecide && (

@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import type { ToolCall, ToolCallDetail } from "@parley/protocol";
 import { useLayoutEffect, useRef } from "react";
+import type { Fetching } from "../lib/fetched.ts";
 import { ownerOf } from "../lib/names.ts";
 import { Approval } from "./Approval.tsx";
 import { CallLine } from "./CallLine.tsx";
@@ -11,13 +12,13 @@ interface CallProps {
   message: LocalMessage;
   /** Undefined until it is fetched. */
   detail: ToolCallDetail | undefined;
-  problem: unknown;
+  fetching: Fetching;
   who: (username: string) => string;
   onExpand: () => void;
 }
 
 /** A tool call: a card while it waits for approval, then a line with its outcome. */
-export function Call({ call, message, detail, problem, who, onExpand }: CallProps) {
+export function Call({ call, message, detail, fetching, who, onExpand }: CallProps) {
   const decision = useDecision(call.id, message.id);
   const shown = call.status === "pending" ? (decision.decided ?? call) : call;
   const isWaiting = shown.status === "pending";
@@ -45,14 +46,14 @@ export function Call({ call, message, detail, problem, who, onExpand }: CallProp
           owner={who(ownerOf(message.sender.username))}
           call={call}
           detail={detail}
-          problem={problem}
+          fetching={fetching}
           decision={decision}
         />
       ) : (
         <CallLine
           call={shown}
           detail={detail}
-          problem={problem}
+          fetching={fetching}
           who={who}
           isLate={decision.isLate}
           onExpand={onExpand}

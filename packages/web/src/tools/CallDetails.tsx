@@ -1,26 +1,19 @@
 import type { ToolCall, ToolCallDetail } from "@parley/protocol";
 import type { ReactNode } from "react";
-import { describeError } from "../lib/errors.ts";
-import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import type { Fetching } from "../lib/fetched.ts";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { Arguments, Output } from "./Arguments.tsx";
 import { visibleText } from "./visible-text.ts";
 
 interface CallDetailsProps {
   call: ToolCall;
   detail: ToolCallDetail | undefined;
-  problem: unknown;
+  fetching: Fetching;
 }
 
 /** What a tool was called with, and for the owner of the agent what it returned. */
-export function CallDetails({ call, detail, problem }: CallDetailsProps) {
-  if (!detail) {
-    return problem === null ? (
-      <Skeleton className="h-16" />
-    ) : (
-      <Notice>{describeError(problem)}</Notice>
-    );
-  }
+export function CallDetails({ call, detail, fetching }: CallDetailsProps) {
+  if (!detail) return <Unfetched fetched={fetching} className="h-16" />;
   const { arguments: values, result, error, note } = detail;
   return (
     <div className="flex flex-col gap-2">

@@ -1,5 +1,6 @@
 import type { ToolCall, ToolCallDetail } from "@parley/protocol";
 import { useId, useState } from "react";
+import type { Fetching } from "../lib/fetched.ts";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { CallDetails } from "./CallDetails.tsx";
 import { callTitle } from "./calls.ts";
@@ -8,7 +9,7 @@ import { visibleText } from "./visible-text.ts";
 interface CallLineProps {
   call: ToolCall;
   detail: ToolCallDetail | undefined;
-  problem: unknown;
+  fetching: Fetching;
   who: (username: string) => string;
   /** The person decided after somebody else had. */
   isLate: boolean;
@@ -16,7 +17,7 @@ interface CallLineProps {
 }
 
 /** A tool call in a quiet line that opens to its arguments and its result. */
-export function CallLine({ call, detail, problem, who, isLate, onExpand }: CallLineProps) {
+export function CallLine({ call, detail, fetching, who, isLate, onExpand }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const outcome = outcomeOf(call, who);
@@ -48,7 +49,7 @@ export function CallLine({ call, detail, problem, who, isLate, onExpand }: CallL
       </p>
       {isOpen && (
         <div id={id} className="my-1 max-w-2xl animate-fade pl-6">
-          <CallDetails call={call} detail={detail} problem={problem} />
+          <CallDetails call={call} detail={detail} fetching={fetching} />
         </div>
       )}
     </>

@@ -2,12 +2,12 @@ import { useClient } from "@parley/client/react";
 import type { AgentProfile, AgentToken } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
 import { CardSection } from "../agents/CardSection.tsx";
-import { describeError, showError } from "../lib/errors.ts";
+import { showError } from "../lib/errors.ts";
+import { useFetched } from "../lib/fetched.ts";
 import { dateOf, fullTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
-import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { NewToken } from "./NewToken.tsx";
 
 /** How often to ask whether the program of the agent is connected. */
@@ -16,27 +16,17 @@ const CHECK_MS = 5000;
 /** Whether the program of an external agent is connected, and the tokens that it may connect with. */
 export function TokensSection({ agent }: { agent: AgentProfile }) {
   const client = useClient();
-  const [tokens, setTokens] = useState<readonly AgentToken[] | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
   const [isCreating, setCreating] = useState(false);
   const { username } = agent;
-  const load = useCallback(
-    () =>
-      client
-        .getAgentTokens()
-        .then(
-          ({ items }) => setTokens(items.filter((token) => token.agent_username === username)),
-          setProblem,
-        ),
-    [client, username],
-  );
+  const fetched = useFetched(useCallback(() => client.getAgentTokens(), [client]));
+  const { value, fetchAgain } = fetched;
+  const tokens = value?.items.filter((token) => token.agent_username === username) ?? [];
   useEffect(() => {
-    void load();
     // Nothing announces it. A check that fails is followed by the next one.
     const check = () => void client.model.refreshAgents().catch(() => {});
     const timer = setInterval(check, CHECK_MS);
     return () => clearInterval(timer);
-  }, [client, load]);
+  }, [client]);
   return (
     <CardSection
       title="Program"
@@ -47,21 +37,16 @@ export function TokensSection({ agent }: { agent: AgentProfile }) {
       }
     >
       <Connection isOnline={agent.online === true} />
-      {problem !== null && <Notice>{describeError(problem)}</Notice>}
-      {!tokens && problem === null && <Skeleton className="h-10" />}
-      {tokens && tokens.length > 0 && (
+      {value === null && <Unfetched fetched={fetched} className="h-10" />}
+      {tokens.length > 0 && (
         <ul aria-label="Tokens" className="divide-y divide-line">
           {tokens.map((token) => (
-            <TokenRow key={token.id} token={token} onRevoked={() => void load()} />
+            <TokenRow key={token.id} token={token} onRevoked={fetchAgain} />
           ))}
         </ul>
       )}
       {isCreating && (
-        <NewToken
-          username={username}
-          onCreated={() => void load()}
-          onClose={() => setCreating(false)}
-        />
+        <NewToken username={username} onCreated={fetchAgain} onClose={() => setCreating(false)} />
       )}
     </CardSection>
   );

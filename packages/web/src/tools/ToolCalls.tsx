@@ -45,7 +45,7 @@ export default function ToolCalls({ message, calls }: ToolCallsProps) {
           call={call}
           message={message}
           detail={details.find(call.id)}
-          problem={details.problem}
+          fetching={details}
           who={who}
           onExpand={() => setExpanded(true)}
         />

@@ -1,15 +1,13 @@
 import { useState } from "react";
-import { describeError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
-import { Notice } from "../ui/Notice.tsx";
-import { Skeleton } from "../ui/Skeleton.tsx";
+import { Unfetched } from "../ui/Unfetched.tsx";
 import { AddServer } from "./AddServer.tsx";
 import { ServerItem } from "./ServerItem.tsx";
 import { useToolServers } from "./servers.ts";
 
 /** The tool servers of the person: what agents can be allowed to use. */
 export function ToolServersSection() {
-  const { servers, problem, load, put } = useToolServers();
+  const servers = useToolServers();
   const [isAdding, setAdding] = useState(false);
   return (
     <div className="flex flex-col gap-4">
@@ -17,12 +15,16 @@ export function ToolServersSection() {
         MCP servers with tools for your agents. No agent may use a tool until you allow it, on the
         page «My agents».
       </p>
-      {problem !== null && <Notice>{describeError(problem)}</Notice>}
-      {servers === null && problem === null && <Skeleton className="h-16" />}
-      {servers && servers.length > 0 && (
+      {servers.value === null && <Unfetched fetched={servers} className="h-16" />}
+      {servers.value && servers.value.length > 0 && (
         <ul className="flex flex-col divide-y divide-line">
-          {servers.map((server) => (
-            <ServerItem key={server.id} server={server} onChange={put} onRemoved={load} />
+          {servers.value.map((server) => (
+            <ServerItem
+              key={server.id}
+              server={server}
+              onChange={servers.put}
+              onRemoved={servers.fetchAgain}
+            />
           ))}
         </ul>
       )}
@@ -32,7 +34,7 @@ export function ToolServersSection() {
       {isAdding && (
         <AddServer
           onAdded={(server) => {
-            put(server);
+            servers.put(server);
             setAdding(false);
           }}
           onClose={() => setAdding(false)}

@@ -36,7 +36,6 @@ export function WaitingCall({ item }: { item: PendingToolCall }) {
         owner="you"
         call={call}
         detail={call}
-        problem={null}
         decision={decision}
         context={<Origin item={item} />}
       />

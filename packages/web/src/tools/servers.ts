@@ -1,12 +1,9 @@
 import { useClient } from "@parley/client/react";
 import type { ToolServer } from "@parley/protocol";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback } from "react";
+import { type Fetched, useFetched } from "../lib/fetched.ts";
 
-export interface ToolServers {
-  /** Null until they are fetched. */
-  servers: readonly ToolServer[] | null;
-  problem: unknown;
-  load: () => Promise<void>;
+export interface ToolServers extends Fetched<readonly ToolServer[]> {
   /** Shows a server as an operation returned it. */
   put: (server: ToolServer) => void;
 }
@@ -14,26 +11,25 @@ export interface ToolServers {
 /** One's own tool servers, and those that the operator offers to everybody. */
 export function useToolServers(): ToolServers {
   const client = useClient();
-  const [servers, setServers] = useState<readonly ToolServer[] | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
-  const load = useCallback(async () => {
-    try {
-      setServers((await client.getToolServers()).items);
-      setProblem(null);
-    } catch (error) {
-      setProblem(error);
-    }
-  }, [client]);
-  useEffect(() => {
-    void load();
-  }, [load]);
-  const put = useCallback((server: ToolServer) => {
-    setServers((known) => {
-      const all = known ?? [];
-      return all.some(({ id }) => id === server.id)
-        ? all.map((each) => (each.id === server.id ? server : each))
-        : [...all, server];
-    });
-  }, []);
-  return { servers, problem, load, put };
+  const fetched = useFetched(
+    useCallback(
+      async (): Promise<readonly ToolServer[]> => (await client.getToolServers()).items,
+      [client],
+    ),
+  );
+  const { value, change, fetchAgain } = fetched;
+  const isFetched = value !== null;
+  const put = useCallback(
+    (server: ToolServer) => {
+      if (isFetched) change((known) => withServer(known ?? [], server));
+      else fetchAgain();
+    },
+    [isFetched, change, fetchAgain],
+  );
+  return { ...fetched, put };
 }
+
+const withServer = (servers: readonly ToolServer[], server: ToolServer) =>
+  servers.some(({ id }) => id === server.id)
+    ? servers.map((each) => (each.id === server.id ? server : each))
+    : [...servers, server];

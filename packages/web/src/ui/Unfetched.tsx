@@ -1,5 +1,5 @@
 import { describeError } from "../lib/errors.ts";
-import type { Fetched } from "../lib/fetched.ts";
+import type { Fetching } from "../lib/fetched.ts";
 import { Button } from "./Button.tsx";
 import { Notice } from "./Notice.tsx";
 import { Skeleton } from "./Skeleton.tsx";
@@ -20,7 +20,7 @@ export const FetchProblem = ({ problem, onRetry }: FetchProblemProps) => (
 );
 
 interface UnfetchedProps {
-  fetched: Pick<Fetched<unknown>, "problem" | "fetchAgain">;
+  fetched: Fetching;
   /** Its class sets the height of the skeleton. */
   className: string;
 }
