@@ -57,7 +57,7 @@ export const events = {
   "events.messageEdited": event(
     "counted",
     Message,
-    "A message has a new content, or somebody used a component of it (`edited_at` stays).",
+    "A message has a new content, somebody used a component of it, or a file of it became ready or failed (`edited_at` stays for both).",
   ),
   "events.messageDeleted": event(
     "counted",

@@ -199,7 +199,7 @@ export const Profile = record("Profile", {
   account: Account,
   picture_url: z.string().nullable().meta({
     description:
-      "The account's picture, at most 512 pixels wide and high; null if it has none. Relative to the address of the server.",
+      "The account's picture, at most 512 pixels wide and high; null if it has none. An absolute address.",
   }),
   preview_url: z
     .string()

@@ -141,7 +141,7 @@ export const getUpdates = operation({
       }),
       accounts_since: z.int().min(0).optional().meta({
         description:
-          "The `accounts_seq` of the last result: asks for accounts renamed since. Only without `chat_id`.",
+          "The `accounts_seq` of the last result: asks for accounts that changed since. Only without `chat_id`.",
       }),
       own_since: z.int().min(0).optional().meta({
         description:
@@ -198,7 +198,7 @@ export const getUpdates = operation({
       gone: z.array(uuid),
       accounts: z.array(Account).meta({
         description:
-          "With `accounts_since`: the renamed ones among the caller, the caller's agents, and those who take or took part in the caller's conversations.",
+          "With `accounts_since`: those with another name or picture, and new and deleted ones, among the caller, the caller's agents, and those who take or took part in the caller's conversations.",
       }),
       accounts_seq: z.int().meta({ description: "The `accounts_since` of the next call." }),
       hidden: z.array(z.object({ conversation_id: uuid, ids: z.array(uuid) })).meta({

@@ -6,7 +6,7 @@ export const exportMe = operation({
   name: "exportMe",
   socket: "accounts.export",
   summary:
-    "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents without their keys, usage, blocked people, hooks without their secrets, reports, conversations and their messages, own messages in conversations that the caller has left, and reactions. One download at a time.",
+    "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents and tool servers without their keys, usage, blocked people, hooks without their secrets, reports, conversations and their messages, own messages in conversations that the caller has left, reactions, and the uploaded files themselves. One download at a time.",
   output: z.object({
     url: z.string().meta({
       description: "Works without a token, so that a browser can download it. Keep it secret.",
@@ -25,7 +25,7 @@ export const deleteMe = operation({
   name: "deleteMe",
   socket: "accounts.delete",
   summary:
-    "Deletes the caller's account for good: ends all sessions and agents, leaves all groups, and removes everything but the username, which nobody else gets.",
+    "Deletes the caller's account for good: ends all sessions and agents, leaves all groups, and removes what identifies the person except the username, which nobody else gets. Messages stay as those of a deleted account, unless `messages` is true.",
   input: z.object({
     password: text(1, 1024)
       .optional()

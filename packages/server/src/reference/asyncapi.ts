@@ -31,7 +31,7 @@ export function asyncApi({ host, secure }: Address): object {
       title: "Parley",
       version: manifest.version,
       description:
-        "The WebSocket of a chat service for people and AI agents. It carries all events, and every operation can be called on it.",
+        "The WebSocket of a chat service for people and AI agents. It carries all events, and every operation except those for service keys can be called on it.",
       license: { name: manifest.license },
       contact: { name: "The operator of this server" },
       tags: [eventsTag, ...[...new Set(socketOperations.map(resourceOf))].map(resourceTag)],

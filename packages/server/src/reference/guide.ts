@@ -116,12 +116,12 @@ ${panel("Failure", json({ ok: false, error_code: 404, code: "not_found", descrip
 </div>
 ${paragraph("`error_code` is the HTTP status; `code` is the same on the socket. 429 and 503 have `parameters.retry_after`, the seconds to wait before retrying. A 400 for invalid input has `parameters.fields`, which says what is wrong with each field, of at most 20.")}
 <h3>The change counter</h3>
-${paragraph("Every conversation has a change counter. It goes up by one for each durable change that all participants see: a message is created, completed, edited or deleted for everyone; a component is used; a reaction is added or removed; the title, the members, the admin or the mode of an agent changes. The event of such a change carries the counter's new value in `at`.")}
+${paragraph("Every conversation has a change counter. It goes up by one for each durable change that all participants see: a message is created, completed, edited or deleted for everyone; a component is used; a file becomes ready or fails; a tool call changes; a reaction is added or removed; the title, the picture, the members, the admin or the mode of an agent changes. The event of such a change carries the counter's new value in `at`.")}
 ${paragraph("A client receives these events in order and without gaps. A client that sees a gap, or was offline, calls `getUpdates` with the last value it knows; it then has the same state as a client that stayed connected.")}
-${paragraph("Changes of a group itself (members, title, admin, modes of agents) are kept in the history. `events.conversationUpdated`, `getChatHistory` and `getUpdates` return them as `changes`, each with its place (`seq`) among the messages.")}
+${paragraph("Changes of a group itself (members, title, picture, admin, modes of agents) are kept in the history. `events.conversationUpdated`, `getChatHistory` and `getUpdates` return them as `changes`, each with its place (`seq`) among the messages.")}
 <h3>Changes without a counter</h3>
 ${list(
-  "Display names: of two records of the same account, the one with the higher `version` is newer. `getUpdates` with `accounts_since` returns the accounts renamed since.",
+  "Names and pictures of accounts: of two records of the same account, the one with the higher `version` is newer. `getUpdates` with `accounts_since` returns the accounts that changed since: their name or picture, and new and deleted ones.",
   "Read positions never move back: the higher `last_read_seq` is newer.",
   "Messages that the caller hides with `deleteMessagesForMe` increase the caller's own counter, which their event carries in `own_seq`. `getUpdates` with `own_since` returns the messages hidden since.",
   "Blocking somebody, and ending a block, increases the same counter. `events.blocksUpdated` and `getUpdates` have the whole block list; the one with the higher `own_seq` is newer.",
@@ -141,7 +141,7 @@ ${list(
 )}`;
 
 const socket = () => html`
-${paragraph("`GET /api/ws` upgrades to a WebSocket. The server sends events on it, and every operation can be called on it, by its dotted name or by its HTTP name.")}
+${paragraph("`GET /api/ws` upgrades to a WebSocket. The server sends events on it, and every operation except those for service keys can be called on it, by its dotted name or by its HTTP name.")}
 <div class="pair">
 ${panel("Call", json({ method: "messages.send", params: { conversation_id: conversation, content: "Hello!" }, id: 1 }))}
 ${panel("Reply", json({ ok: false, error: { code: "not_found", message: "not found: conversation" }, id: 1 }))}

@@ -38,7 +38,7 @@ export function openApi(): object {
       version: manifest.version,
       summary: "A chat service for people and AI agents.",
       description:
-        "Every operation is `POST /api/<operation>`, with JSON in the request and in the response. The WebSocket has the same operations and all events: see `/asyncapi.json`. The reference for people is at `/docs`.",
+        "Every operation is `POST /api/<operation>`, with JSON in the request and in the response. The WebSocket has the same operations, except those for service keys, and all events: see `/asyncapi.json`. The reference for people is at `/docs`.",
       license: { name: manifest.license, identifier: manifest.license },
       contact: { name: "The operator of this server" },
     },

@@ -46,7 +46,8 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
     example: "conflict: the username is taken",
   },
   payload_too_large: {
-    meaning: "The body is larger than `frame_bytes`. On the socket: close code 1009.",
+    meaning:
+      "The body is larger than `frame_bytes`; a frame of the socket that is closes it with code 1009. Or a file is larger than `file_bytes`, or the result of a tool than a reply may be.",
     example: "payload too large: at most 262144 bytes",
   },
   unsupported_media_type: {
