@@ -15,6 +15,7 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import {
   answers,
   beginAnswer,
@@ -40,9 +41,8 @@ test("an answer is not tried again in a conversation that is closed", async () =
 });
 
 /** Closes all conversations, as the deletion of an account does before the account is gone. */
-function closeConversations({ dataDir }: TestServer): void {
-  using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
-  db.run("PRAGMA busy_timeout = 60000");
+function closeConversations(server: TestServer): void {
+  using db = databaseOf(server);
   db.run("UPDATE conversations SET closed_at = 1");
 }
 

@@ -1,14 +1,13 @@
-import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { signUp, signUpAs } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { startServer, type TestServer } from "@parley/testkit/server.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Makes the entries of an account older, in the database of a stopped server. */
-function age({ dataDir }: TestServer, account: string, days: number): void {
-  using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
+function age(server: TestServer, account: string, days: number): void {
+  using db = databaseOf(server);
   db.query("UPDATE audit_log SET at = at - ? WHERE account = ?").run(days * DAY_MS, account);
 }
 

@@ -1,7 +1,6 @@
-import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { failure, Person, post, RawSocket, Socket, signUp } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
 import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
@@ -245,7 +244,7 @@ describe("the account of a subject", () => {
     const person = new Person(own.url, await issuer.token(username), human(username));
     await person.call("updateMe", { display_name: "From earlier" });
     await own.stop();
-    using db = new Database(join(own.dataDir, "parley.db"));
+    using db = databaseOf(own);
     db.run("DELETE FROM identities");
     db.run("DELETE FROM sessions");
     await own.restart();

@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +13,7 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import {
   answers,
   cutsAfterHead,
@@ -378,7 +378,7 @@ describe("rotation of the master key", () => {
   }
 
   const sealedIn = (dataDir: string): Sealed[] => {
-    using db = new Database(join(dataDir, "parley.db"), { readonly: true });
+    using db = databaseOf({ dataDir });
     return db
       .query<Sealed, []>("SELECT provider, sealed FROM agent_keys ORDER BY owner_id, provider")
       .all();

@@ -1,8 +1,8 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { post, Socket, signUp } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres } from "@parley/testkit/postgres.ts";
 import {
@@ -20,10 +20,8 @@ async function resetPassword(env: Environment, username: string): Promise<void> 
   expect(await child.exited).toBe(0);
 }
 
-/** Opens the database of a server on SQLite. */
-function onDatabase<Result>({ dataDir }: TestServer, work: (db: Database) => Result): Result {
-  using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
-  db.run("PRAGMA busy_timeout = 5000");
+function onDatabase<Result>(server: TestServer, work: (db: Database) => Result): Result {
+  using db = databaseOf(server);
   return work(db);
 }
 

@@ -1,9 +1,9 @@
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import {
@@ -222,13 +222,10 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     };
   }
 
-  function historyOf({ dataDir }: TestServer, set?: string): string {
-    const db = new Database(join(dataDir, "parley.db"));
-    db.run("PRAGMA busy_timeout = 10000");
+  function historyOf(server: TestServer, set?: string): string {
+    using db = databaseOf(server);
     if (set !== undefined) db.query("UPDATE history SET id = ?").run(set);
-    const row = db.query<{ id: string }, []>("SELECT id FROM history").get();
-    db.close();
-    return row?.id ?? "";
+    return db.query<{ id: string }, []>("SELECT id FROM history").get()?.id ?? "";
   }
 
   test("a client with higher counters than the server's fetches everything again", async () => {

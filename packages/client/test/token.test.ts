@@ -1,8 +1,7 @@
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { type Client, type ClientOptions, createClient, isCallError } from "../src/index.ts";
@@ -233,8 +232,7 @@ function issuedTokens({ username }: Person) {
     /** A token that ends by itself after the given time: `issueToken` issues none that short. */
     async short(ms: number) {
       const token = await this.next();
-      using db = new Database(join(server.dataDir, "parley.db"), { readwrite: true });
-      db.run("PRAGMA busy_timeout = 5000");
+      using db = databaseOf(server);
       db.run("UPDATE sessions SET expires_at = ? WHERE token_hash = ?", [
         Date.now() + ms,
         hashOf(token),

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { type Person, say, signUp } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
@@ -347,7 +348,7 @@ function rootPage(path: string, table: string): number {
 }
 
 function change(dataDir: string, sql: string): void {
-  using db = new Database(join(dataDir, "parley.db"));
+  using db = databaseOf({ dataDir });
   db.run(sql);
 }
 

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { agentOf, answerTo, groupOf, say, signUp } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { erasureStatements } from "../src/store/shared/erasures.ts";
 import { migrate } from "../src/store/sqlite/connection.ts";
@@ -60,7 +60,7 @@ test("an erasure leaves the display name in no table but the change log, which e
   }
   await ada.call("deleteMe", { password: "correct horse battery" });
   await reader.event("events.conversationUpdated", ({ participants }) => participants.length === 1);
-  using db = new Database(join(server.dataDir, "parley.db"), { readonly: true });
+  using db = databaseOf(server);
   expect(tablesWith(db, "Xanthippe")).toEqual(["changes"]);
   // Words of people, and ids that accounts are known by, have the username; turns have neither.
   expect(tablesWith(db, ada.username)).not.toContain("turns");

@@ -1,6 +1,7 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
@@ -16,6 +17,9 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
+import { databaseOf } from "@parley/testkit/database.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
+import { linkOf, upload } from "@parley/testkit/files.ts";
 import { fetchView } from "@parley/testkit/model.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
@@ -42,12 +46,12 @@ const COMMAND = ["migrate", "--from", "sqlite", "--to", "postgres"];
 /** More rows than the command compares at a time. */
 const MANY = 1100;
 
-const spawnMigration = (dataDir: string, url: string) =>
-  spawnMain({ PARLEY_DATA: dataDir, DATABASE_URL: url }, COMMAND);
+const spawnMigration = (dataDir: string, url: string, env: Record<string, string> = {}) =>
+  spawnMain({ PARLEY_DATA: dataDir, DATABASE_URL: url, ...env }, COMMAND);
 
 /** Runs the command to its end. */
-async function migrate(dataDir: string, url: string) {
-  const child = spawnMigration(dataDir, url);
+async function migrate(dataDir: string, url: string, env?: Record<string, string>) {
+  const child = spawnMigration(dataDir, url, env);
   const [output, errors, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -323,6 +327,59 @@ describe.skipIf(onSeveralNodes)("a migration from SQLite to PostgreSQL", () => {
     expect(await say(frank, fresh, "hello everybody")).toMatchObject({ seq: 1 });
   });
 
+  test("copies accounts and groups that have files and tokens, and that change between two runs", async () => {
+    await using server = await startServer(noRates);
+    await using database = await newDatabase();
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const { agent, chat } = await externalAgent(alice);
+    const group = await groupOf(alice, bob);
+    const file = await upload(alice, group.id, "notes.txt", "bytes");
+    await alice.call("sendMessage", { chat_id: group.id, content: "", file_ids: [file.id] });
+    expect(await migrate(server.dataDir, database.url)).toMatchObject({ code: 0, errors: "" });
+
+    await alice.call("updateMe", { display_name: "Alice Renamed" });
+    await alice.call("updateAgent", { agent_username: agent.username, display_name: "Renamed" });
+    await alice.call("setChatTitle", { chat_id: group.id, title: "renamed" });
+    const before = await everythingOf(alice);
+    await server.stop();
+    const finished = await migrate(server.dataDir, database.url);
+    expect(finished).toMatchObject({ code: 0, errors: "" });
+    for (const [rows, copies, sum, sumOfCopy] of Object.values(figures(finished.output))) {
+      expect([copies, sumOfCopy]).toEqual([rows, sum]);
+    }
+    await using moved = await startOn(database.url, server, { PARLEY_DATA: server.dataDir });
+    expect(await everythingOf(alice.at(moved.url))).toEqual(before);
+    expect(await (await fetch((await linkOf(bob.at(moved.url), file.id)).url)).text()).toBe(
+      "bytes",
+    );
+    expect(await say(agent.at(moved.url), chat, "hello")).toMatchObject({ content: "hello" });
+  });
+
+  test("is not finished while the storage lacks files that the server kept elsewhere", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "parley-migrate-"));
+    const files = { PARLEY_FILES: `disk:${join(dataDir, "elsewhere")}` };
+    await using server = await startServer({ ...noRates, ...files, PARLEY_DATA: dataDir });
+    await using database = await newDatabase();
+    const alice = await signUp(server.url, "alice");
+    const group = await groupOf(alice);
+    const names = ["one.txt", "two.txt"];
+    const sent = await Promise.all(names.map((name) => upload(alice, group.id, name, name)));
+    const lost = "The storage of PARLEY_FILES lacks the bytes of 2 files";
+    const first = await migrate(dataDir, database.url);
+    expect(first).toMatchObject({ code: 0, errors: "" });
+    expect(first.output).toContain(lost);
+    await server.stop();
+    expect(await refusal(dataDir, database.url)).toContain(lost);
+    await expect(startOn(database.url, server)).rejects.toThrow("is not finished");
+
+    const finished = await migrate(dataDir, database.url, files);
+    expect(finished).toMatchObject({ code: 0, errors: "" });
+    await using moved = await startOn(database.url, server, files);
+    const links = sent.map(({ id }) => linkOf(alice.at(moved.url), id));
+    const texts = (await Promise.all(links)).map(async ({ url }) => (await fetch(url)).text());
+    expect(await Promise.all(texts)).toEqual(names);
+  });
+
   test("copies webhooks, which receive what happens after it", async () => {
     const settings = { ...noRates, ...serviceKeySetting(), PARLEY_PRIVATE_ADDRESSES: "allow" };
     await using server = await startServer(settings);
@@ -488,8 +545,8 @@ async function refusal(dataDir: string, url: string): Promise<string> {
   return errors;
 }
 
-function withDatabase<Result>({ dataDir }: TestServer, work: (db: Database) => Result): Result {
-  using db = new Database(join(dataDir, "parley.db"));
+function withDatabase<Result>(server: TestServer, work: (db: Database) => Result): Result {
+  using db = databaseOf(server);
   return work(db);
 }
 
