@@ -9,6 +9,7 @@ import {
   groupChat,
   message,
   nextFrame,
+  pressOn,
   say,
   scroller,
   sharedHarness,
@@ -109,8 +110,7 @@ test("a refused edit waits until the edit of another message is done", async () 
   await using visit = await harness().visit(ada, { path, url: proxy.url, networkFails: true });
   const { page } = visit;
   const first = message(page, "The first message");
-  await first.hover();
-  await first.getByRole("button", { name: "More" }).click();
+  await pressOn(first, "More");
   await page.getByRole("menuitem", { name: "Edit" }).click();
   await editor(page).fill("A refused edit");
   proxy.disconnect();
@@ -139,13 +139,11 @@ test("a reply that begins during an edit shows the draft, not the edited text", 
   const own = message(page, "A message of her own");
   await own.waitFor();
   await composer(page).fill("A draft");
-  await own.hover();
-  await own.getByRole("button", { name: "More" }).click();
+  await pressOn(own, "More");
   await page.getByRole("menuitem", { name: "Edit" }).click();
   await editor(page).fill("An edit");
   const question = message(page, "A question");
-  await question.hover();
-  await question.getByRole("button", { name: "Reply" }).click();
+  await pressOn(question, "Reply");
   await page.getByText("Replying to").waitFor();
   expect(await composer(page).inputValue()).toBe("A draft");
   await composer(page).press("End");
@@ -203,8 +201,7 @@ test("a reply to an agent mentions it, unless it answers every message", async (
   const { page } = visit;
   const answer = message(page, "store a real API key");
   const reply = async () => {
-    await answer.hover();
-    await answer.getByRole("button", { name: "Reply" }).click();
+    await pressOn(answer, "Reply");
   };
   await answer.waitFor();
   await page.getByRole("button", { name: "Stop agents" }).waitFor({ state: "detached" });
@@ -255,8 +252,7 @@ test("a sent reply scrolls into view from anywhere in the history", async () => 
     await scroller(page).evaluate((box) => box.scrollBy(0, -600));
     await nextFrame(page);
   }
-  await old.hover();
-  await old.getByRole("button", { name: "Reply" }).click();
+  await pressOn(old, "Reply");
   await page.keyboard.type("I have just read this.");
   await page.keyboard.press("Enter");
   await inSight(page, "I have just read this.");
@@ -270,8 +266,7 @@ test("a reply to a message outside of the loaded history shows the latest messag
   await using visit = await harness().visit(ada, { path: `${path}#${first.id}` });
   const { page } = visit;
   const found = message(page, "The very first message");
-  await found.hover();
-  await found.getByRole("button", { name: "Reply" }).click();
+  await pressOn(found, "Reply");
   await page.keyboard.type("I remember that.");
   await page.keyboard.press("Enter");
   await inSight(page, "I remember that.");

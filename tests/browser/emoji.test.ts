@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { composer, groupChat, message, sharedHarness, test, write } from "./support.ts";
+import { composer, groupChat, message, pressOn, sharedHarness, test, write } from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -48,8 +48,7 @@ test("an emoji is found by its name or with the arrow keys, and offered first th
   await picker.waitFor({ state: "detached" });
   expect(await composer(page).inputValue()).toBe("🐢😍");
 
-  await own.hover();
-  await own.getByRole("button", { name: "React" }).click();
+  await pressOn(own, "React");
   await picker.getByRole("button", { name: "Food" }).click();
   await picker.getByRole("button", { name: "pizza" }).click();
   await own.getByRole("button", { name: "🍕, 1" }).waitFor();

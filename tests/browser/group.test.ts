@@ -7,6 +7,7 @@ import {
   giveSandboxKey,
   groupChat,
   message,
+  pressOn,
   say,
   sharedHarness,
   test,
@@ -103,8 +104,7 @@ test("an owner stops an answer of their agent and asks for it again", async () =
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   const answer = message(page, "I am in no");
-  await answer.hover();
-  await answer.getByRole("button", { name: "Stop" }).click();
+  await pressOn(answer, "Stop");
   await message(page, "Stopped").getByRole("button", { name: "Try again" }).click();
   await message(page, "I am in no").nth(1).waitFor();
   await page.getByRole("button", { name: "Stop agents" }).click();
@@ -126,14 +126,12 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
   await first.page.getByText("is typing", { exact: false }).last().waitFor();
   await composer(second.page).fill("");
 
-  await arrived.hover();
-  await arrived.getByRole("button", { name: "Reply" }).click();
+  await pressOn(arrived, "Reply");
   await write(second.page, "An answer to it");
   const reply = message(first.page, "An answer to it");
   await reply.getByText("The first word").waitFor();
 
-  await reply.hover();
-  await reply.getByRole("button", { name: "React" }).click();
+  await pressOn(reply, "React");
   await first.page.getByRole("button", { name: "party", exact: true }).first().click();
   await message(second.page, "An answer to it").getByRole("button", { name: "🎉, 1" }).click();
   await reply.getByRole("button", { name: "🎉, 2" }).waitFor();
@@ -145,8 +143,7 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
   await reply.getByText("The changed word").waitFor();
 
   const mine = message(first.page, "The changed word").first();
-  await mine.hover();
-  await mine.getByRole("button", { name: "More" }).click();
+  await pressOn(mine, "More");
   await first.page.getByRole("menuitem", { name: "Delete for everyone" }).click();
   await first.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await second.page.getByText("The changed word").first().waitFor({ state: "detached" });

@@ -7,6 +7,7 @@ import {
   hasFocus,
   message,
   PHONE,
+  pressOn,
   say,
   sharedHarness,
   test,
@@ -53,8 +54,7 @@ test("«Delete for me» needs confirmation", async () => {
   const { page } = visit;
   const confirmation = page.getByRole("dialog", { name: "Delete for me?" });
   const choose = async () => {
-    await message(page, "Keep me").hover();
-    await message(page, "Keep me").getByRole("button", { name: "More" }).click();
+    await pressOn(message(page, "Keep me"), "More");
     await page.getByRole("menuitem", { name: "Delete for me" }).click();
     await confirmation.waitFor();
   };

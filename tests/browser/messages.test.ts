@@ -7,6 +7,7 @@ import {
   hasFocus,
   message,
   PHONE,
+  pressOn,
   say,
   scroller,
   sharedHarness,
@@ -68,8 +69,7 @@ describe("toolbars of messages", () => {
     await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await write(page, "Mine");
-    await message(page, "Mine").hover();
-    await message(page, "Mine").getByRole("button", { name: "More" }).click();
+    await pressOn(message(page, "Mine"), "More");
     const rows = page.getByRole("menuitem");
     await rows.last().waitFor();
     for (const row of await rows.all()) {
@@ -100,8 +100,7 @@ describe("toolbars of messages", () => {
     // While an answer streams, the messages move under the pointer.
     const stop = page.locator("form").getByRole("button", { name: "Stop" });
     await stop.waitFor({ state: "detached" });
-    await answer.hover();
-    await answer.getByRole("button", { name: "Reply" }).click();
+    await pressOn(answer, "Reply");
     await page.getByText("Replying to Claude").waitFor();
     expect(visit.problems()).toEqual([]);
   });

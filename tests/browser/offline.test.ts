@@ -7,6 +7,7 @@ import {
   groupChat,
   message,
   nextFrame,
+  pressOn,
   say,
   sharedHarness,
   test,
@@ -131,8 +132,7 @@ test("a reply to a deleted message can be sent as a new one; discarded in one ta
   proxy.disconnect();
   await page.getByText("The server cannot be reached").waitFor();
   for (const answer of ["An answer", "Another answer"]) {
-    await page.getByRole("article").first().hover();
-    await page.getByRole("article").first().getByRole("button", { name: "Reply" }).click();
+    await pressOn(page.getByRole("article").first(), "Reply");
     await write(page, answer);
   }
   await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Person, post, say } from "@parley/testkit/client.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
-import { sharedHarness, test } from "./support.ts";
+import { pressOn, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 const PASSWORD = "correct horse battery";
@@ -64,8 +64,7 @@ test("a conversation with a deleted account offers nothing that the server refus
   const { page } = visit;
   const own = page.getByRole("article").filter({ hasText: "an answer" });
   const menuOf = async () => {
-    await own.hover();
-    await own.getByRole("button", { name: "More" }).click();
+    await pressOn(own, "More");
     const items = await page.getByRole("menuitem").allTextContents();
     await page.keyboard.press("Escape");
     return items;

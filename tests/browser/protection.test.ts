@@ -7,6 +7,7 @@ import {
   hasFocus,
   message,
   PHONE,
+  pressOn,
   say,
   sharedHarness,
   test,
@@ -83,13 +84,11 @@ test("a message is reported with a reason, by mouse and on a phone", async () =>
   await say(bob, chat, "Something rude");
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
-  await message(page, "My own").hover();
-  await message(page, "My own").getByRole("button", { name: "More" }).click();
+  await pressOn(message(page, "My own"), "More");
   await page.getByRole("menuitem", { name: "Copy text" }).waitFor();
   expect(await page.getByRole("menuitem", { name: "Report" }).count()).toBe(0);
   await page.keyboard.press("Escape");
-  await message(page, "Something rude").hover();
-  await message(page, "Something rude").getByRole("button", { name: "More" }).click();
+  await pressOn(message(page, "Something rude"), "More");
   await page.getByRole("menuitem", { name: "Report" }).click();
   const dialog = page.getByRole("dialog", { name: "Report this message?" });
   const reason = dialog.getByLabel("What is wrong with it?");

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { Account } from "@parley/protocol";
 import {
   type Caller,
   failure,
@@ -144,10 +145,11 @@ describe.each(transports)("updateMe over %s", (transport) => {
     await using reader = await bob.connect();
     await using outsider = await carol.connect();
     const params = await caller.call("updateMe", { display_name: "New" });
+    const isTheirs = ({ username }: Account) => username === person.username;
     for (const socket of [own, reader]) {
-      expect((await socket.event("events.accountUpdated")).params).toEqual(params);
+      expect((await socket.event("events.accountUpdated", isTheirs)).params).toEqual(params);
     }
-    expect(await outsider.settledEvents("events.accountUpdated")).toEqual([]);
+    expect(await outsider.settledEvents("events.accountUpdated", isTheirs)).toEqual([]);
   });
 
   test("notifies each client once, however many conversations it shares", async () => {
@@ -167,8 +169,9 @@ describe.each(transports)("updateMe over %s", (transport) => {
         );
       }
     }
+    const isTheirs = ({ username }: Account) => username === person.username;
     for (const socket of [own, reader]) {
-      const events = await socket.settledEvents("events.accountUpdated");
+      const events = await socket.settledEvents("events.accountUpdated", isTheirs);
       expect(events.map(({ params }) => params.display_name)).toEqual(["First", "Second"]);
     }
   });

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { Account } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
@@ -311,10 +312,11 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
       display_name: "Sage",
       version: expect.any(Number),
     } as const;
+    const isNamed = ({ display_name }: Account) => display_name === "Sage";
     for (const socket of [reader, own]) {
-      expect((await socket.event("events.accountUpdated")).params).toEqual(account);
+      expect((await socket.event("events.accountUpdated", isNamed)).params).toEqual(account);
     }
-    expect(await stranger.settledEvents("events.accountUpdated")).toEqual([]);
+    expect(await stranger.settledEvents("events.accountUpdated", isNamed)).toEqual([]);
     expect(await bob.call("getUser", { username: agentOf(person) })).toEqual(account);
     expect((await bob.call("getGroupAgents", { chat_id: chat.id })).items).toEqual([
       { agent: account, always_on: false },

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import type { InputOf, OutputOf } from "@parley/protocol";
+import type { Account, InputOf, OutputOf } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
@@ -300,7 +300,8 @@ test("new settings of an agent are announced to the owner's clients, and to nobo
     expect(params.username).toStartWith(`${person.username}:`);
   }
   expect(await person.call("getUser", { username: agent_username })).toMatchObject({ version });
-  expect(await stranger.settledEvents("events.accountUpdated")).toEqual([]);
+  const isTheirs = ({ username }: Account) => username === agent_username;
+  expect(await stranger.settledEvents("events.accountUpdated", isTheirs)).toEqual([]);
 });
 
 test("a deleted agent stops, leaves its groups and closes its direct conversations", async () => {

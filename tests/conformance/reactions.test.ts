@@ -89,8 +89,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
         },
       ]);
     }
-    await outsider.settled();
-    expect(outsider.events).toHaveLength(1);
+    expect(await outsider.settledButAccounts()).toHaveLength(1);
   });
 
   test("counts reactions by emoji, once for each person", async () => {

@@ -384,6 +384,15 @@ export class Socket extends Listener implements AsyncDisposable {
     return this.eventsNamed(name).filter(({ params }) => fits(params));
   }
 
+  /**
+   * All events that the server has sent by now, but for changes of accounts: those from before the socket
+   * was opened may still arrive from another node.
+   */
+  async settledButAccounts(): Promise<EventFrame[]> {
+    await this.settled();
+    return this.events.filter(({ method }) => method !== "events.accountUpdated") as EventFrame[];
+  }
+
   /** A call by any name. Failures are returned, not thrown. */
   async reply(method: string, params?: unknown): Promise<Reply> {
     const id = `c${++this.calls}`;

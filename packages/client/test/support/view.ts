@@ -8,13 +8,23 @@ import { online } from "./clients.ts";
 const TIMEOUT_MS = 60_000;
 
 /** Waits until the model equals the server's state, and shows the difference after a timeout. */
-export async function equalsServer(client: Client, person: Person): Promise<void> {
+export const equalsServer = (client: Client, person: Person): Promise<void> =>
+  becomesEqual(client, () => fetchView(person));
+
+/** Waits until two models show the same: an answer may still stream, and reach one before the other. */
+export const equalsModel = (client: Client, other: Client): Promise<void> =>
+  becomesEqual(client, async () => {
+    await other.getMe();
+    return viewOf(other);
+  });
+
+async function becomesEqual(client: Client, view: () => Promise<View>): Promise<void> {
   const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
     // Replies come on the same socket as events: events sent before this reply have arrived.
     await client.getMe().catch(ignoreLost);
     await online(client);
-    const expected = withoutOwnSeq(await fetchView(person));
+    const expected = withoutOwnSeq(await view());
     const actual = withoutOwnSeq(viewOf(client));
     if (Bun.deepEquals(actual, expected) || Date.now() > deadline) {
       expect(actual).toEqual(expected);
