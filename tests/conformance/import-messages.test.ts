@@ -1,7 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { InputOf } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { agentOf, answerTo, failure, groupOf, people, say } from "@parley/testkit/client.ts";
+import {
+  agentOf,
+  answerTo,
+  failure,
+  groupOf,
+  people,
+  say,
+  search,
+} from "@parley/testkit/client.ts";
 import { startReceiver } from "@parley/testkit/receiver.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -146,7 +154,7 @@ describe("importMessages", () => {
     );
     const items = await importTo(chat, ...messages);
     expect(items.filter(({ created }) => created)).toHaveLength(500);
-    const found = await bob.call("searchMessages", { query: word });
+    const found = await search(bob, { query: word });
     expect(found.items.map(({ message }) => message.id)).toEqual([items[77]?.message_id ?? ""]);
     const updates = await bob.call("getUpdates", { chat_id: chat.id, since_seq: 0 });
     expect(updates).toMatchObject({ has_more: true, conversation: { seq: 500, unread_count: 0 } });

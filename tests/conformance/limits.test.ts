@@ -10,11 +10,12 @@ import {
   post,
   RawSocket,
   say,
+  search,
   signUp,
   transports,
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
-import { nodesOf } from "@parley/testkit/nodes.ts";
+import { nodesOf, waitForOtherNodes } from "@parley/testkit/nodes.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const defaults = {
@@ -106,7 +107,7 @@ test("page_size is the largest page, and limits the default too", async () => {
   for (const limit of [{}, { limit: 100 }]) {
     const { items } = await person.call("getChatHistory", { chat_id: chat.id, ...limit });
     expect(items).toHaveLength(3);
-    const { items: found } = await person.call("searchMessages", { query: "hello", ...limit });
+    const { items: found } = await search(person, { query: "hello", ...limit });
     expect(found).toHaveLength(3);
     const updates = await person.call("getUpdates", { chat_id: chat.id, since_seq: 0, ...limit });
     expect(updates).toMatchObject({ messages: { length: 3 }, has_more: true });
@@ -127,12 +128,16 @@ test("group_participants is the largest group, agents included", async () => {
 
 describe("sockets_per_user", () => {
   const open = ({ token }: Person) => RawSocket.open(server.url, `/api/ws?token=${token}`);
+  /** Every node knows which sockets are open on the others. */
+  const counted = () =>
+    Promise.all(nodesOf(server.url).map((node) => waitForOtherNodes(server.url, node)));
 
   test("is the number of sockets that an account may have open; one more is 429", async () => {
     const [alice, bob] = await people(server.url, "alice", "bob");
     await using _one = await alice.connect();
     await using _two = await alice.connect();
     const three = await alice.connect();
+    await counted();
     await using fourth = await open(alice);
     expect(fourth.answer?.status).toBe(429);
     expect(JSON.parse(fourth.answer?.body ?? "")).toMatchObject({
@@ -142,6 +147,7 @@ describe("sockets_per_user", () => {
     });
     await using _other = await bob.connect();
     await three.close();
+    await counted();
     await using _again = await alice.connect();
   });
 
@@ -187,6 +193,14 @@ describe.concurrent("over time", () => {
     throw new Error("there was no limit");
   }
 
+  /** The refusal among many calls at once: a slow machine would regain some between single ones. */
+  async function refusalOf(calls: Promise<unknown>[]) {
+    const outcomes = await Promise.allSettled(calls);
+    const refused = outcomes.find(({ status }) => status === "rejected");
+    if (!refused) throw new Error("there was no limit");
+    return failure(Promise.reject((refused as PromiseRejectedResult).reason));
+  }
+
   async function untilRefused(person: Person): Promise<Answer> {
     const given = await post(person.url, "getMe", {}, person.token);
     return given.status === 429 ? given : untilRefused(person);
@@ -222,7 +236,8 @@ describe.concurrent("over time", () => {
     const chat = await groupOf(alice, bob);
     const { id } = await say(bob, chat, "hello");
     const press = { chat_id: chat.id, message_id: id, action: "refresh" };
-    const { failed } = await exhaust(() => alice.call("sendComponentAction", press));
+    const presses = Array.from({ length: 50 }, () => alice.call("sendComponentAction", press));
+    const failed = await refusalOf(presses);
     expect(failed.code).toBe("rate_limited");
     const messages = await exhaust(() => say(alice, chat, "hello"));
     expect(messages.failed.code).toBe("rate_limited");
@@ -231,17 +246,17 @@ describe.concurrent("over time", () => {
   });
 
   test("the programs of all external agents of a person share a rate, apart from the person's", async () => {
-    // Two buckets would take 60 messages, more than `exhaust` sends.
+    // Two buckets would take 60 messages.
     await using server = await startServer(limits({ messages_per_second: 1, message_burst: 30 }));
     const node = nodesOf(server.url).at(-1) as string;
     const [alice, bob] = await people(node, "alice", "bob");
     const { agent: one, chat } = await externalAgent(alice);
     const { agent: two, chat: other } = await externalAgent(alice);
     const { agent: stranger, chat: elsewhere } = await externalAgent(bob);
-    let sent = 0;
-    const { failed } = await exhaust(() =>
-      sent++ % 2 === 0 ? say(one, chat, "hello") : say(two, other, "hello"),
+    const messages = Array.from({ length: 50 }, (_, n) =>
+      n % 2 === 0 ? say(one, chat, "hello") : say(two, other, "hello"),
     );
+    const failed = await refusalOf(messages);
     expect(failed.code).toBe("rate_limited");
     expect((await say(alice, chat, "hello")).content).toBe("hello");
     expect((await say(stranger, elsewhere, "hello")).content).toBe("hello");
@@ -265,7 +280,7 @@ describe.concurrent("over time", () => {
     const person = await signUp(server.url);
     const chat = await groupOf(person);
     await using socket = await person.connect();
-    const { failed } = await exhaust(() => person.call("getMe"));
+    const failed = await refusalOf(Array.from({ length: 60 }, () => person.call("getMe")));
     expect(failed).toMatchObject({ code: "rate_limited", status: 429 });
     const { count } = await exhaust(() => socket.call("getMe"));
     expect(count).toBeLessThan(10);
@@ -275,7 +290,8 @@ describe.concurrent("over time", () => {
   });
 
   test("a client that answers no ping is closed after idle_seconds", async () => {
-    await using server = await startServer(limits({ idle_seconds: 8 }));
+    // The polite client has half of it to answer a ping.
+    await using server = await startServer(limits({ idle_seconds: 16 }));
     const [silent, polite] = await people(server.url, "silent", "polite");
     await using lively = await polite.connect();
     await using quiet = await RawSocket.connect(silent);
@@ -305,21 +321,21 @@ const openSockets = async (url: string) => {
 
 describe.concurrent("a client that does not read", () => {
   const LARGE = "x".repeat(32_000);
+  // Such a client answers no ping, and must not be closed for that on a slow machine.
+  const patient = { messages_per_second: 0, operations_per_second: 0, idle_seconds: 600 };
 
   test("is closed, misses no event before that, and catches up with getUpdates", async () => {
-    await using server = await startServer({
-      ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
-    });
+    await using server = await startServer(limits({ ...patient, backlog_bytes: 262_144 }));
     const [alice, bob] = await people(server.url, "alice", "bob");
     const chat = await groupOf(alice, bob);
-    await using sender = await alice.connect();
     await using slow = await RawSocket.connect(bob);
     slow.tcp.pause();
-    for (let round = 0; (await openSockets(server.url)) > 1 && round < 60; round++) {
-      await Promise.all(Array.from({ length: 30 }, () => say(sender, chat, LARGE)));
+    // Over HTTP: a socket that receives so much at once may become a slow one too.
+    for (let round = 0; (await openSockets(server.url)) > 0 && round < 60; round++) {
+      await Promise.all(Array.from({ length: 30 }, () => say(alice, chat, LARGE)));
     }
-    expect(await openSockets(server.url)).toBe(1);
-    await say(sender, chat, "after the close");
+    expect(await openSockets(server.url)).toBe(0);
+    await say(alice, chat, "after the close");
     slow.tcp.resume();
     const { code } = await slow.until(() => slow.closed, "close");
     expect(code).toBeOneOf([4408, 1006]);
@@ -331,9 +347,7 @@ describe.concurrent("a client that does not read", () => {
   });
 
   test("receives code 4408 after everything that was sent before", async () => {
-    await using server = await startServer({
-      ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
-    });
+    await using server = await startServer(limits({ ...patient, backlog_bytes: 262_144 }));
     const [alice, bob] = await people(server.url, "alice", "bob");
     const chat = await groupOf(alice, bob);
     await using sender = await alice.connect();
@@ -348,9 +362,7 @@ describe.concurrent("a client that does not read", () => {
   });
 
   test("is terminated first if it is furthest behind while all exceed the total", async () => {
-    await using server = await startServer(
-      limits({ messages_per_second: 0, backlog_total_bytes: 2_097_152 }),
-    );
+    await using server = await startServer(limits({ ...patient, backlog_total_bytes: 2_097_152 }));
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     const [busy, quiet] = [await groupOf(alice, bob), await groupOf(alice, carol)];
     // Both on one node: the limit is per node.
@@ -372,7 +384,7 @@ describe.concurrent("a client that does not read", () => {
   });
 
   test("is slowed down, not closed, while it calls and does not read its replies", async () => {
-    await using server = await startServer(noRates);
+    await using server = await startServer(limits(patient));
     const person = await signUp(server.url);
     const chat = await groupOf(person);
     await Promise.all(Array.from({ length: 10 }, () => say(person, chat, LARGE)));

@@ -6,6 +6,7 @@ import {
   pagesOf,
   people,
   say,
+  search,
   transports,
 } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
@@ -17,11 +18,11 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** A word that is unique in the run. */
 const word = () => `w${Bun.randomUUIDv7().replaceAll("-", "")}`;
 
-type Query = Parameters<typeof alice.call<"searchMessages">>[1];
+type Query = Parameters<typeof search>[1];
 
 describe.each(transports)("searchMessages over %s", (transport) => {
   const find = async (caller: Caller, query: Query) => {
-    const { items } = await caller.call("searchMessages", query);
+    const { items } = await search(caller, query);
     return items.map(({ message }) => message.id);
   };
 
@@ -30,7 +31,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     const term = word();
     const sent = await say(alice, chat, `The quick ${term} jumps`);
     await using caller = await bob.via(transport);
-    const { items, next_cursor } = await caller.call("searchMessages", {
+    const { items, next_cursor } = await search(caller, {
       query: `QUICK ${term.toUpperCase()}`,
     });
     expect(items).toEqual([{ message: sent, snippet: expect.stringContaining(term) }]);
@@ -103,9 +104,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     const sent: string[] = [];
     for (let n = 0; n < 5; n++) sent.unshift((await say(alice, chat, `${n} ${term}`)).id);
     await using caller = await bob.via(transport);
-    const pages = await pagesOf((place) =>
-      caller.call("searchMessages", { query: term, limit: 2, ...place }),
-    );
+    const pages = await pagesOf((place) => search(caller, { query: term, limit: 2, ...place }));
     expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
     expect(pages.flat().map(({ message }) => message.id)).toEqual(sent);
   });
@@ -142,8 +141,8 @@ describe.each(transports)("searchMessages over %s", (transport) => {
   test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice, bob);
     await using stranger = await carol.via(transport);
-    const search = (chat_id: string) => failure(find(stranger, { query: "hello", chat_id }));
-    expect((await search(Bun.randomUUIDv7())).code).toBe("not_found");
-    expect((await search(chat.id)).code).toBe("forbidden");
+    const refusal = (chat_id: string) => failure(find(stranger, { query: "hello", chat_id }));
+    expect((await refusal(Bun.randomUUIDv7())).code).toBe("not_found");
+    expect((await refusal(chat.id)).code).toBe("forbidden");
   });
 });

@@ -276,14 +276,17 @@ describe("frames without an id", () => {
 
   test("are answered in the order of the requests, however long each takes", async () => {
     const chat = await groupOf(alice);
-    const replies = await answers(alice, [
+    const frames = [
       { method: "auth.login", params: { username: "nobody_at_all", password: "not this one" } },
       { method: "accounts.me" },
       { method: "messages.search", params: { query: "nowhere" } },
       { method: "messages.get", params: { message_id: Bun.randomUUIDv7() } },
       { method: "messages.explode" },
       { method: "typing.set", params: typing(chat.id) },
-    ]);
+    ];
+    let replies = await answers(alice, frames);
+    // A search may reach its deadline on a busy machine.
+    while (replies[2] === "unavailable") replies = await answers(alice, frames);
     const found = { items: [], next_cursor: null };
     expect(replies).toEqual(["unauthorized", alice.account, found, "not_found", "not_found", "ok"]);
   });
@@ -359,7 +362,12 @@ test("each socket of a client receives the events of all its conversations once"
   const chats = [await groupOf(alice, bob), await groupOf(bob, alice)];
   await using one = await bob.connect();
   await using two = await bob.connect();
-  for (const chat of chats) await say(alice, chat, chat.id);
+  for (const chat of chats) {
+    await say(alice, chat, chat.id);
+    // Events of different conversations are not ordered on several nodes.
+    const isSent = ({ content }: { content: string }) => content === chat.id;
+    for (const socket of [one, two]) await socket.event("events.messageNew", isSent);
+  }
   for (const socket of [one, two]) {
     const received = await socket.settledEvents("events.messageNew");
     expect(received.map(({ params }) => params.content)).toEqual(chats.map(({ id }) => id));

@@ -69,7 +69,10 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
       },
     };
     for (const socket of [reader, own]) {
-      await socket.event("events.typing", ({ is_typing }) => !is_typing);
+      await socket.event(
+        "events.typing",
+        ({ conversation_id, is_typing }) => conversation_id === chat.id && !is_typing,
+      );
       const [, first, ...events] = typingLastOnSeveralNodes(await socket.settledButAccounts());
       expect(first).toMatchObject({ method: "events.messageNew", params: { id: trigger.id } });
       const deltas = events.filter(({ method }) => method === "events.messageDelta");
@@ -354,6 +357,8 @@ describe("the request to the model", () => {
     await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [bobsOnly.id] });
     const trigger = await ask("well?");
     const call = await sharedProvider.nextCall(key);
+    // A node that reads it from the log would show the new name.
+    const placeholder = await replyTo(reader, trigger);
     await alice.call("setAgentProfile", {
       provider: "claude",
       model: null,
@@ -386,7 +391,6 @@ describe("the request to the model", () => {
       sender: { display_name: `${alice.username}'s Claude` },
       turn: { model: "model-of-choice" },
     });
-    const placeholder = await replyTo(reader, trigger);
     expect(placeholder.sender.display_name).toBe("Sage");
     const { context_ids } = await carol.call("getTurn", { message_id: answer.id });
     expect(context_ids).toEqual([kept.id, bobsOnly.id, trigger.id]);

@@ -72,9 +72,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     await using reader = await bob.connect();
     const type = (action: string) => () => caller.call("sendChatAction", { chat_id, action });
     await inTurn(reader, ...["typing", "typing", "typing", "stop", "typing"].map(type));
-    const shown = (await reader.settledEvents("events.typing")).map(
-      ({ params }) => params.is_typing,
-    );
+    const shown = (await typingIn(reader, chat_id)).map(({ params }) => params.is_typing);
     expect(shown).toEqual([true, true, true, false, true]);
   });
 
@@ -85,9 +83,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const type = (is_typing: boolean) => () =>
       caller.call("sendChatAction", { chat_id, is_typing });
     await inTurn(reader, type(true), type(false));
-    const shown = (await reader.settledEvents("events.typing")).map(
-      ({ params }) => params.is_typing,
-    );
+    const shown = (await typingIn(reader, chat_id)).map(({ params }) => params.is_typing);
     expect(shown).toEqual([true, false]);
   });
 

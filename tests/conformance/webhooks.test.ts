@@ -193,8 +193,12 @@ describe("a receiver", () => {
     expect(new Set(contents("a"))).toEqual(new Set(["a1"]));
     const pendingOf = async () =>
       (await backend.call("getDeliveries", { webhook_id: id, status: "pending" })).items;
-    // The receiver has answered the others; the server may not have recorded that yet.
-    while ((await pendingOf()).length > 3) await Bun.sleep(20);
+    // The receiver has answered; the server may not have recorded that yet.
+    const isRecorded = async () => {
+      const pending = await pendingOf();
+      return pending.length <= 3 && pending.at(-1)?.latest_attempts.length !== 0;
+    };
+    await until(isRecorded, "the attempts are recorded");
     const pending = await pendingOf();
     expect(pending).toHaveLength(3);
     expect(pending.at(-1)?.latest_attempts[0]).toMatchObject({
@@ -353,10 +357,15 @@ describe("a delivery", () => {
     await receiver.has(2);
     await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
     const before = receiver.received.length;
-    receiver.answer(() => new Response("ok"));
+    // An attempt that had read the message before may still be on its way, one of each webhook.
+    receiver.answer(({ data }) =>
+      data.method === "events.messageNew"
+        ? new Response(null, { status: 500 })
+        : new Response("ok"),
+    );
     await latestDelivery(hook, "skipped");
     await latestDelivery(both, "delivered");
-    const later = receiver.received.slice(before + 1);
+    const later = receiver.received.slice(before + 2);
     expect(later.map(({ body }) => body).join()).not.toContain("secret");
     expect(receiver.received.at(-1)?.data).toMatchObject({
       method: "events.messageDeleted",

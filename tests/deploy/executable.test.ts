@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agentOf, answerTo, say, signUp } from "@parley/testkit/client.ts";
+import { agentOf, answerTo, say, search, signUp } from "@parley/testkit/client.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import manifest from "../../packages/server/package.json" with { type: "json" };
 
@@ -48,7 +48,7 @@ test("agents answer, and search finds their answers", async () => {
   await using socket = await alice.connect();
   const answer = await answerTo(socket, await say(alice, chat, "Hello!"));
   expect(answer.content).toContain("sandbox");
-  const { items } = await alice.call("searchMessages", { query: "sandbox" });
+  const { items } = await search(alice, { query: "sandbox" });
   expect(items.map(({ message }) => message.id)).toEqual([answer.id]);
   expect(await server.stop()).toBe(0);
 });

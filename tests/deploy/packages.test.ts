@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { signUp } from "@parley/testkit/client.ts";
+import { search, signUp } from "@parley/testkit/client.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { tool } from "@parley/testkit/tools.ts";
 import manifest from "../../packages/server/package.json" with { type: "json" };
@@ -122,7 +122,7 @@ describe("in an empty project, with Node and npm", () => {
     const alice = await signUp(server.url, "alice");
     const chat = await alice.call("startChat", { usernames: [], kind: "group" });
     const sent = await alice.call("sendMessage", { chat_id: chat.id, content: "a needle" });
-    const { items } = await alice.call("searchMessages", { query: "needle" });
+    const { items } = await search(alice, { query: "needle" });
     expect(items.map(({ message }) => message.id)).toEqual([sent.id]);
     const backup = join(project, "backup.tar");
     await run([program, "backup", backup], project, {

@@ -140,7 +140,8 @@ describe("a lost connection", () => {
 
   test("is detected by a call that gets no reply", async () => {
     await using proxy = await FaultyProxy.to(server.url);
-    using client = await connected(ann, proxy.url, { timeoutMs: 150 });
+    // Long enough for the last call on a slow machine.
+    using client = await connected(ann, proxy.url, { timeoutMs: 3000 });
     proxy.stall("toServer", "toClient");
     expect(await codeOf(client.getMe())).toBe("unavailable");
     expect(client.status).toBe("offline");

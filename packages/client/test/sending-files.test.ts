@@ -207,14 +207,18 @@ describe("a message with files", () => {
   test("that is discarded cancels its uploads", async () => {
     const chat = await newChat();
     const blobs = memoryBlobs();
-    await using proxy = await FaultyProxy.to(server.url);
-    const { fetch, count } = recordingFetch();
-    using client = clientOf(ann, proxy.url, { fetch, blobs });
+    const { fetch: recorded, count } = recordingFetch();
+    const discarded = Promise.withResolvers<void>();
+    const withLateUploads = (async (url: string, request: RequestInit) => {
+      const response = await recorded(url, request);
+      if (request.method === "PUT") await discarded.promise;
+      return response;
+    }) as typeof fetch;
+    using client = clientOf(ann, server.url, { fetch: withLateUploads, blobs });
     const id = client.model.send(chat, "never", { files: [textFile("never")] });
     while (count("upload") === 0) await Bun.sleep(0);
-    proxy.stall("toServer");
     client.model.discard(id);
-    proxy.reset();
+    discarded.resolve();
     client.model.send(chat, "next");
     await until(client, `messages:${chat}`, () => messages(client, chat).length === 0);
     expect(await stored(chat)).toEqual([["next"]]);
@@ -224,18 +228,21 @@ describe("a message with files", () => {
 
   test("uploads its files again if the service has deleted them", async () => {
     const chat = await newChat();
-    await using proxy = await FaultyProxy.to(server.url);
-    using client = await connected(ann, proxy.url);
+    let uploads = 0;
+    /** Deletes the first file before the client knows that it is uploaded. */
+    const deleting = (async (url: string, request: RequestInit) => {
+      const response = await fetch(url, request);
+      if (request.method !== "PUT" || ++uploads > 1) return response;
+      const { result } = (await response.clone().json()) as { result: { id: string } };
+      await ann.call("cancelUpload", { file_id: result.id });
+      return response;
+    }) as typeof fetch;
+    using client = await connected(ann, server.url, { fetch: deleting });
     await client.model.openChat(chat);
-    proxy.delay(() => 20);
     client.model.send(chat, "one", { files: [textFile("1")] });
-    const fileId = await until(client, `messages:${chat}`, () => {
-      const [file] = last(client, chat)?.files ?? [];
-      return file?.status === "ready" && file.id;
-    });
-    await ann.call("cancelUpload", { file_id: fileId });
     await delivered(client, chat);
     expect(await stored(chat)).toEqual([["one", "1"]]);
+    expect(uploads).toBe(2);
   });
 });
 

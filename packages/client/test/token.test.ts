@@ -101,7 +101,7 @@ describe("with getToken", () => {
       const answer = calls++ > 0 && answers.shift();
       return answer ? answer() : tokens.next();
     };
-    using connected = await connectedClient(ann, bob, { getToken, timeoutMs: 1000 });
+    using connected = await connectedClient(ann, bob, { getToken, timeoutMs: 3000 });
     const { client, chat } = connected;
     await tokens.end();
     await until(client, "status", () => client.status === "authorizing");

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { InputOf, OperationName, OutputOf } from "@parley/protocol";
@@ -10,7 +10,10 @@ const KEY = `pls_${"test-key-".repeat(5)}`;
 /** A setting that gives the server a service key, with which `Backend` calls. */
 export function serviceKeySetting(): Environment {
   const file = join(tmpdir(), "parley-test-service-key");
-  writeFileSync(file, `${KEY}\n`, { mode: 0o600 });
+  // Servers of other test processes read it meanwhile.
+  const unfinished = `${file}-${process.pid}`;
+  writeFileSync(unfinished, `${KEY}\n`, { mode: 0o600 });
+  renameSync(unfinished, file);
   return { PARLEY_SERVICE_KEY_FILE: file };
 }
 

@@ -208,6 +208,20 @@ export const groupOf = (creator: Person, ...others: { username: string }[]) =>
 export const say = (person: Pick<Person, "call">, chat: { id: string }, content: string) =>
   person.call("sendMessage", { chat_id: chat.id, content });
 
+/** Searches messages, again if the search has reached its deadline: on a busy machine it may. */
+export async function search(
+  person: Pick<Person, "call">,
+  input: InputOf<"searchMessages">,
+): Promise<OutputOf<"searchMessages">> {
+  for (;;) {
+    try {
+      return await person.call("searchMessages", input);
+    } catch (error) {
+      if (!(error instanceof CallFailed) || error.code !== "unavailable") throw error;
+    }
+  }
+}
+
 /** Lifts the default limits of a person's agents. */
 export async function liftLimits(person: Pick<Person, "call">): Promise<void> {
   for (const provider of ["claude", "gpt"]) {
