@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { people } from "@parley/testkit/client.ts";
+import { people, search } from "@parley/testkit/client.ts";
 import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 
@@ -23,7 +23,7 @@ test.skipIf(onSeveralNodes)(
       until(() => server.output().includes(`"msg":"${msg}"`), `"${msg}" is logged`);
     // A search is answered once the index is there.
     const [alice] = await people(server.url, "alice");
-    await alice.call("searchMessages", { query: "needle" });
+    await search(alice, { query: "needle" });
     expect(await get("/ready")).toEqual({ status: 200, text: '{"ok":true}' });
     expect(await failures()).toBe(0);
 

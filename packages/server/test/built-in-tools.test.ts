@@ -25,7 +25,7 @@ function conversationWith(file: Pick<File, "type" | "size">, maxHeldBytes?: numb
     store,
     blobs: { open } as unknown as Blobs,
     log: logger("silent"),
-    timeoutMs: 500,
+    timeoutMs: 2000,
     ...(maxHeldBytes !== undefined && { maxHeldBytes }),
   });
   const provider = {

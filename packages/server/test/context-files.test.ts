@@ -5,7 +5,7 @@ import type { File } from "@parley/protocol";
 import { contextFiles } from "../src/agents/context-files/index.ts";
 import { PdfInspector } from "../src/agents/context-files/pdf-pages.ts";
 import { scaleImage } from "../src/agents/context-files/scale-image.ts";
-import { scanPdf } from "../src/agents/context-files/scan-pdf.ts";
+import { type PdfFacts, scanPdf } from "../src/agents/context-files/scan-pdf.ts";
 import { Semaphore } from "../src/agents/context-files/semaphore.ts";
 import type { Blob, Blobs } from "../src/files/blobs.ts";
 import { decodeInTurn } from "../src/files/decoding.ts";
@@ -151,12 +151,13 @@ describe("the pages of a PDF", () => {
 
   test("are counted once for each file", async () => {
     const pdfs = new PdfInspector();
+    /** Inspects until there is an answer: on a busy machine there may be none in time. */
+    const inspect = async (id: string, text: string): Promise<PdfFacts> =>
+      (await pdfs.inspect(id, Buffer.from(text))) ?? inspect(id, text);
     const facts = { encrypted: false, pages: 1 };
-    expect(await pdfs.inspect("a", Buffer.from("<</Type/Page>>"))).toEqual(facts);
-    expect(await pdfs.inspect("a", Buffer.from("not read again"))).toEqual(facts);
-    expect(await pdfs.inspect("b", Buffer.from("<</Encrypt 5 0 R>>"))).toMatchObject({
-      encrypted: true,
-    });
+    expect(await inspect("a", "<</Type/Page>>")).toEqual(facts);
+    expect(await inspect("a", "not read again")).toEqual(facts);
+    expect(await inspect("b", "<</Encrypt 5 0 R>>")).toMatchObject({ encrypted: true });
   });
 });
 
@@ -208,16 +209,25 @@ describe("loading", () => {
     placeholder: null,
   });
 
+  interface LoadOptions {
+    maxHeldBytes?: number;
+    timeoutMs?: number;
+  }
+
   /** Finds the bytes of files in objects of the same name. */
-  function loaderOf(open: Blobs["open"], files: File[], options: { maxHeldBytes?: number } = {}) {
+  function loaderOf(open: Blobs["open"], files: File[], options: LoadOptions = {}) {
     const records = files.map(({ id }) => ({ id, blob: id }));
     const store = { read: async () => records } as unknown as Pick<Store, "read">;
     const blobs = { open } as Blobs;
-    return contextFiles({ store, blobs, log: logger("silent"), timeoutMs: 500, ...options });
+    return contextFiles({ store, blobs, log: logger("silent"), ...options });
   }
 
-  async function load(open: Blobs["open"], files: File[], turn = running) {
-    using opened = loaderOf(open, files).open(turn);
+  async function load(
+    open: Blobs["open"],
+    files: File[],
+    { turn = running, ...options }: LoadOptions & { turn?: AbortSignal } = {},
+  ) {
+    using opened = loaderOf(open, files, options).open(turn);
     await opened.load(files, limits);
     return files.map(({ id }) => opened.loaded.get(id));
   }
@@ -270,6 +280,7 @@ describe("loading", () => {
     const loaded = await load(
       open,
       names.map((name) => textFile(name, 5)),
+      { timeoutMs: 2000 },
     );
     expect(loaded.map((file) => file?.status)).toEqual([
       "unavailable",
@@ -293,7 +304,7 @@ describe("loading", () => {
     );
     expect(running).toBe(Math.min(2, Math.max(1, availableParallelism() - 1)));
     const open = async () => blobOf(png);
-    expect(await load(open, [picture])).toEqual([{ status: "unavailable" }]);
+    expect(await load(open, [picture], { timeoutMs: 500 })).toEqual([{ status: "unavailable" }]);
     gate.resolve();
     await Promise.all(uploads);
     expect(await load(open, [picture])).toMatchObject([{ status: "shown" }]);
@@ -311,17 +322,18 @@ describe("loading", () => {
       textFile("picture", 10, "image/png"),
       ...["encrypted", "plain", "long"].map((id) => textFile(id, 10_000, "application/pdf")),
     ];
-    expect((await load(open, files)).map((file) => file?.status)).toEqual([
-      "unreadable",
-      "unreadable",
-      "shown",
-      "too_long",
-    ]);
+    let statuses: unknown[];
+    // On a busy machine the pages of a document may not be counted in time: it is then too long.
+    do {
+      statuses = (await load(open, files)).map((file) => file?.status);
+    } while (statuses.slice(1, 3).includes("too_long"));
+    expect(statuses).toEqual(["unreadable", "unreadable", "shown", "too_long"]);
   });
 
   test("waits for the memory that other turns hold, and goes on without files", async () => {
     const files = [textFile("a", 8)];
-    const loader = loaderOf(async () => blobOf("12345678"), files, { maxHeldBytes: 10 });
+    const options = { maxHeldBytes: 10, timeoutMs: 2000 };
+    const loader = loaderOf(async () => blobOf("12345678"), files, options);
     using first = loader.open(running);
     await first.load(files, limits);
     using second = loader.open(running);
@@ -336,7 +348,7 @@ describe("loading", () => {
 
   test("ends with the turn", async () => {
     const turn = AbortSignal.abort(new Error("ended elsewhere"));
-    const loading = load(async () => blobOf("hello"), [textFile("a", 5)], turn);
+    const loading = load(async () => blobOf("hello"), [textFile("a", 5)], { turn });
     await expect(loading).rejects.toThrow("ended elsewhere");
   });
 });

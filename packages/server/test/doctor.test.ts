@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { type Person, say, signUp } from "@parley/testkit/client.ts";
+import { type Person, say, search, signUp } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
@@ -59,7 +59,7 @@ beforeAll(async () => {
   await sealEverything(server.url, alice);
   const chat = await alice.call("startChat", { usernames: [], kind: "group" });
   await say(alice, chat, "Hello!");
-  const found = () => alice.call("searchMessages", { query: "Hello" });
+  const found = () => search(alice, { query: "Hello" });
   await until(async () => (await found()).items.length > 0, "the message in the search index");
   await server.stop();
   template = join(folder, "template");

@@ -15,6 +15,7 @@ import {
   people,
   post,
   say,
+  search,
   signUp,
 } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
@@ -128,7 +129,7 @@ async function everythingOf(person: Person) {
     ),
     found: await Promise.all(
       ["hello", "cafe", "Überraschung", "line 10", "edited", "secret", "sandbox", "日本"].map(
-        (query) => pagesOf((at) => person.call("searchMessages", { query, limit: 20, ...at })),
+        (query) => pagesOf((at) => search(person, { query, limit: 20, ...at })),
       ),
     ),
   };

@@ -240,16 +240,20 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       ["before the headers", stallsBeforeHead, { headersMs: 20 }, ""],
       ["after the headers", stallsAfterHead, { firstTokenMs: 20 }, ""],
       ["before any text", stallsAfter(), { firstTokenMs: 20 }, ""],
-      ["between two texts", stallsAfter("Hel", "lo"), { idleMs: 20 }, "Hello"],
+      ["after a text", stallsAfter("Hello"), { idleMs: 20 }, "Hello"],
     ])(
       "a stall %s ends the call and closes the connection",
       async (_, responder, timeouts, text) => {
-        await using provider = await startProvider(responder);
-        const outcome = await callOutcome(protocol, requestTo(provider.url), { timeouts });
-        expect(errorCode(outcome.error)).toBe("timeout");
-        expect(outcome.text).toBe(text);
-        await provider.requests[0]?.closed;
-        expect(provider.requests).toHaveLength(1);
+        // On a busy machine the time may be over before the request comes: it is made again.
+        for (let hasCome = false; !hasCome; ) {
+          await using provider = await startProvider(responder);
+          const outcome = await callOutcome(protocol, requestTo(provider.url), { timeouts });
+          expect(errorCode(outcome.error)).toBe("timeout");
+          expect(outcome).toMatchObject({ text, attempts: 1 });
+          hasCome = provider.requests.length > 0;
+          await provider.requests[0]?.closed;
+          expect(provider.requests.length).toBeLessThanOrEqual(1);
+        }
       },
     );
   });

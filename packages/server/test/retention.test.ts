@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { groupOf, people, say } from "@parley/testkit/client.ts";
+import { groupOf, people, say, search } from "@parley/testkit/client.ts";
 import { pngOf, upload } from "@parley/testkit/files.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -109,7 +109,7 @@ test("PARLEY_RETENTION_DAYS deletes old messages when a server starts", async ()
   const history = () => reader.call("getChatHistory", { chat_id: chat.id });
   while ((await history()).items.length > 1) await Bun.sleep(50);
   expect((await history()).items).toEqual([kept]);
-  const found = await reader.call("searchMessages", { query: "zeppelin" });
+  const found = await search(reader, { query: "zeppelin" });
   expect(found.items.map(({ message: { id } }) => id)).toEqual([kept.id]);
   await server.printed(/"old messages deleted"/);
 });

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agentOf, answerTo, post, say, signUp } from "@parley/testkit/client.ts";
+import { agentOf, answerTo, post, say, search, signUp } from "@parley/testkit/client.ts";
 import { linkOf, upload } from "@parley/testkit/files.ts";
 import { SOURCES, startServer } from "@parley/testkit/server.ts";
 
@@ -89,7 +89,7 @@ test("the server that runs from its sources has agents that answer, and finds th
   const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
   await using socket = await alice.connect();
   const answer = await answerTo(socket, await say(alice, chat, "Hello!"));
-  const { items } = await alice.call("searchMessages", { query: "sandbox" });
+  const { items } = await search(alice, { query: "sandbox" });
   expect(items.map(({ message }) => message.id)).toEqual([answer.id]);
   expect(await server.stop()).toBe(0);
 });

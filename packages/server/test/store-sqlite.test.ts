@@ -761,11 +761,13 @@ describe("a search", () => {
     using files = folder();
     await withStore(files.database, async (store) => {
       const place = await conversation(store);
-      const find = () => store.search({ words: ["needle"], viewerId: place.alice.id, limit: 10 });
+      const query = { words: ["needle"], viewerId: place.alice.id, limit: 10 };
+      const find = () => store.search(query);
       await sayAll(store, place, "needle");
-      expect(await find()).toHaveLength(1);
+      expect(await searchPatiently(store, query)).toHaveLength(1);
       // Another connection locks the index, so that indexing waits.
       const holder = new Database(files.index);
+      holder.run("PRAGMA busy_timeout = 60000");
       holder.run("BEGIN IMMEDIATE");
       const searches = Promise.allSettled([find(), find(), find()]);
       await sayAll(store, place, "needle again");
@@ -774,7 +776,7 @@ describe("a search", () => {
       }
       holder.run("ROLLBACK");
       holder.close();
-      expect(await find()).toHaveLength(2);
+      expect(await searchPatiently(store, query)).toHaveLength(2);
     });
   });
 });
