@@ -102,7 +102,11 @@ const word = (index: number) => `語${index} 🦜 `;
 /** The first words of the endless answer, at least so many bytes. */
 const endlessAnswer = (minBytes: number) => {
   let text = "";
-  for (let index = 0; Buffer.byteLength(text) < minBytes; index++) text += word(index);
+  let bytes = 0;
+  for (let index = 0; bytes < minBytes; index++) {
+    text += word(index);
+    bytes += Buffer.byteLength(word(index));
+  }
   return text;
 };
 
@@ -313,7 +317,8 @@ async function expectNothingReserved(owner: Person): Promise<void> {
 async function runRounds(count: number, endProcess: EndProcess): Promise<number> {
   const api_key = "key-of-the-owner";
   await using provider = await startTaggedProvider(api_key);
-  const providers = providersAt(provider.url, { max_output_tokens: 1000 });
+  // So many that no endless answer is cut off before the process ends.
+  const providers = providersAt(provider.url, { max_output_tokens: 50_000 });
   await using server = await startServer({ ...noRates, ...providers });
   const owner = await signUp(server.url, "owner");
   await owner.call("setAgentKey", { provider: "claude", api_key });

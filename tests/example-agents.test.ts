@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { answerTo, say, signUp } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 
 /** The examples of external agents, as their README says to run them. */
 
@@ -26,7 +27,13 @@ async function answersOf(command: string[], ...questions: string[]) {
     stderr: "inherit",
   });
   await using reader = await alice.connect();
+  const isOnline = async () => {
+    const { items } = await alice.call("getMyAgents");
+    return items.some(({ username, online }) => username === agent.username && online);
+  };
   try {
+    // A turn waits only a few seconds for a program, which may take longer to start.
+    await until(isOnline, "the program is connected");
     const found = [];
     for (const question of questions) {
       const asked = await say(alice, chat, question);

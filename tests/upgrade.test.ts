@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Message } from "@parley/protocol";
-import { CallFailed, checkedResult, Person, post } from "@parley/testkit/client.ts";
+import { CallFailed, checkedResult, Person, post, search } from "@parley/testkit/client.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { SQL } from "bun";
@@ -93,7 +93,7 @@ for (const [store, stored] of Object.entries({ SQLite: onSqlite, PostgreSQL: onP
     });
 
     test("search finds the messages", async () => {
-      const { items } = await ada.call("searchMessages", { query: "babbage" });
+      const { items } = await search(ada, { query: "babbage" });
       expect(items.map(({ message }) => message.seq)).toEqual([13]);
     });
 

@@ -22,7 +22,8 @@ let nodes: readonly TestNode[];
 let alice: Person;
 let agent: string;
 beforeAll(async () => {
-  setup = await startAgentCluster();
+  // So many that no answer is cut off during a test.
+  setup = await startAgentCluster({ max_output_tokens: 50_000 });
   nodes = setup.cluster.nodes;
   [alice] = await people(setup.cluster.url, "alice");
   agent = agentOf(alice);

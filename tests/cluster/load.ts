@@ -16,7 +16,7 @@ export interface Load {
 }
 
 /** How long the outboxes may take to deliver their messages once all faults are repaired. */
-const DELIVERY_MS = 20_000;
+const DELIVERY_MS = 60_000;
 
 /** Has every user perform random actions until it is stopped. */
 export function startLoad(users: TestUsers, { pauseMs, without = [] }: LoadOptions): Load {

@@ -41,10 +41,10 @@ export interface TestUsers extends AsyncDisposable {
 }
 
 /** A cluster whose agents call a test provider. */
-export async function startAgentCluster(nodes = 3) {
+export async function startAgentCluster({ nodes = 3, max_output_tokens = 1000 } = {}) {
   await using made = new AsyncDisposableStack();
   const sharedProvider = made.use(await startSharedProvider());
-  const env = { ...noRates, ...providersAt(sharedProvider.url, { max_output_tokens: 1000 }) };
+  const env = { ...noRates, ...providersAt(sharedProvider.url, { max_output_tokens }) };
   const cluster = made.use(await startCluster({ nodes, env }));
   await cluster.ready();
   const all = made.move();

@@ -11,10 +11,10 @@ import { type FaultName, faultOf } from "./faults.ts";
 import type { FinalChat, FinalState, Violation } from "./final-state.ts";
 import { ANSWER, type TestUser, type TestUsers } from "./users.ts";
 
-/** A turn of a dead node is taken over within 5 s, and then needs time to answer. */
-const TURNS_MS = 30_000;
-/** How long a node may take to find the changes that it missed. */
-const CATCH_UP_MS = 15_000;
+/** A turn of a dead node is taken over within 5 s on an idle machine, and then needs time to answer. */
+const TURNS_MS = 90_000;
+/** How long a node may take to find the changes that it missed, on a busy machine. */
+const CATCH_UP_MS = 60_000;
 const PAGE = 100;
 
 export interface InjectedFault {

@@ -10,6 +10,7 @@ import {
   people,
   post,
   say,
+  search,
   signUp,
   signUpAs,
   transports,
@@ -249,7 +250,7 @@ describe("what others see of a deleted account", () => {
     }
     const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
     expect(items.map(({ id }) => id)).toEqual([kept.id]);
-    const found = await bob.call("searchMessages", { query: "xylophone" });
+    const found = await search(bob, { query: "xylophone" });
     expect(found.items.map(({ message }) => message.id)).toEqual([kept.id]);
   });
 

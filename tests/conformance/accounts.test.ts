@@ -129,6 +129,8 @@ describe.each(transports)("updateMe over %s", (transport) => {
     expect(await caller.call("updateMe", { display_name: " New Name 🎈 " })).toEqual(account);
     expect(await bob.call("getUser", { username: person.username })).toEqual(account);
     expect((await bob.call("getChat", { chat_id: chat.id })).participants).toContainEqual(account);
+    // On several nodes, the node of another socket learns it a little later.
+    await before.event("events.accountUpdated", ({ username }) => username === person.username);
     for (const sender of [before, caller]) {
       const sent = await sender.call("sendMessage", { chat_id: chat.id, content: "hello" });
       expect(sent.sender).toEqual(account);

@@ -203,6 +203,6 @@ describe.each(transports)("changes of a group over %s", (transport) => {
       { kind: "added", actor: alice.account, subjects: [{ display_name: "After" }] },
     ]);
     await alice.call("removeChatMember", { chat_id: chat.id, username: eve.username });
-    expect(historyOf(caller, chat)).rejects.toMatchObject({ code: "forbidden" });
+    await expect(historyOf(caller, chat)).rejects.toMatchObject({ code: "forbidden" });
   });
 });

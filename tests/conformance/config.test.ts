@@ -14,7 +14,7 @@ import manifest from "../../packages/server/package.json" with { type: "json" };
 const { version } = manifest;
 const FRIEND = "https://chat.example.com";
 /** The longest time until a start is refused. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 const STRANGER = "https://evil.example.com";
 const server = await startServer({ PARLEY_ORIGINS: `${FRIEND}, http://localhost:3000` });
 const [alice] = await people(server.url, "alice");

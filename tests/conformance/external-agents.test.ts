@@ -205,11 +205,11 @@ describe("waiting for a turn", () => {
 
   test("gives each turn to one of several programs", async () => {
     const { agent } = await externalAgent(alice);
-    const group = await groupOf(alice, agent);
-    const programs = [1, 2, 3].map(() => agent.call("claimTurn", { wait_seconds: 2 }));
-    await say(alice, group, `@${agent.username} hello`);
-    const claimed = (await Promise.all(programs)).filter((turn) => turn !== null);
-    expect(claimed).toHaveLength(1);
+    const groups = await Promise.all([1, 2, 3].map(() => groupOf(alice, agent)));
+    const programs = groups.map(() => agent.call("claimTurn", { wait_seconds: 30 }));
+    for (const group of groups) await say(alice, group, `@${agent.username} hello`);
+    const claimed = (await Promise.all(programs)).map((turn) => turn?.conversation_id);
+    expect(claimed.toSorted()).toEqual(groups.map(({ id }) => id).toSorted());
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { failure, groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { failure, groupOf, type Person, people, say, search } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
@@ -247,11 +247,11 @@ describe("a message", () => {
   test("is found by the names of its files", async () => {
     const { id } = await upload(alice, chat.id, "Quartalsbericht.txt", "hello");
     const message = await send([id]);
-    const { items } = await bob.call("searchMessages", { query: "quartals" });
+    const { items } = await search(bob, { query: "quartals" });
     expect(items.map((item) => item.message.id)).toEqual([message.id]);
     expect(items[0]?.snippet).toBe("**Quartalsbericht**.txt");
     await alice.call("editMessage", { message_id: message.id, content: "figures" });
-    const edited = await bob.call("searchMessages", { query: "figures quartals" });
+    const edited = await search(bob, { query: "figures quartals" });
     expect(edited.items.map(({ snippet }) => snippet)).toEqual([
       "**figures** · **Quartalsbericht**.txt",
     ]);

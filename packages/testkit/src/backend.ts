@@ -10,7 +10,7 @@ const KEY = `pls_${"test-key-".repeat(5)}`;
 /** A setting that gives the server a service key, with which `Backend` calls. */
 export function serviceKeySetting(): Environment {
   const file = join(tmpdir(), "parley-test-service-key");
-  // Servers of other test processes read it meanwhile.
+  // Servers of other test processes read it meanwhile: it must not be empty at any time.
   const unfinished = `${file}-${process.pid}`;
   writeFileSync(unfinished, `${KEY}\n`, { mode: 0o600 });
   renameSync(unfinished, file);
