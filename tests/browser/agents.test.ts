@@ -10,6 +10,7 @@ import {
   pressOn,
   sharedHarness,
   test,
+  untilFocused,
   write,
 } from "./support.ts";
 
@@ -138,7 +139,7 @@ test("a sandbox key is tested before and after it is stored, and the result name
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••yped").waitFor();
-  expect(await hasFocus(card.getByRole("heading", { name: "API key" }))).toBe(true);
+  await untilFocused(card.getByRole("heading", { name: "API key" }));
   const test = card.getByRole("button", { name: "Test the key" });
   await test.press("Enter");
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
@@ -256,6 +257,9 @@ test("the owner sees the receipt of a turn and a chart of the usage", async () =
   await write(page, "help");
   const answer = message(page, "Say one of these words");
   await answer.getByText("store a real API key").waitFor();
+  // The receipt is not fetched again when the turn ends.
+  const stop = page.locator("form").getByRole("button", { name: "Stop" });
+  await stop.waitFor({ state: "detached" });
   await pressOn(answer, "More");
   await page.getByRole("menuitem", { name: "Receipt" }).click();
   const receipt = page.getByRole("dialog", { name: "Receipt" });

@@ -56,6 +56,7 @@ test("everybody sees who used a component, and a second use needs confirmation",
   await outcome(second.page, "You").waitFor();
   await outcome(first.page, bob.username).waitFor();
   await message(first.page, `${bob.username} pressed «Buy 10 AAPL»`).waitFor();
+  await message(first.page, "Buy order placed").waitFor();
   await first.page.reload();
   await outcome(first.page, bob.username).click();
   expect(await card(first.page).getByText(`· ${bob.username} ·`).count()).toBe(1);
@@ -66,6 +67,7 @@ test("everybody sees who used a component, and a second use needs confirmation",
   await confirmation.getByText(`${bob.username} did that already`).waitFor();
   await confirmation.getByRole("button", { name: "Leave it" }).click();
   await confirmation.waitFor({ state: "detached" });
+  await message(first.page, "Buy order placed").first().waitFor();
   expect(await message(first.page, "Buy order placed").count()).toBe(1);
   await pressed.click();
   await confirmation.getByRole("button", { name: "Press again" }).click();
@@ -150,17 +152,20 @@ test("the values of a form survive scrolling and a reload until it is submitted"
   }
   await scroller(page).evaluate((box) => box.scrollTo(0, box.scrollHeight));
   await form.waitFor({ state: "detached" });
-  await scroller(page).evaluate((box) => box.scrollTo(0, 0));
-  await form.waitFor();
+  // The list may still follow the messages that arrive.
+  const scrollToForm = async () => {
+    while (!(await form.isVisible())) {
+      await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+      await nextFrame(page);
+    }
+  };
+  await scrollToForm();
   expect(await typed()).toEqual(["Ada", "Problem"]);
 
   await page.reload();
   await composer(page).waitFor();
   await page.getByRole("feed").waitFor();
-  while (!(await form.isVisible())) {
-    await scroller(page).evaluate((box) => box.scrollTo(0, 0));
-    await nextFrame(page);
-  }
+  await scrollToForm();
   expect(await typed()).toEqual(["Ada", "Problem"]);
   expect(visit.problems()).toEqual([]);
 });

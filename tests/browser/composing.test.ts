@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import { startProxy } from "./proxy.ts";
+import { slowAgents } from "./slow-agents.ts";
 import {
   agentChat,
   composer,
@@ -18,6 +19,7 @@ import {
 } from "./support.ts";
 
 const harness = sharedHarness();
+const slowPerson = slowAgents();
 
 test("a counter appears near the length limit, and a message over the limit is not sent", async () => {
   const { ada, path } = await groupChat(harness());
@@ -155,8 +157,9 @@ test("a reply that begins during an edit shows the draft, not the edited text", 
 });
 
 test("the composer shows Stop while an answer streams, and Send beside it once there is text", async () => {
-  const { ada, path } = await agentChat(harness());
-  await using visit = await harness().visit(ada, { path });
+  const ada = await slowPerson("ada");
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}`, url: ada.url });
   const { page } = visit;
   await write(page, "slow");
   await message(page, "I am in no hurry").waitFor();
@@ -205,15 +208,15 @@ test("a reply to an agent mentions it, unless it answers every message", async (
   };
   await answer.waitFor();
   await page.getByRole("button", { name: "Stop agents" }).waitFor({ state: "detached" });
+  const written = (text: string) =>
+    page.waitForFunction((value) => document.querySelector("textarea")?.value === value, text);
   await reply();
-  await page.waitForFunction(
-    (handle) => document.querySelector("textarea")?.value === `@${handle} `,
-    agent,
-  );
+  await written(`@${agent} `);
   // Escape cancels the reply and removes the handle.
   await composer(page).press("Escape");
-  expect(await composer(page).inputValue()).toBe("");
+  await written("");
   await reply();
+  await written(`@${agent} `);
   await composer(page).press("End");
   await page.keyboard.type("alert");
   await page.keyboard.press("Enter");
@@ -226,8 +229,9 @@ test("a reply to an agent mentions it, unless it answers every message", async (
   });
   await reply();
   // The handle disappears: this agent answers every message.
-  await page.waitForFunction(() => document.querySelector("textarea")?.value === "");
+  await written("");
   await page.keyboard.type("form");
+  await written("form");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Submit" }).waitFor();
   const { items } = await ada.call("getChatHistory", { chat_id: chat.id, limit: 2 });

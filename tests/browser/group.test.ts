@@ -1,7 +1,10 @@
 import { expect } from "bun:test";
-import { agentOf } from "@parley/testkit/client.ts";
+import { agentOf, type Person } from "@parley/testkit/client.ts";
+import { until } from "@parley/testkit/until.ts";
+import type { Locator } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { startProxy } from "./proxy.ts";
+import { slowAgents } from "./slow-agents.ts";
 import {
   composer,
   giveSandboxKey,
@@ -10,17 +13,29 @@ import {
   pressOn,
   say,
   sharedHarness,
+  showsBriefly,
   test,
   twoPeople,
   write,
 } from "./support.ts";
 
 const harness = sharedHarness();
+const slowPerson = slowAgents();
 
 /** A group of two people and one agent of each. */
 async function room() {
   const { ada, bob } = await twoPeople(harness());
   await Promise.all([giveSandboxKey(ada), giveSandboxKey(bob)]);
+  return roomOf(ada, bob);
+}
+
+/** The same with agents that answer until they are stopped. */
+async function slowRoom() {
+  const [ada, bob] = await Promise.all([slowPerson("ada"), slowPerson("bob")]);
+  return { ...(await roomOf(ada, bob)), url: ada.url };
+}
+
+async function roomOf(ada: Person, bob: Person) {
   for (const owner of [ada, bob]) {
     await owner.call("setAgentLimits", { provider: "claude", spenders: "participants" });
   }
@@ -32,27 +47,24 @@ async function room() {
   return { ada, bob, chat, path: `/c/${chat.id}` };
 }
 
+/** Waits until an answer is longer than it is now. */
+async function untilLonger(answer: Locator): Promise<void> {
+  const length = async () => (await answer.textContent())?.length ?? 0;
+  const beginning = await length();
+  await until(async () => (await length()) > beginning + 20, "the answer goes on");
+}
+
 test("both people see both agents stream, and one of them stops both", async () => {
-  const { ada, bob, path } = await room();
-  await using first = await harness().visit(ada, { path });
-  await using second = await harness().visit(bob, { path });
+  const { ada, bob, path, url } = await slowRoom();
+  await using first = await harness().visit(ada, { path, url });
+  await using second = await harness().visit(bob, { path, url });
   await composer(second.page).waitFor();
   await write(first.page, `@${agentOf(ada)} and @${agentOf(bob)}: slow, please`);
 
   for (const { page } of [first, second]) {
     const answers = message(page, "I am in no hurry");
     await answers.nth(1).waitFor();
-    const beginning = (await answers.nth(0).textContent())?.length ?? 0;
-    await page.waitForFunction(
-      (length) => {
-        const [answer] = [...document.querySelectorAll<HTMLElement>("article")].filter((article) =>
-          article.textContent.includes("I am in no hurry"),
-        );
-        return (answer?.textContent.length ?? 0) > length + 20;
-      },
-      beginning,
-      { polling: 50 },
-    );
+    await untilLonger(answers.nth(0));
   }
   await second.page.getByRole("button", { name: "Stop agents" }).click();
   await first.page.getByText("Stopped").nth(1).waitFor();
@@ -71,22 +83,22 @@ test("changes of the group between its messages are accessible", async () => {
 });
 
 test("a stream continues after a reload", async () => {
-  const { ada, path } = await room();
-  await using visit = await harness().visit(ada, { path });
+  const { ada, path, url } = await slowRoom();
+  await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   const answer = message(page, "I am in no hurry");
   await answer.waitFor();
   await page.reload();
-  await answer.getByText("about three of them").waitFor();
+  await untilLonger(answer);
   await page.getByRole("button", { name: "Stop agents" }).click();
   await answer.getByRole("button", { name: "Try again" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 
 test("an answer that is complete after a later message is announced to screen readers", async () => {
-  const { ada, bob, chat, path } = await room();
-  await using visit = await harness().visit(ada, { path });
+  const { ada, bob, chat, path, url } = await slowRoom();
+  await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   await message(page, "I am in no hurry").waitFor();
@@ -99,8 +111,8 @@ test("an answer that is complete after a later message is announced to screen re
 });
 
 test("an owner stops an answer of their agent and asks for it again", async () => {
-  const { ada, path } = await room();
-  await using visit = await harness().visit(ada, { path });
+  const { ada, path, url } = await slowRoom();
+  await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   const answer = message(page, "I am in no");
@@ -122,8 +134,9 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
   await arrived.getByText("first", { exact: true }).waitFor();
   await first.page.getByText("Seen by").waitFor();
 
-  await composer(second.page).pressSequentially("hm");
-  await first.page.getByText("is typing", { exact: false }).last().waitFor();
+  await showsBriefly(first.page.getByText("is typing", { exact: false }).last(), () =>
+    composer(second.page).pressSequentially("hm"),
+  );
   await composer(second.page).fill("");
 
   await pressOn(arrived, "Reply");

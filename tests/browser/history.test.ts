@@ -12,6 +12,7 @@ import {
   scroller,
   sharedHarness,
   test,
+  untilFound,
   write,
 } from "./support.ts";
 
@@ -301,7 +302,9 @@ test("a quote is asked for again after a failure, and follows edits and deletion
 async function find(page: Page, word: string): Promise<void> {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill(word);
-  await page.getByRole("option", { name: new RegExp(word) }).click();
+  const found = page.getByRole("option", { name: new RegExp(word) });
+  await untilFound(page, word, found);
+  await found.click();
 }
 
 /** Waits until a message is completely visible. */

@@ -12,6 +12,7 @@ import {
   sharedHarness,
   test,
   twoPeople,
+  untilFound,
 } from "./support.ts";
 
 const harness = sharedHarness();
@@ -157,7 +158,7 @@ test("the open conversation is scrolled into view in the list, and an empty sear
   });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("qqzz");
-  await page.getByText("Nothing found for «qqzz».").waitFor();
+  await untilFound(page, "qqzz", page.getByText("Nothing found for «qqzz»."));
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
@@ -178,10 +179,7 @@ test("the switcher ranks conversations and commands by how well they match", asy
   await page.keyboard.type("set");
   await first("Settings");
   // The choice stays when results of the server arrive.
-  await page
-    .getByRole("option", { name: /Settings are fine/ })
-    .first()
-    .waitFor();
+  await untilFound(page, "set", page.getByRole("option", { name: /Settings are fine/ }).first());
   await first("Settings");
   await page.getByRole("combobox").fill("pass");
   await first("Settings");
@@ -198,6 +196,7 @@ test("Tab reaches radio buttons far down a page without scrolling the window", a
   await using visit = await harness().visit(await harness().person("ada"), { path: "/agents" });
   const { page } = visit;
   await page.getByRole("button", { name: "Edit" }).last().click();
+  await page.getByRole("dialog").waitFor();
   await tabTo(page, "Everyone in the conversation");
   expect(await page.evaluate(() => document.documentElement.scrollTop)).toBe(0);
   const choice = page.getByText("Only me", { exact: true }).last();

@@ -3,7 +3,16 @@ import { expect } from "bun:test";
 import { expectNoViolations } from "./axe.ts";
 import { lightbox, loaded, sendFiles } from "./files.ts";
 import { png } from "./pictures.ts";
-import { goBack, groupChat, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
+import {
+  goBack,
+  groupChat,
+  hasFocus,
+  nextFrame,
+  PHONE,
+  say,
+  sharedHarness,
+  test,
+} from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -146,6 +155,8 @@ test("a long picture is shown in its own width, and scrolled", async () => {
     return { x, width, above, belowEnd: below - (around?.height ?? 0) };
   };
   await picture.waitFor();
+  // It is fitted into its box with the first frame.
+  await nextFrame(page);
   const first = await place();
   expect(first.width).toBeCloseTo(400, 0);
   expect(first.x).toBeCloseTo(440, 0);

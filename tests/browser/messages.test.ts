@@ -186,9 +186,11 @@ describe("how messages look", () => {
     const floating = page.locator("main p[aria-hidden]", { hasText: "Today" });
     expect(await floating.count()).toBe(0);
     await scroller(page).hover();
-    const seen = floating.waitFor();
+    // Time stands still, because the day is shown for a moment only.
+    await page.clock.pauseAt(Date.now() + 60_000);
     await page.mouse.wheel(0, -300);
-    await seen;
+    await floating.waitFor();
+    await page.clock.resume();
     await floating.waitFor({ state: "detached" });
 
     await scroller(page).evaluate((box) => box.scrollTo(0, 0));

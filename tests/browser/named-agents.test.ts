@@ -10,6 +10,7 @@ import {
   message,
   PHONE,
   sharedHarness,
+  showsBriefly,
   test,
   untilFocused,
   write,
@@ -36,10 +37,11 @@ test("an agent is created, edited and deleted, and other windows show it without
   await creator.getByLabel("Model", { exact: true }).fill("my-own-model");
   await creator.getByLabel("Instructions").fill("Cite your sources.");
   await creator.getByText("Only me").click();
-  await creator.getByRole("button", { name: "Create agent" }).click();
+  await showsBriefly(page.getByText("Research helper is created."), () =>
+    creator.getByRole("button", { name: "Create agent" }).click(),
+  );
   await creator.waitFor({ state: "detached" });
   await page.getByRole("heading", { name: "Research helper" }).waitFor();
-  await page.getByText("Research helper is created.").waitFor();
   await page.waitForFunction(() => {
     const heading = [...document.querySelectorAll("h2")].find(
       ({ textContent }) => textContent === "Research helper",

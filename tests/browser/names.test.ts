@@ -8,6 +8,7 @@ import {
   PHONE,
   say,
   sharedHarness,
+  showsBriefly,
   test,
   twoPeople,
 } from "./support.ts";
@@ -153,8 +154,9 @@ test("messages show the username beside names that could be confused, and long n
   expect(await name.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
 
   await using writing = await eve.connect();
-  await writing.call("sendChatAction", { chat_id: chat.id, action: "typing" });
-  await page.getByText(`lda (@${eve.username}) is typing`).waitFor();
+  await showsBriefly(page.getByText(`lda (@${eve.username}) is typing`), () =>
+    writing.call("sendChatAction", { chat_id: chat.id, action: "typing" }),
+  );
   await composer(page).fill("@lda");
   await page.getByRole("option", { name: `@${eve.username}` }).waitFor();
   expect(visit.problems()).toEqual([]);

@@ -133,6 +133,7 @@ test("imported messages appear at once, without a notification or an unread coun
   expect(await page.title()).toBe("Settings · Parley");
   await say(bob, chat, "Now");
   await page.waitForFunction(() => document.title.startsWith("(1) "));
+  await page.waitForFunction(() => (window as unknown as { shown: Shown[] }).shown.length > 0);
   expect(await shown(page)).toEqual([{ title: bob.account.display_name, body: "Now" }]);
   expect(visit.problems()).toEqual([]);
 });

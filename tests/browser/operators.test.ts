@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { sendFiles } from "./files.ts";
 import { startProxy } from "./proxy.ts";
-import { goBack, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
+import { goBack, hasFocus, PHONE, say, sharedHarness, showsBriefly, test } from "./support.ts";
 
 const harness = sharedHarness(async (started) => {
   olga = await started.person("olga");
@@ -39,9 +39,9 @@ describe("accounts", () => {
     expect(await row.getByText("suspended", { exact: true }).count()).toBe(0);
 
     await row.getByRole("button", { name: "Suspend" }).click();
-    await question.getByRole("button", { name: "Suspend" }).click();
+    const told = page.getByRole("status").getByText(`@${ada.username} is suspended.`);
+    await showsBriefly(told, () => question.getByRole("button", { name: "Suspend" }).click());
     await row.getByText("suspended", { exact: true }).waitFor();
-    await page.getByRole("status").getByText(`@${ada.username} is suspended.`).waitFor();
     await theirs.page.getByRole("button", { name: "Create account" }).waitFor();
 
     await page.reload();

@@ -1,6 +1,7 @@
 /// <reference lib="dom" />
 import { expect } from "bun:test";
 import { pngOf, uploadPicture } from "@parley/testkit/files.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { groupChat, hasFocus, message, PHONE, say, sharedHarness, test } from "./support.ts";
@@ -107,7 +108,7 @@ test("a group's picture is chosen in its details, on a phone too", async () => {
   await other.page.getByText("changed the group's picture").waitFor();
   await page.getByRole("button", { name: "Remove picture" }).click();
   await status(page, "Picture removed");
-  expect(await loadedIn(field)).toBe(0);
+  await until(async () => (await loadedIn(field)) === 0, "no picture");
   expect([visit.problems(), other.problems()]).toEqual([[], []]);
 });
 

@@ -6,6 +6,7 @@ import {
   message,
   say,
   scroller,
+  untilFound,
   type Visit,
   type VisitOptions,
 } from "./support.ts";
@@ -144,7 +145,7 @@ export const screens = {
       await page.getByRole("feed").waitFor();
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: /^Search/ }).fill("code");
-      await page.getByRole("option", { name: /code/ }).first().waitFor();
+      await untilFound(page, "code", page.getByRole("option", { name: /code/ }).first());
     },
   },
   "who reacted": {

@@ -270,9 +270,9 @@ test("a suspended person is told so: when the session ends, and at every sign-in
 
   await page.reload();
   const toSignIn = page.getByRole("button", { name: "Sign in", exact: true });
-  if (await page.getByRole("heading", { name: "Create your account" }).isVisible()) {
-    await toSignIn.click();
-  }
+  const signUpForm = page.getByRole("heading", { name: "Create your account" });
+  await signUpForm.or(page.getByRole("heading", { name: "Welcome back" })).waitFor();
+  if (await signUpForm.isVisible()) await toSignIn.click();
   await page.getByLabel("Username").fill(person.username);
   await page.getByLabel("Password").fill("correct horse battery");
   await toSignIn.click();

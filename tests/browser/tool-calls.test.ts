@@ -287,7 +287,7 @@ test("what a tool asks is a form that only the owner can answer or decline", asy
   await expectNoViolations(visit.page);
   await own.getByRole("button", { name: "Submit" }).click();
   await message(theirs.page, "Booked.").waitFor();
-  expect(await own.getByRole("button", { name: "Decline" }).isDisabled()).toBe(true);
+  await own.getByRole("button", { name: "Decline", disabled: true }).waitFor();
 
   room.respond(books, answers("Not booked."));
   await room.say("book another one");

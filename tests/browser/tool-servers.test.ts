@@ -4,7 +4,15 @@ import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
-import { goBack, hasFocus, PHONE, sharedHarness, showsBriefly, test } from "./support.ts";
+import {
+  goBack,
+  hasFocus,
+  PHONE,
+  sharedHarness,
+  showsBriefly,
+  test,
+  untilFocused,
+} from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
 
 const harness = sharedHarness();
@@ -199,7 +207,7 @@ test("the focus stays on a button that was pressed, and moves to the heading of 
   await item(page, "office").getByRole("button", { name: "Remove" }).press("Enter");
   await page.getByRole("button", { name: "Remove server" }).press("Enter");
   await item(page, "office").waitFor({ state: "detached" });
-  expect(await hasFocus(page.getByRole("heading", { name: "Tool servers" }))).toBe(true);
+  await untilFocused(page.getByRole("heading", { name: "Tool servers" }));
   expect(visit.problems()).toEqual([]);
 });
 
@@ -289,7 +297,7 @@ test("the program of an external agent gets a token that is shown once, and conn
   await card.getByRole("button", { name: "Revoke Laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke token" }).click();
   await card.getByText("Laptop").waitFor({ state: "detached" });
-  expect(await hasFocus(card.getByRole("heading", { name: "Program" }))).toBe(true);
+  await untilFocused(card.getByRole("heading", { name: "Program" }));
   expect((await claim()).status).toBe(401);
   expect(visit.problems()).toEqual([]);
 });

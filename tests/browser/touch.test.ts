@@ -29,6 +29,10 @@ test("a long swipe to the left replies to a message, a short one does not", asyn
   await using visit = await harness().visit(ada, { path, ...PHONE });
   const { page } = visit;
   const words = message(page, "Pull me").getByText("Pull me");
+  await words.waitFor();
+  // Time stands still, so that a slow swipe does not become a long press.
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
   for (const [distance, replies] of [
     [30, false],
     [70, true],

@@ -4,6 +4,9 @@ import { sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 
+/** If the server takes longer than this, the worker shows the cached page. */
+const PAGE_TIMEOUT_MS = 4000;
+
 /** A server with a page of two scripts, of which the second is loaded later, and two builds of it. */
 function startServer() {
   let build = "one";
@@ -102,7 +105,14 @@ test("a build is cached completely for offline use, and replaced by the next bui
   const old = await page.context().newPage();
   await old.goto(url);
   server.upgrade();
-  expect((await reload()).title).toBe("two");
+  let title = "";
+  let tookMs = 0;
+  do {
+    const start = performance.now();
+    ({ title } = await reload());
+    tookMs = performance.now() - start;
+  } while (title === "one" && tookMs > PAGE_TIMEOUT_MS);
+  expect(title).toBe("two");
   await page.evaluate(REGISTER_WORKER);
   await page.evaluate(waitUntilCached("two"));
   expect(await old.evaluate(loadLaterScript("one"))).toBe("later-one.js");

@@ -165,6 +165,17 @@ export const neverEnds =
     for (;;) await exchange.write(frame(exchange.frames));
   };
 
+/** Says something, and then the same few words again and again, for as long as the client reads. */
+export const goesOn =
+  (beginning: string, again: string): Responder =>
+  async (exchange) => {
+    await sendTexts(exchange, [beginning]);
+    for (;;) {
+      await Bun.sleep(300);
+      await exchange.write(exchange.frames.text(again));
+    }
+  };
+
 /** An error response in the format of the protocol. */
 export const fails =
   (
