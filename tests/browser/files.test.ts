@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { lightbox, loaded, sendFiles } from "./files.ts";
 import { png, wav } from "./pictures.ts";
-import { groupChat, message, PHONE, say, sharedHarness, test, untilFound } from "./support.ts";
+import { groupChat, message, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -64,8 +64,7 @@ test("files are tiles with a download, audio has a player, and lists describe th
 
   await page.keyboard.press("Control+k");
   await page.keyboard.type("photo");
-  const found = page.getByRole("option", { name: /photo/ }).getByText("photo.png");
-  await untilFound(page, "photo", found);
+  await page.getByRole("option", { name: /photo/ }).getByText("photo.png").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -1,5 +1,7 @@
 import { expect } from "bun:test";
-import { agentOf, groupOf } from "@parley/testkit/client.ts";
+import { agentOf, groupOf, outcome, signUp } from "@parley/testkit/client.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
 import {
   composer,
@@ -12,7 +14,6 @@ import {
   sharedHarness,
   test,
   twoPeople,
-  untilFound,
 } from "./support.ts";
 
 const harness = sharedHarness();
@@ -158,9 +159,33 @@ test("the open conversation is scrolled into view in the list, and an empty sear
   });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("qqzz");
-  await untilFound(page, "qqzz", page.getByText("Nothing found for «qqzz»."));
+  await page.getByText("Nothing found for «qqzz».").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a search that the server refuses for a moment is made again by itself", async () => {
+  await using server = await startServer(limits({ searches_per_second: 1, search_burst: 1 }));
+  const ada = await signUp(server.url, "ada");
+  const chat = await groupOf(ada);
+  for (const text of ["Take an umbrella", "Good night"]) await say(ada, chat, text);
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}`, url: server.url });
+  const { page } = visit;
+  await page.getByRole("feed").waitFor();
+  await page.keyboard.press("Control+k");
+  const found = page.getByRole("option", { name: /Take an umbrella/ });
+  const refused = page.getByText("Messages cannot be searched now");
+  await until(async () => {
+    await outcome(ada.call("searchMessages", { query: "umbrella" }));
+    await page.getByRole("combobox").fill("");
+    await found.waitFor({ state: "detached" });
+    await page.getByRole("combobox").fill("umbrella");
+    await found.or(refused).first().waitFor();
+    return refused.isVisible();
+  }, "a search is refused");
+  await found.waitFor();
+  await refused.waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
 
@@ -179,7 +204,10 @@ test("the switcher ranks conversations and commands by how well they match", asy
   await page.keyboard.type("set");
   await first("Settings");
   // The choice stays when results of the server arrive.
-  await untilFound(page, "set", page.getByRole("option", { name: /Settings are fine/ }).first());
+  await page
+    .getByRole("option", { name: /Settings are fine/ })
+    .first()
+    .waitFor();
   await first("Settings");
   await page.getByRole("combobox").fill("pass");
   await first("Settings");

@@ -6,7 +6,6 @@ import {
   message,
   say,
   scroller,
-  untilFound,
   type Visit,
   type VisitOptions,
 } from "./support.ts";
@@ -145,7 +144,7 @@ export const screens = {
       await page.getByRole("feed").waitFor();
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: /^Search/ }).fill("code");
-      await untilFound(page, "code", page.getByRole("option", { name: /code/ }).first());
+      await page.getByRole("option", { name: /code/ }).first().waitFor();
     },
   },
   "who reacted": {

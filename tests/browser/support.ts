@@ -230,23 +230,6 @@ export const composer = (page: Page): Locator => page.getByRole("textbox", { nam
 export const showsBriefly = (shown: Locator, act: () => Promise<void>) =>
   Promise.all([shown.waitFor(), act()]);
 
-/**
- * Waits for what a search finds, for which the query is typed already. On a busy machine a search may take
- * longer than the server allows; then it is typed again.
- */
-export function untilFound(page: Page, query: string, found: Locator): Promise<void> {
-  const field = page.getByRole("combobox", { name: /^Search/ });
-  const refused = page.getByText("Messages cannot be searched now");
-  const look = async () => {
-    await found.or(refused).first().waitFor();
-    if (await found.isVisible()) return true;
-    await field.fill("");
-    await field.fill(query);
-    return false;
-  };
-  return until(look, `the results of «${query}»`);
-}
-
 /** Sends a message by the composer. */
 export async function write(page: Page, text: string): Promise<void> {
   await composer(page).fill(text);

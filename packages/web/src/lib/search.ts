@@ -1,3 +1,4 @@
+import type { CallError } from "@parley/client";
 import { useEffect, useState } from "react";
 import { connectionMessages, useConnection } from "./connection.ts";
 import { describeError } from "./errors.ts";
@@ -15,8 +16,8 @@ export interface SearchResult<Item> {
 }
 
 /**
- * Searches on the server while a query is typed. Searches again when the connection is back, and not
- * at all while the query is null. `search` must be stable.
+ * Searches on the server while a query is typed. Searches again when the connection is back, and when
+ * the server asks to; not at all while the query is null. `search` must be stable.
  */
 export function useSearch<Item>(
   query: string | null,
@@ -33,12 +34,16 @@ export function useSearch<Item>(
     const show = (items: Item[], problem: string | null) => {
       if (!cancelled) setResult({ query, items, problem });
     };
-    const timer = setTimeout(() => {
+    const ask = () =>
       search(query).then(
         ({ items }) => show(items, null),
-        (error: unknown) => show([], describeError(error)),
+        (error: Partial<CallError>) => {
+          show([], describeError(error));
+          const { retryAfter } = error;
+          if (!cancelled && retryAfter !== undefined) timer = setTimeout(ask, retryAfter * 1000);
+        },
       );
-    }, DEBOUNCE_MS);
+    let timer = setTimeout(ask, DEBOUNCE_MS);
     return () => {
       cancelled = true;
       clearTimeout(timer);
