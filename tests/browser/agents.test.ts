@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
+import { slowAgents } from "./slow-agents.ts";
 import {
   agentChat,
   composer,
@@ -15,6 +16,7 @@ import {
 } from "./support.ts";
 
 const harness = sharedHarness();
+const slowPerson = slowAgents();
 
 const cardOf = (page: Page, username: string) =>
   page.getByRole("region").filter({ hasText: `@${username}` });
@@ -249,6 +251,23 @@ test("«Try the sandbox» under a message without an answer gets the answer", as
   expect(visit.problems()).toEqual([]);
 });
 
+test("a receipt that is opened while the answer streams shows how it ended", async () => {
+  const ada = await slowPerson("ada");
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}`, url: ada.url });
+  const { page } = visit;
+  await write(page, "slow");
+  const answer = message(page, "I am in no hurry");
+  await answer.waitFor();
+  await pressOn(answer, "More");
+  await page.getByRole("menuitem", { name: "Receipt" }).click();
+  const receipt = page.getByRole("dialog", { name: "Receipt" });
+  await receipt.getByText("streaming").waitFor();
+  await ada.call("stopChatAgents", { chat_id: chat.id });
+  await receipt.getByText("stopped").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("the owner sees the receipt of a turn and a chart of the usage", async () => {
   const { ada, path } = await agentChat(harness());
   await using visit = await harness().visit(ada, { path });
@@ -257,9 +276,6 @@ test("the owner sees the receipt of a turn and a chart of the usage", async () =
   await write(page, "help");
   const answer = message(page, "Say one of these words");
   await answer.getByText("store a real API key").waitFor();
-  // The receipt is not fetched again when the turn ends.
-  const stop = page.locator("form").getByRole("button", { name: "Stop" });
-  await stop.waitFor({ state: "detached" });
   await pressOn(answer, "More");
   await page.getByRole("menuitem", { name: "Receipt" }).click();
   const receipt = page.getByRole("dialog", { name: "Receipt" });

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { TurnReceipt } from "@parley/protocol";
-import { useCallback } from "react";
+import { useCallback, useEffect } from "react";
 import { useFetched } from "../lib/fetched.ts";
 import { count } from "../lib/names.ts";
 import { duration, fullTime } from "../lib/time.ts";
@@ -20,7 +20,14 @@ export default function Receipt({
   const fetched = useFetched(
     useCallback(() => client.getTurn({ message_id: messageId }), [client, messageId]),
   );
-  const { value: receipt } = fetched;
+  const { value: receipt, fetchAgain } = fetched;
+  useEffect(
+    () =>
+      client.on("events.messageComplete", ({ params }) => {
+        if (params.id === messageId) fetchAgain();
+      }),
+    [client, messageId, fetchAgain],
+  );
   return (
     <Dialog title="Receipt" onClose={onClose}>
       <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
