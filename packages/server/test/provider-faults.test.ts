@@ -240,7 +240,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       ["before the headers", stallsBeforeHead, { headersMs: 20 }, ""],
       ["after the headers", stallsAfterHead, { firstTokenMs: 20 }, ""],
       ["before any text", stallsAfter(), { firstTokenMs: 20 }, ""],
-      ["after a text", stallsAfter("Hello"), { idleMs: 20 }, "Hello"],
+      ["between two texts", stallsAfter("Hel", "lo"), { idleMs: 2000 }, "Hello"],
     ])(
       "a stall %s ends the call and closes the connection",
       async (_, responder, timeouts, text) => {
