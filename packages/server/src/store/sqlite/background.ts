@@ -5,8 +5,11 @@ import type { IndexProgress } from "./search.ts";
 export type Task =
   /** Indexes new and changed messages for search, at most `most` of each. */
   | { kind: "index"; most: number }
-  /** Moves the write-ahead log into the database file. The log is then reused. */
-  | { kind: "checkpoint" }
+  /**
+   * Moves the write-ahead log into the database file if at least so many of its pages are not there
+   * yet. Its result is how many pages the log has.
+   */
+  | { kind: "checkpoint"; fromPages: number }
   /** Empties the write-ahead logs. Its result is whether it did: a reader may need what they have. */
   | { kind: "truncate" }
   | { kind: "search"; query: SearchQuery }
@@ -14,7 +17,7 @@ export type Task =
 
 interface Results {
   index: IndexProgress;
-  checkpoint: undefined;
+  checkpoint: number;
   truncate: boolean;
   search: SearchHit[];
   close: undefined;

@@ -3,10 +3,13 @@ import type { Indexer } from "./background.ts";
 import type { GroupWriter } from "./group-commit.ts";
 
 const INTERVAL_MS = 1000;
-/** Units of work between two checkpoints. */
-const UNITS_PER_CHECKPOINT = 8000;
-/** Units of work after which the log starts over, for which writers wait. It has some 300 MB then. */
-const UNITS_PER_LOG = 100_000;
+/** Pages of the log that a checkpoint moves at least: 16 MiB. */
+const PAGES_PER_CHECKPOINT = 4096;
+/**
+ * Pages after which the log starts over, for which writers wait: 128 MiB. In a log that only grows, each
+ * sync would also store the new size of the file, and each read of a page would search more of the log.
+ */
+const PAGES_PER_LOG = 32_768;
 /** How many messages are indexed for search at a time. */
 export const INDEXED_AT_ONCE = 2000;
 const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
@@ -35,9 +38,8 @@ export class Maintenance {
   /** `#lastIndexed` when the log was last truncated. At first none: a killed process leaves a log. */
   #erasedUpTo = -1;
   #erasedAt = performance.now();
-  /** Units written at the last checkpoint, and when the log last started over. */
-  #unitsAtCheckpoint = 0;
-  #unitsAtLogStart = 0;
+  /** Units written when the length of the log was last looked at. */
+  #unitsSeen = 0;
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
@@ -76,13 +78,13 @@ export class Maintenance {
     const isDue = performance.now() - this.#erasedAt >= this.#options.eraseMs;
     if (hasDeletedText && isDue) await this.#truncateLog();
     const written = this.#options.group.written();
-    if (written - this.#unitsAtCheckpoint < UNITS_PER_CHECKPOINT) return;
-    this.#unitsAtCheckpoint = written;
+    if (written === this.#unitsSeen) return;
+    this.#unitsSeen = written;
+    const pages = await this.#checkpoint(PAGES_PER_CHECKPOINT);
+    if (pages < PAGES_PER_LOG) return;
+    // The log starts over only after a checkpoint of all of it, for which writers have to pause. What was
+    // written during the first one is moved before the pause, to keep it short.
     await this.#checkpoint();
-    if (written - this.#unitsAtLogStart < UNITS_PER_LOG) return;
-    this.#unitsAtLogStart = written;
-    // The log starts over only after a checkpoint of all of it, for which writers have to pause. The
-    // checkpoint before leaves little to do for this one.
     await this.#options.group.pause(() => this.#checkpoint());
   }
 
@@ -97,8 +99,8 @@ export class Maintenance {
     this.#erasedAt = performance.now();
   }
 
-  /** Moves the log into the database file, while writes go on. */
-  #checkpoint(): Promise<undefined> {
-    return this.#options.indexer.ask({ kind: "checkpoint" });
+  /** Moves the log into the database file, while writes go on. Returns how many pages the log has. */
+  #checkpoint(fromPages = 0): Promise<number> {
+    return this.#options.indexer.ask({ kind: "checkpoint", fromPages });
   }
 }

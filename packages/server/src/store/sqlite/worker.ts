@@ -13,8 +13,21 @@ const path = process.argv[2];
 if (path === undefined) throw new Error("the indexing thread needs the path of the database");
 const db = new Database(path, { readwrite: true, strict: true });
 db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
+const logState = db.query<LogState, []>("PRAGMA wal_checkpoint(NOOP)");
+const moveLog = db.query<LogState, []>("PRAGMA wal_checkpoint(PASSIVE)");
 const indexer = openIndexer(path, db);
+
+/** The pages that the log has, and how many of them are in the database file. */
+interface LogState {
+  log: number;
+  checkpointed: number;
+}
+
+function checkpoint(fromPages: number): number {
+  const { log, checkpointed } = logState.get() as LogState;
+  if (log - checkpointed >= fromPages) moveLog.get();
+  return log;
+}
 
 /**
  * Gives the thread that serves requests precedence where both share a core. False where the priority
@@ -33,7 +46,7 @@ function lowerPriority(): boolean {
 
 serve(self, (task) => {
   if (task.kind === "index") return indexer.catchUp(task.most);
-  if (task.kind === "checkpoint") return void checkpoint.get();
+  if (task.kind === "checkpoint") return checkpoint(task.fromPages);
   if (task.kind === "truncate") return [indexer.truncateLog(), truncateLog(db)].every(Boolean);
   if (task.kind === "search") throw new Error("the indexing thread does not search");
   indexer.close();
