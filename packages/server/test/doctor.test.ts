@@ -4,6 +4,7 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -17,6 +18,7 @@ import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { type Person, say, search, signUp } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
@@ -365,6 +367,27 @@ test("finds a file storage that cannot be used", async () => {
   expect(JSON.stringify(checks)).not.toContain("secret-three");
 });
 
+/** Expects a folder of files without its disk to be found, and the remedy to work. */
+async function expectUnmountedFound(env: Environment): Promise<void> {
+  const before = { ...env, PARLEY_FILES: `disk:${join(folder, `files-${++count}`)}` };
+  const filesOf = async () => (await examine(before, "--fast")).checks.filter(isAboutFiles);
+  await using server = await startServer(before);
+  const alice = await signUp(server.url, `alice_${count}`);
+  const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+  await upload(alice, chat.id, "notes.txt", Buffer.from("hello"));
+  expect(await filesOf()).toEqual([expect.objectContaining({ status: "ok" })]);
+  const disk = before.PARLEY_FILES.slice("disk:".length);
+  rmSync(disk, { recursive: true });
+  const unmounted = failure("files", /empty or missing, although people have sent files/, /Mount/);
+  expect(await filesOf()).toEqual([unmounted]);
+  mkdirSync(join(disk, "incoming"), { recursive: true });
+  expect(await filesOf()).toEqual([expect.objectContaining({ status: "ok" })]);
+}
+const isAboutFiles = ({ name }: Check) => name === "files";
+
+test("finds that the disk of the files is not mounted", () =>
+  expectUnmountedFound({ PARLEY_DATA: freshData() }));
+
 describe("with PostgreSQL and NATS", () => {
   let postgres: TestPostgres;
   const PARLEY_MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
@@ -403,6 +426,11 @@ describe("with PostgreSQL and NATS", () => {
       failure("bus", /NATS cannot be used/, /NATS_URL/),
     ]);
     expect(JSON.stringify(problems)).not.toContain("hidden-key");
+  });
+
+  test("finds that the disk of the files is not mounted", async () => {
+    const { url } = await postgres.database();
+    await expectUnmountedFound({ DATABASE_URL: url, PARLEY_MASTER_KEY });
   });
 
   test("finds that the clocks differ", async () => {

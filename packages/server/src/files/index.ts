@@ -21,6 +21,10 @@ export async function openBlobs(storage: FileStorage, dataFolder: string): Promi
   return s3Blobs(storage.options, incoming);
 }
 
+/** Whether a folder is missing, or empty as a mount point or a new disk is. */
+export const isEmpty = (folder: string): boolean =>
+  !existsSync(folder) || readdirSync(folder).every((name) => name === "lost+found");
+
 /**
  * Throws if the folder of files is empty and the store has files: its disk is probably not mounted, and
  * new files would be written beneath the mount point.
@@ -29,10 +33,9 @@ export async function refuseUnmounted(
   storage: FileStorage,
   store: Pick<Store, "read">,
 ): Promise<void> {
-  if (storage.kind !== "disk") return;
+  if (storage.kind !== "disk" || !isEmpty(storage.folder)) return;
+  if ((await store.read((tx) => tx.storedFiles(FIRST_FILE, 1))).length === 0) return;
   const { folder } = storage;
-  const isEmpty = !existsSync(folder) || readdirSync(folder).every((name) => name === "lost+found");
-  if (!isEmpty || (await store.read((tx) => tx.storedFiles(FIRST_FILE, 1))).length === 0) return;
   throw new ConfigError(
     `PARLEY_FILES names ${folder}, which is empty or missing, although people have sent files: mount its disk, or create the folder ${join(folder, "incoming")} to start without these files.`,
   );

@@ -4,8 +4,8 @@ import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
-/** Below this a server may fail within minutes: the write-ahead log alone takes some 50 MB. */
-const SCARCE_BYTES = 200e6;
+/** Below this a server may fail within minutes: the write-ahead log alone takes 128 MiB, at times more. */
+const SCARCE_BYTES = 300e6;
 const COMFORTABLE_BYTES = 1e9;
 /** Numbers of file systems on which SQLite's write-ahead log does not work: NFS, SMB, CIFS. */
 const NETWORK_FILE_SYSTEMS = [0x6969, 0x517b, 0xff534d42, 0xfe534d42];

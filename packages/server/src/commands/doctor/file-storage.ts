@@ -1,8 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
-import { existingBlobs } from "../../files/index.ts";
+import { existingBlobs, isEmpty } from "../../files/index.ts";
+import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
+import { diagnoseSqlite } from "../../store/sqlite/diagnosis.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
 
 const NAME = "files";
@@ -10,9 +12,10 @@ const NAME = "files";
 const SCARCE_BYTES = 1e9;
 
 /** Whether the storage of files can be used. It only reads: S3 is asked for a list. */
-export async function checkFileStorage({ files, nats }: Config): Promise<Check[]> {
+export async function checkFileStorage(config: Config): Promise<Check[]> {
+  const { files, nats } = config;
   if (!files) return [ok(NAME, nats ? "off: several nodes need PARLEY_FILES" : "off")];
-  if (files.kind === "disk") return checkFolder(files.folder);
+  if (files.kind === "disk") return checkFolder(files.folder, config);
   const place = `s3://${files.options.bucket}/${files.options.prefix}`;
   try {
     const blobs = await existingBlobs(files);
@@ -25,7 +28,11 @@ export async function checkFileStorage({ files, nats }: Config): Promise<Check[]
   }
 }
 
-async function checkFolder(folder: string): Promise<Check[]> {
+async function checkFolder(folder: string, config: Config): Promise<Check[]> {
+  if (isEmpty(folder) && (await hasFiles(config))) {
+    const todo = `Mount its disk, or create the folder ${join(folder, "incoming")} to start without these files.`;
+    return [failed(NAME, `${folder} is empty or missing, although people have sent files`, todo)];
+  }
   const existing = existsSync(folder) ? folder : dirname(folder);
   const parent = statSync(existing, { throwIfNoEntry: false });
   if (!parent) return [ok(NAME, `${folder}, which the server creates`)];
@@ -42,4 +49,16 @@ async function checkFolder(folder: string): Promise<Check[]> {
   const found = `${folder}, ${(free / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB free`;
   if (free > SCARCE_BYTES) return [ok(NAME, found)];
   return [warning(NAME, found, "Free space, or move the files to a larger disk.")];
+}
+
+/** False if the store cannot be read: its own check says why. */
+async function hasFiles({ database, dataDir }: Config): Promise<boolean> {
+  try {
+    const found = database
+      ? await diagnosePostgres(database)
+      : diagnoseSqlite(resolve(dataDir, "parley.db"), false);
+    return found.hasFiles;
+  } catch {
+    return false;
+  }
 }

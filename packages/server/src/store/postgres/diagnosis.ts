@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { ANY_STORED_FILE } from "../shared/files.ts";
 import {
   NOTHING_SEALED,
   SEALED_KEYS,
@@ -20,6 +21,8 @@ export interface PostgresDiagnosis {
   /** How far this machine's clock is ahead of the database's. */
   readonly clockAheadMs: number;
   readonly sealed: SealedTexts;
+  /** Whether people have sent files. */
+  readonly hasFiles: boolean;
 }
 
 export async function diagnosePostgres(options: PostgresOptions): Promise<PostgresDiagnosis> {
@@ -34,6 +37,7 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
       : 0;
     const isCurrent = schema === migrations.length;
     const sealed = isCurrent ? await readSealed(pool) : NOTHING_SEALED;
+    const hasFiles = isCurrent && (await pool.unsafe(ANY_STORED_FILE)).length > 0;
     const sentAt = Date.now();
     const [{ now }] = await pool.unsafe(
       "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
@@ -46,6 +50,7 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
       // The clock was read about in the middle between the question and the answer.
       clockAheadMs: (sentAt + Date.now()) / 2 - now,
       sealed,
+      hasFiles,
     };
   } finally {
     await pool.close({ timeout: 0 });

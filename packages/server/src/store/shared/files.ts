@@ -16,6 +16,8 @@ export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uu
 export const STORED_FILES = `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
   FROM files f LEFT JOIN messages m ON m.id = f.message_id WHERE f.blob IS NOT NULL AND f.uuid >`;
 
+export const ANY_STORED_FILE = "SELECT 1 FROM files WHERE blob IS NOT NULL LIMIT 1";
+
 export const toFileRecord = ({
   used_at,
   suspended_at,

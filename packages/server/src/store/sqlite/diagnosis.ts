@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { ANY_STORED_FILE } from "../shared/files.ts";
 import {
   NOTHING_SEALED,
   SEALED_KEYS,
@@ -17,6 +18,8 @@ export interface SqliteDiagnosis {
   /** When the newest message was stored, in milliseconds. Null if there is none. */
   readonly newestMessageAt: number | null;
   readonly sealed: SealedTexts;
+  /** Whether people have sent files. */
+  readonly hasFiles: boolean;
 }
 
 export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiagnosis {
@@ -30,11 +33,16 @@ export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiag
   const isReadable = found.integrity === null || found.integrity === "ok";
   // The queries below are for the schema of this version.
   if (!isReadable || schema !== NEWEST_SCHEMA)
-    return { ...found, newestMessageAt: null, sealed: NOTHING_SEALED };
+    return { ...found, newestMessageAt: null, sealed: NOTHING_SEALED, hasFiles: false };
   const newest = db.query<{ created_at: number }, []>(
     "SELECT created_at FROM messages ORDER BY id DESC LIMIT 1",
   );
-  return { ...found, newestMessageAt: newest.get()?.created_at ?? null, sealed: readSealed(db) };
+  return {
+    ...found,
+    newestMessageAt: newest.get()?.created_at ?? null,
+    sealed: readSealed(db),
+    hasFiles: db.query(ANY_STORED_FILE).get() !== null,
+  };
 }
 
 const readSealed = (db: Database): SealedTexts => ({
