@@ -61,7 +61,7 @@ test("a token of an issuer updates when its session was last used, not when it e
   expect(await stored(issuedToken)).toEqual({ last_used_at: later, expires_at: end });
 });
 
-test("an open socket updates once an hour when its session was last used", async () => {
+test("an open socket updates once an hour when its session or token was last used", async () => {
   const account = await store.write((tx) => newAccount(tx, { username: "grace" }));
   const at = Date.now();
   const open = async (token: string, fixed: boolean) => {
@@ -82,7 +82,18 @@ test("an open socket updates once an hour when its session was last used", async
       close() {},
     };
   };
-  const sockets = [await open("fixed", true), await open("renewable", false)];
+  const openAgent = async (token: string) => {
+    const made = { id: Bun.randomUUIDv7(), token_hash: hashToken(token), account_id: account.id };
+    await store.write((tx) => tx.insertAgentToken({ ...made, name: "laptop", at }));
+    const expires_at = Number.POSITIVE_INFINITY;
+    const socket = { session_id: made.id, expires_at, renewed_at: at, renewable_since: null };
+    return { kind: "agent" as const, ...socket, close() {} };
+  };
+  const sockets = [
+    await open("fixed", true),
+    await open("renewable", false),
+    await openAgent("of an agent"),
+  ];
   const renewals: Promise<void>[] = [];
   const authenticator = {
     ...service,
@@ -102,9 +113,11 @@ test("an open socket updates once an hour when its session was last used", async
   };
   await sweepAt(at + HOUR_MS);
   await sweepAt(at + 1.5 * HOUR_MS);
-  expect(renewals).toHaveLength(2);
+  expect(renewals).toHaveLength(3);
   expect(await stored("fixed")).toEqual({ last_used_at: at + HOUR_MS, expires_at: end });
   const renewed = await stored("renewable");
   expect(renewed.last_used_at).toBe(at + HOUR_MS);
   expect(renewed.expires_at).toBeGreaterThan(end);
+  const agentToken = await store.read((tx) => tx.agentToken(hashToken("of an agent")));
+  expect(agentToken?.last_used_at).toBe(at + HOUR_MS);
 });

@@ -23,8 +23,8 @@ export type Authenticated = AuthenticatedSession | (AgentCaller & Validity);
 export interface Authenticator {
   /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
   authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
-  /** Stores that an open socket uses a session, and when the session ends. */
-  renew(sessionId: string, expiresAt: number): Promise<void>;
+  /** Stores that an open socket uses a session, and when the session ends, or that it uses a token. */
+  renew(kind: Authenticated["kind"], id: string, expiresAt: number): Promise<void>;
 }
 
 export interface AuthenticatorOptions {
@@ -98,8 +98,12 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
 
   return {
     authenticate,
-    renew: (sessionId, expiresAt) =>
-      store.write((tx) => tx.touchSession(sessionId, Date.now(), expiresAt)),
+    renew: (kind, id, expiresAt) =>
+      store.write((tx) =>
+        kind === "agent"
+          ? tx.touchAgentToken(id, Date.now())
+          : tx.touchSession(id, Date.now(), expiresAt),
+      ),
   };
 }
 

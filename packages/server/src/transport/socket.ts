@@ -388,30 +388,30 @@ type Swept = Pick<
 >;
 
 /**
- * Updates when the sessions of open sockets were last used, extends those whose end is not fixed, and
- * closes sockets whose session or issuer's token has expired.
+ * Updates when the sessions and tokens of open sockets were last used, extends sessions whose end is not
+ * fixed, and closes sockets whose session or issuer's token has expired.
  */
 export function sweep(
   connections: Iterable<Swept>,
   { authenticator, log, config }: Pick<Services, "authenticator" | "log" | "config">,
 ): void {
   const now = Date.now();
-  const renewed = new Map<string, number>();
+  const renewed = new Map<string, Swept>();
   for (const connection of connections) {
-    const { kind, renewable_since, session_id } = connection;
+    const { renewable_since } = connection;
     if (connection.expires_at <= now) {
       connection.close(closeCodes.signedOut, "the session has expired");
-    } else if (kind === "session" && now - connection.renewed_at >= RENEW_MS) {
+    } else if (now - connection.renewed_at >= RENEW_MS) {
       connection.renewed_at = now;
       if (renewable_since !== null) {
         connection.expires_at = sessionEnd(renewable_since, now, config.limits);
       }
-      renewed.set(session_id, connection.expires_at);
+      renewed.set(connection.session_id, connection);
     }
   }
-  for (const [id, end] of renewed) {
+  for (const { kind, session_id, expires_at } of renewed.values()) {
     authenticator
-      .renew(id, end)
-      .catch((error) => log.error({ err: error, session_id: id }, "session renewal failed"));
+      .renew(kind, session_id, expires_at)
+      .catch((error) => log.error({ err: error, session_id }, "session renewal failed"));
   }
 }
