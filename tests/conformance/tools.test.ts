@@ -206,6 +206,26 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(await ownServers(other)).toHaveLength(1);
   });
 
+  test("a server that is removed while it is asked for its tools is not added", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    const asked = Promise.withResolvers<void>();
+    const removed = Promise.withResolvers<void>();
+    tools.answer = async () => {
+      asked.resolve();
+      await removed.promise;
+      return undefined;
+    };
+    const adding = failure(caller.call("addToolServer", { name: "Slow", url: tools.url }));
+    await asked.promise;
+    const [added] = await ownServers(caller);
+    await caller.call("removeToolServer", { server_id: added?.id ?? "" });
+    removed.resolve();
+    expect(await adding).toMatchObject({ code: "conflict" });
+    expect(await ownServers(caller)).toEqual([]);
+  });
+
   test("a server of the operator is everybody's, and nobody removes it", async () => {
     const { caller, person } = await newcomer();
     await using _ = caller;

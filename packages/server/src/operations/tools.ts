@@ -29,7 +29,7 @@ const addToolServer = bind(operations.addToolServer, async (context, { name, url
     if (outcome === "taken") throw conflict("another tool server has this name");
     await record("tool_server_added", detailsOf(context, id));
   });
-  return shown(await toolServers.refresh(owner_id, id));
+  return shownIfLeft(await toolServers.refresh(owner_id, id));
 });
 
 const getToolServers = bind(operations.getToolServers, async ({ toolServers, caller }) => ({
@@ -89,7 +89,7 @@ const authorizeToolServer = bind(operations.authorizeToolServer, async (context,
 const finishToolServer = bind(operations.finishToolServer, async (context, answer) => {
   const { id } = context.caller.account;
   context.toolContacts.take(`${id}`);
-  return shown(await context.toolServers.finishAuthorization(id, answer));
+  return shownIfLeft(await context.toolServers.finishAuthorization(id, answer));
 });
 
 export const tools = [
@@ -115,6 +115,12 @@ function withToken({ vault }: Context, server: ToolServerRecord, token: string |
   if (token !== null) return sealToolSecrets(vault, server, { token });
   const { oauth } = openToolSecrets(vault, server);
   return oauth ? sealToolSecrets(vault, server, { oauth }) : null;
+}
+
+/** Throws `conflict` if the server was removed while it was asked for its tools. */
+function shownIfLeft(server: KnownServer | null): ToolServer {
+  if (!server) throw conflict("the tool server was removed meanwhile");
+  return shown(server);
 }
 
 /** Throws `not_found` if there is no such server. */
