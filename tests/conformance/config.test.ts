@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { operations } from "@parley/protocol";
 import { answer, groupOf, Person, people, RawSocket, say, signUp } from "@parley/testkit/client.ts";
@@ -209,6 +210,16 @@ describe("a wrong value", () => {
 
   test("of PORT is named if the port is in use", () =>
     expectNamed("PORT", { PORT: new URL(server.url).port }));
+
+  test("of PARLEY_DATA: a file in it that cannot be locked is named", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "parley-lock-"));
+    try {
+      writeFileSync(join(folder, "lock"), "nonsense ".repeat(1000));
+      await expectNamed(`${join(folder, "lock")} cannot be locked`, { PARLEY_DATA: folder });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 describe("stopping", () => {

@@ -1,4 +1,5 @@
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
+import { ConfigError } from "../config/error.ts";
 import { keepPrivate } from "./private-file.ts";
 
 /** Keeps the lock until the process ends: the operating system releases it in any case. */
@@ -13,8 +14,9 @@ export function lockFile(path: string): boolean {
     lock.run("BEGIN EXCLUSIVE");
     held = lock;
     return held !== null;
-  } catch {
+  } catch (error) {
     lock.close();
-    return false;
+    if (error instanceof SQLiteError && error.code === "SQLITE_BUSY") return false;
+    throw new ConfigError(`${path} cannot be locked: ${String(error)}.`);
   }
 }
