@@ -33,7 +33,7 @@ export interface StreamPart {
 /** An event for clients, encoded once. */
 export interface EventChange<How extends Delivery = Delivery> {
   kind: "event";
-  name: EventName;
+  name: EventsDelivered<How>;
   delivery: How;
   to: Audience;
   /** The encoded frame, as sockets receive it. */
@@ -90,7 +90,7 @@ export type TransientChange = EventChange<"transient">;
 export type DurableChange = EventChange<Exclude<Delivery, "transient">> | InternalChange;
 
 /** A change has the same shape from its unit of work to the sockets and the other nodes. */
-export type Change = DurableChange | TransientChange;
+export type Change = EventChange | InternalChange;
 
 /**
  * A change as the log stores it. A frame that has people's text is stored without it: the text is in

@@ -36,7 +36,7 @@ const FRAME = `${FRAME_START}events.`;
 /** A header line, then the frame as sockets receive it, so that no node parses the frame. */
 export function encodeEvent(change: EventChange): string {
   // The receiver knows the audience from the subject. The other fields are for readers of the log only.
-  const { kind: _, to: __, shows: ___, outline: ____, concerns: _____, data, ...header } = change;
+  const { kind, to, shows, outline, concerns, imported, data, ...header } = change;
   return `${JSON.stringify(header)}\n${data}`;
 }
 
