@@ -154,6 +154,7 @@ async function checkFile({ store, blobs, log }: CleanupOptions, file: StoredFile
 export async function deleteInterruptedUploads(folder: string, before: number): Promise<void> {
   for await (const { name } of await opendir(folder)) {
     const path = join(folder, name);
+    // The upload may have ended meanwhile, and its file is gone.
     const found = await stat(path).catch(() => null);
     if (found && found.mtimeMs < before) await rm(path, { force: true });
   }

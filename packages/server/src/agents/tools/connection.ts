@@ -204,6 +204,7 @@ class Session implements Connection {
     } finally {
       this.elicit = null;
       deadline.stop();
+      // If the time is up, nobody waits for the call any more.
       call.catch(() => {});
     }
   }
@@ -211,6 +212,7 @@ class Session implements Connection {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
+    // What cannot be ended in order is dropped: nothing is left to ask of the server.
     await Promise.race([this.parts.end(), Bun.sleep(CANCEL_MS)]).catch(() => {});
     await this.client.close().catch(() => {});
     // A client that is not connected yet does not close its transport.
@@ -248,6 +250,7 @@ async function within<Result>(
     return await untilAborted(Promise.race([done, deadline.ended]), signal);
   } finally {
     deadline.stop();
+    // If the time is up, nobody waits for it any more.
     done.catch(() => {});
     ended.abort("cancelled");
   }

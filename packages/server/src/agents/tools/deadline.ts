@@ -11,6 +11,7 @@ export interface PausableDeadline {
 
 export function pausableDeadline(milliseconds: number): PausableDeadline {
   const { promise: ended, reject } = Promise.withResolvers<never>();
+  // It may end while nobody waits for it.
   ended.catch(() => {});
   const end = () => reject(new ContactTimeout("the time is up"));
   let left = milliseconds;
