@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
-  appendFileSync,
   chmodSync,
   closeSync,
   copyFileSync,
@@ -82,8 +81,6 @@ async function withStore<Result>(path: string, work: (store: Store) => Promise<R
     await store.close();
   }
 }
-
-const MIB = 1024 * 1024;
 
 const at = Date.UTC(2026, 10, 15);
 
@@ -639,18 +636,15 @@ function logStarts(path: string): number {
   return header.readUInt32BE(12);
 }
 
-test("the log starts over and shrinks before it is long, also if each message has its own transaction", async () => {
+test("the log starts over before it is long, also if each message has its own transaction", async () => {
   using files = folder();
   await withStore(files.database, async (store) => {
     const place = await conversation(store);
-    // As after a backup, during which the log grew. What follows the last commit is no part of the log.
-    appendFileSync(files.log, Buffer.alloc(300 * MIB));
     const starts = logStarts(files.log);
     for (let sent = 0; sent < 50_000 && logStarts(files.log) === starts; sent++) {
       await sayAll(store, place, "hello");
     }
     expect(logStarts(files.log)).toBe(starts + 1);
-    await until(() => statSync(files.log).size < 300 * MIB, "the file shrinks");
   });
 });
 

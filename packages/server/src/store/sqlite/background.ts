@@ -7,7 +7,7 @@ export type Task =
   | { kind: "index"; most: number }
   /**
    * Moves the write-ahead log into the database file if at least so many of its pages are not there
-   * yet. Its result is how many pages the log has.
+   * yet. Its result is how many pages the log has, and how many of them are still only there.
    */
   | { kind: "checkpoint"; fromPages: number }
   /** Empties the write-ahead logs. Its result is whether it did: a reader may need what they have. */
@@ -17,7 +17,7 @@ export type Task =
 
 interface Results {
   index: IndexProgress;
-  checkpoint: number;
+  checkpoint: { pages: number; left: number };
   truncate: boolean;
   search: SearchHit[];
   close: undefined;

@@ -18,8 +18,6 @@ export function openDatabase(path: string): Database {
     "journal_mode = WAL",
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
-    // In bytes. What the log has beyond it is cut off when it starts over: it grows during a backup.
-    `journal_size_limit = ${256 * 1024 * 1024}`,
     "foreign_keys = OFF",
     // Overwrites deleted and replaced content with zeros.
     "secure_delete = ON",

@@ -80,11 +80,13 @@ export class Maintenance {
     const written = this.#options.group.written();
     if (written === this.#unitsSeen) return;
     this.#unitsSeen = written;
-    const pages = await this.#checkpoint(PAGES_PER_CHECKPOINT);
-    if (pages < PAGES_PER_LOG) return;
+    const found = await this.#checkpoint(PAGES_PER_CHECKPOINT);
+    if (found.pages < PAGES_PER_LOG) return;
     // The log starts over only after a checkpoint of all of it, for which writers have to pause. What was
     // written during the first one is moved before the pause, to keep it short.
-    await this.#checkpoint();
+    const { pages, left } = await this.#checkpoint();
+    // Somebody reads an older state, such as a backup: a pause would not help.
+    if (left > pages / 2) return;
     await this.#options.group.pause(() => this.#checkpoint());
   }
 
@@ -99,8 +101,8 @@ export class Maintenance {
     this.#erasedAt = performance.now();
   }
 
-  /** Moves the log into the database file, while writes go on. Returns how many pages the log has. */
-  #checkpoint(fromPages = 0): Promise<number> {
+  /** Moves the log into the database file, while writes go on. */
+  #checkpoint(fromPages = 0) {
     return this.#options.indexer.ask({ kind: "checkpoint", fromPages });
   }
 }

@@ -23,10 +23,11 @@ interface LogState {
   checkpointed: number;
 }
 
-function checkpoint(fromPages: number): number {
-  const { log, checkpointed } = logState.get() as LogState;
-  if (log - checkpointed >= fromPages) moveLog.get();
-  return log;
+function checkpoint(fromPages: number) {
+  const before = logState.get() as LogState;
+  const isDue = before.log - before.checkpointed >= fromPages;
+  const { log, checkpointed } = isDue ? (moveLog.get() as LogState) : before;
+  return { pages: log, left: log - checkpointed };
 }
 
 /**
