@@ -369,7 +369,7 @@ test("finds a file storage that cannot be used", async () => {
 
 /** Expects a folder of files without its disk to be found, and the remedy to work. */
 async function expectUnmountedFound(env: Environment): Promise<void> {
-  const before = { ...env, PARLEY_FILES: `disk:${join(folder, `files-${++count}`)}` };
+  const before = { ...env, PARLEY_FILES: `disk:${join(folder, `disk-${++count}`, "files")}` };
   const filesOf = async () => (await examine(before, "--fast")).checks.filter(isAboutFiles);
   await using server = await startServer(before);
   const alice = await signUp(server.url, `alice_${count}`);
@@ -377,7 +377,7 @@ async function expectUnmountedFound(env: Environment): Promise<void> {
   await upload(alice, chat.id, "notes.txt", Buffer.from("hello"));
   expect(await filesOf()).toEqual([expect.objectContaining({ status: "ok" })]);
   const disk = before.PARLEY_FILES.slice("disk:".length);
-  rmSync(disk, { recursive: true });
+  rmSync(join(disk, ".."), { recursive: true });
   const unmounted = failure("files", /empty or missing, although people have sent files/, /Mount/);
   expect(await filesOf()).toEqual([unmounted]);
   mkdirSync(join(disk, "incoming"), { recursive: true });

@@ -29,26 +29,33 @@ export async function checkFileStorage(config: Config): Promise<Check[]> {
 }
 
 async function checkFolder(folder: string, config: Config): Promise<Check[]> {
+  const existing = existsSync(folder) ? folder : dirname(folder);
+  const parent = statSync(existing, { throwIfNoEntry: false });
+  // The check of the data folder says what is wrong.
+  if (parent && !parent.isDirectory()) return [];
+  if (parent && !canUse(existing)) {
+    const todo = "Run this as the user of the server, and give that user the folder.";
+    return [failed(NAME, `${existing} cannot be written`, todo)];
+  }
   if (isEmpty(folder) && (await hasFiles(config))) {
     const todo = `Mount its disk, or create the folder ${join(folder, "incoming")} to start without these files.`;
     return [failed(NAME, `${folder} is empty or missing, although people have sent files`, todo)];
   }
-  const existing = existsSync(folder) ? folder : dirname(folder);
-  const parent = statSync(existing, { throwIfNoEntry: false });
   if (!parent) return [ok(NAME, `${folder}, which the server creates`)];
-  // The check of the data folder says what is wrong.
-  if (!parent.isDirectory()) return [];
-  try {
-    accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
-    const todo = "Run this as the user of the server, and give that user the folder.";
-    return [failed(NAME, `${existing} cannot be written`, todo)];
-  }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
   const found = `${folder}, ${(free / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB free`;
   if (free > SCARCE_BYTES) return [ok(NAME, found)];
   return [warning(NAME, found, "Free space, or move the files to a larger disk.")];
+}
+
+function canUse(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** False if the store cannot be read: its own check says why. */
