@@ -5,7 +5,7 @@ import {
   mentionedHandles,
   parseMarkup,
   plainText,
-} from "../packages/protocol/src/markup.ts";
+} from "../packages/protocol/src/markup/index.ts";
 import { closeOpenMarks } from "../packages/web/src/markdown/close-marks.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
 

@@ -9,7 +9,7 @@ import {
   ToolCall,
   TurnRequest,
 } from "./records.ts";
-import { uuid } from "./text.ts";
+import { uuid } from "./text/fields.ts";
 
 /**
  * How an event travels:

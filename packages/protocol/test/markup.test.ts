@@ -10,7 +10,7 @@ import {
   parseMarkup,
   plainText,
   quotedText,
-} from "../src/markup.ts";
+} from "../src/markup/index.ts";
 
 const markdown = (text: string) => ({ type: "markdown" as const, text });
 const button = (action: string, label: string): ButtonBlock => ({ type: "button", action, label });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { handleAtEnd, handlesIn } from "../src/handles.ts";
-import { mentionedHandles, withoutCode } from "../src/markup.ts";
+import { mentionedHandles, withoutCode } from "../src/markup/index.ts";
+import { handleAtEnd, handlesIn } from "../src/text/handles.ts";
 
 const PARTICIPANTS = new Set([
   "alice",

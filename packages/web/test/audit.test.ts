@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { AuditEntry } from "@parley/protocol";
-import { auditActions } from "@parley/protocol/audit";
+import { auditActions } from "@parley/protocol/records/audit-actions";
 import { auditSentence } from "../src/operate/audit-sentences.ts";
 
 const entry = (action: string, fields: Partial<AuditEntry> = {}): AuditEntry => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { emoji as Emoji } from "@parley/protocol/text";
+import { emoji as Emoji } from "@parley/protocol/text/fields";
 import { allEmojis, findEmojis } from "../src/emoji/emojis.ts";
 
 describe("emojis", () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Account, addedBy, OwnAccount, Profile } from "../records.ts";
-import { displayName, pictureId, text, username } from "../text.ts";
+import { displayName, pictureId, text, username } from "../text/fields.ts";
 
 export const getMe = operation({
   name: "getMe",

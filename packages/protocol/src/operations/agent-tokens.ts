@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { AgentToken } from "../records.ts";
-import { line, username, uuid } from "../text.ts";
+import { line, username, uuid } from "../text/fields.ts";
 
 export const createAgentToken = operation({
   name: "createAgentToken",

@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
 import { AgentLimits, AgentModel, AgentProfile, KeyTest, ToolGrant, UsageRow } from "../records.ts";
-import { agentName, anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
+import {
+  agentName,
+  anyText,
+  displayName,
+  line,
+  text,
+  timestamp,
+  username,
+  uuid,
+} from "../text/fields.ts";
 
 const provider = text(1, 32).meta({
   description: "The identifier of the provider, such as `claude`.",

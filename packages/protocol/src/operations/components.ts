@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { entries, text, uuid } from "../text.ts";
+import { entries, text, uuid } from "../text/fields.ts";
 
 export const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;

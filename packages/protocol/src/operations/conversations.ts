@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Conversation, ConversationDetail } from "../records.ts";
-import { line, pictureId, username, uuid } from "../text.ts";
+import { line, pictureId, username, uuid } from "../text/fields.ts";
 
 const usernames = z.array(username).max(1000);
 const seq = z.int().min(0).meta({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { exclusive, operation } from "../operation.ts";
 import { File, FileLinks } from "../records.ts";
-import { fileName, text, timestamp, uuid } from "../text.ts";
+import { fileName, text, timestamp, uuid } from "../text/fields.ts";
 
 export const createUpload = operation({
   name: "createUpload",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { GroupAgent } from "../records.ts";
-import { username, uuid } from "../text.ts";
+import { username, uuid } from "../text/fields.ts";
 
 const target = { chat_id: uuid, agent_username: username };
 const errors = ["forbidden", "not_found"] as const;

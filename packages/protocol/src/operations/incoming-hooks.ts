@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { isReservedName } from "../names.ts";
 import { operation } from "../operation.ts";
 import { IncomingHook } from "../records.ts";
-import { anyText, uuid } from "../text.ts";
+import { anyText, uuid } from "../text/fields.ts";
+import { isReservedName } from "../text/names.ts";
 
 export const createIncomingHook = operation({
   name: "createIncomingHook",

@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { cursor, exclusive, limit, operation, page } from "../operation.ts";
 import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
-import { BLANK, emptiableContent, entries, historyId, isBlank, text, uuid } from "../text.ts";
+import {
+  BLANK,
+  emptiableContent,
+  entries,
+  historyId,
+  isBlank,
+  text,
+  uuid,
+} from "../text/fields.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { auditActions } from "../audit.ts";
 import { cursor, limit, operation, page } from "../operation.ts";
+import { auditActions } from "../records/audit-actions.ts";
 import { AuditEntry, ManagedAccount, Statistics } from "../records.ts";
-import { text, username } from "../text.ts";
+import { text, username } from "../text/fields.ts";
 import { deletedMessages } from "./own-data.ts";
 
 export const getAccounts = operation({

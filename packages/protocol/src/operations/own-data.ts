@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { text, timestamp, username } from "../text.ts";
+import { text, timestamp, username } from "../text/fields.ts";
 
 export const exportMe = operation({
   name: "exportMe",

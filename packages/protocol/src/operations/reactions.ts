@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Reaction } from "../records.ts";
-import { emoji, uuid } from "../text.ts";
+import { emoji, uuid } from "../text/fields.ts";
 
 const target = { message_id: uuid, emoji };
 

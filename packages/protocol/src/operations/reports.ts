@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Report } from "../records.ts";
-import { text, uuid } from "../text.ts";
+import { text, uuid } from "../text/fields.ts";
 
 const sentence = (max: number) =>
   text(1, max).refine((value) => /\S/.test(value), { message: "must not be only white space" });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { SecondFactor } from "../records.ts";
-import { text } from "../text.ts";
+import { text } from "../text/fields.ts";
 
 const password = text(1, 1024);
 

@@ -11,7 +11,7 @@ import {
   text,
   username,
   uuid,
-} from "../text.ts";
+} from "../text/fields.ts";
 import { MAX_CONTENT_BYTES } from "./messages.ts";
 
 const DAY_SECONDS = 24 * 60 * 60;

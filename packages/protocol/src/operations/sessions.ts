@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { Session, SignedIn } from "../records.ts";
-import { displayName, newUsername, text, username, uuid } from "../text.ts";
+import { displayName, newUsername, text, username, uuid } from "../text/fields.ts";
 import { secondFactorCode } from "./second-factor.ts";
 
 const password = text(8, 1024).meta({

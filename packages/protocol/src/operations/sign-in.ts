@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { SignedIn } from "../records.ts";
-import { text } from "../text.ts";
+import { text } from "../text/fields.ts";
 
 export const getSignInMethods = operation({
   name: "getSignInMethods",

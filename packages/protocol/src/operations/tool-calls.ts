@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { PendingQuestion, PendingToolCall, ToolCallDetail } from "../records.ts";
-import { text, uuid } from "../text.ts";
+import { text, uuid } from "../text/fields.ts";
 
 export const getToolCalls = operation({
   name: "getToolCalls",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { ToolServer } from "../records.ts";
-import { line, text, uuid } from "../text.ts";
+import { line, text, uuid } from "../text/fields.ts";
 
 const server = z.object({ server_id: uuid });
 const name = line(1, 64).meta({

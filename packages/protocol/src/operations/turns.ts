@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { ClaimedTurn, TurnReceipt } from "../records.ts";
-import { emptiableContent, line, uuid } from "../text.ts";
+import { emptiableContent, line, uuid } from "../text/fields.ts";
 
 /** The most bytes that one `writeTurn` takes. */
 const MAX_DELTA_BYTES = 32_768;

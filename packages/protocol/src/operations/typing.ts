@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { uuid } from "../text.ts";
+import { uuid } from "../text/fields.ts";
 
 export const sendChatAction = operation({
   name: "sendChatAction",

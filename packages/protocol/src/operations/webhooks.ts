@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type EventName, events } from "../events.ts";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { deliveryStatuses, Webhook, WebhookDelivery } from "../records.ts";
-import { text, uuid } from "../text.ts";
+import { text, uuid } from "../text/fields.ts";
 
 const names = Object.keys(events) as EventName[];
 /** The events that webhooks can receive: those that are stored, except whom a person blocked. */

@@ -1,4 +1,4 @@
-import { anyText } from "@parley/protocol/text";
+import { anyText } from "@parley/protocol/text/fields";
 import type { z } from "zod";
 import { badField } from "../rules/failure.ts";
 

@@ -1,5 +1,5 @@
 import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
-import { historyId, ownSeq } from "@parley/protocol/text";
+import { historyId, ownSeq } from "@parley/protocol/text/fields";
 import manifest from "../../package.json" with { type: "json" };
 import {
   allEvents,

@@ -10,7 +10,7 @@ import {
   operations,
   type SocketFailure,
 } from "@parley/protocol";
-import { uuid } from "@parley/protocol/text";
+import { uuid } from "@parley/protocol/text/fields";
 import { z } from "zod";
 import type { Schema } from "./schemas.ts";
 

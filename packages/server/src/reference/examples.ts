@@ -1,5 +1,5 @@
 import type { EventContract, Operation } from "@parley/protocol";
-import { historyId } from "@parley/protocol/text";
+import { historyId } from "@parley/protocol/text/fields";
 import type { z } from "zod";
 import { eventPlace, hasPlace } from "./contract.ts";
 import { mapEntries, refName, type Schema, type SchemaBook, socketWords } from "./schemas.ts";

@@ -1,8 +1,8 @@
 /** Turns the body of a Slack incoming webhook into the Markdown of a message. */
 
+import { parseSlackPayload, type SlackPayload } from "@parley/protocol/inbound/slack";
 import { mentionedHandles, parseMarkup } from "@parley/protocol/markup";
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
-import { parseSlackPayload, type SlackPayload } from "@parley/protocol/slack";
 import { badField, badFields } from "./failure.ts";
 import { renderAttachment } from "./slack/attachments.ts";
 import { type Part, renderBlocks } from "./slack/blocks.ts";

@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
-import { handleAtEnd } from "@parley/protocol/handles";
 import { mentionedHandles } from "@parley/protocol/markup";
+import { handleAtEnd } from "@parley/protocol/text/handles";
 
 /** An unfinished handle at the caret: its start, and its text so far. */
 export interface Mention {

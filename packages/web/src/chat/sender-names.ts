@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { deceptiveNames } from "@parley/protocol/names";
+import { deceptiveNames } from "@parley/protocol/text/names";
 import { useCallback } from "react";
 import { nameOf, ownerOf } from "../lib/names.ts";
 import { useChatContext } from "./context.ts";

@@ -1,4 +1,4 @@
-import { handlesIn } from "@parley/protocol/handles";
+import { handlesIn } from "@parley/protocol/text/handles";
 import { createContext, type ReactNode, use } from "react";
 import type { Inline as InlineNode } from "./parse.ts";
 

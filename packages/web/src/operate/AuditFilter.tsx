@@ -1,4 +1,4 @@
-import { auditActions } from "@parley/protocol/audit";
+import { auditActions } from "@parley/protocol/records/audit-actions";
 import { navigate, operatePath } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { AuditAction, AuditEntry } from "@parley/protocol";
-import { auditActions } from "@parley/protocol/audit";
+import { auditActions } from "@parley/protocol/records/audit-actions";
 import { useCallback } from "react";
 import { dayLabel } from "../lib/time.ts";
 import { AuditFilter } from "./AuditFilter.tsx";

@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { deceptiveNames } from "@parley/protocol/names";
+import { deceptiveNames } from "@parley/protocol/text/names";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { isCompositionKey } from "../lib/composition.ts";
 import { useSelf } from "../lib/me.ts";

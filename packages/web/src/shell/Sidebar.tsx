@@ -1,5 +1,5 @@
 import { useAgents, useChatIds, useClient, useStatus } from "@parley/client/react";
-import { deceptiveNames } from "@parley/protocol/names";
+import { deceptiveNames } from "@parley/protocol/text/names";
 import { type KeyboardEvent, useRef } from "react";
 import { startNewChat, useSiblingChats } from "../agents/chats.ts";
 import { showError } from "../lib/errors.ts";

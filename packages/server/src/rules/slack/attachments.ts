@@ -1,4 +1,4 @@
-import type { SlackAttachment } from "@parley/protocol/slack";
+import type { SlackAttachment } from "@parley/protocol/inbound/slack";
 import { imageRuns, inOneLine, linkRuns, type Part, renderBlocks } from "./blocks.ts";
 import { type Run, renderLine } from "./inline.ts";
 import { quoteLine, renderText, runsOf, type Syntax, stack } from "./mrkdwn.ts";

@@ -1,4 +1,4 @@
-import type { SlackBlock, SlackElement, SlackText } from "@parley/protocol/slack";
+import type { SlackBlock, SlackElement, SlackText } from "@parley/protocol/inbound/slack";
 import { type Run, renderLine } from "./inline.ts";
 import { renderText, runsOf } from "./mrkdwn.ts";
 import { renderRichText } from "./rich-text.ts";

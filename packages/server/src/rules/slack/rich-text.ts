@@ -1,4 +1,4 @@
-import type { SlackInline, SlackRichText } from "@parley/protocol/slack";
+import type { SlackInline, SlackRichText } from "@parley/protocol/inbound/slack";
 import { linesOf, type Run, renderLine } from "./inline.ts";
 import { codeBlock, quoteLine } from "./mrkdwn.ts";
 

@@ -6,11 +6,11 @@
  * and `tree.ts` pairs the tags into a tree. Everything that is not an element stays text.
  */
 
-import { handlesIn } from "./handles.ts";
-import { scanBlocks } from "./markup/blocks.ts";
-import type { Block } from "./markup/elements.ts";
-import { describe, shorten } from "./markup/text.ts";
-import { buildTree, everyBlock } from "./markup/tree.ts";
+import { handlesIn } from "../text/handles.ts";
+import { scanBlocks } from "./blocks.ts";
+import type { Block } from "./elements.ts";
+import { describe, shorten } from "./text.ts";
+import { buildTree, everyBlock } from "./tree.ts";
 
 export type {
   Block,
@@ -21,8 +21,8 @@ export type {
   InputType,
   MarkdownBlock,
   SelectField,
-} from "./markup/elements.ts";
-export { inertText, quotedText } from "./markup/text.ts";
+} from "./elements.ts";
+export { inertText, quotedText } from "./text.ts";
 
 export interface MarkupOptions {
   /** The content is incomplete: unfinished elements are left out instead of shown as text. */

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { timestamp, uuid } from "../text/fields.ts";
+import { Account } from "./accounts.ts";
+import { Message } from "./messages.ts";
+import { record } from "./record.ts";
+
+const conversationShape = {
+  id: uuid,
+  kind: z.enum(["direct", "group"]).meta({
+    description:
+      "A direct conversation has two participants; with one's own agent there may be several, and they may have titles. A group may have any size.",
+  }),
+  title: z.string().nullable(),
+  participants: z.array(Account).meta({
+    description: "All of them in `getChat`; elsewhere at most 50 of a group.",
+  }),
+  created_by: Account,
+  admin: z
+    .string()
+    .nullable()
+    .meta({ description: "Username of the group's admin; null in a direct conversation." }),
+  created_at: timestamp,
+  updated_at: timestamp.meta({
+    description:
+      "When the latest message was sent or the group itself last changed. Imported messages do not set it back.",
+  }),
+  seq: z.int().meta({ description: "The conversation's change counter." }),
+  last_message: Message.nullable(),
+  participant_count: z.int(),
+  picture_id: uuid.nullable().meta({
+    description: "The file of a group's picture, for `getFileLinks`; null if there is none.",
+  }),
+};
+
+export const ConversationChange = record("ConversationChange", {
+  seq: z.int().meta({
+    description: "Its place among the messages. All changes made by one call have the same.",
+  }),
+  at: timestamp.meta({ description: "When the change was made." }),
+  actor: Account.meta({ description: "Who made the change." }),
+  kind: z
+    .enum([
+      "added",
+      "left",
+      "removed",
+      "renamed",
+      "admin_changed",
+      "mode_changed",
+      "picture_changed",
+    ])
+    .meta({
+      description:
+        "`mode_changed`: an agent was set to always on or to mention-only. `picture_changed`: the group has a new picture, or none any more. Further kinds may follow: ignore those that you do not know.",
+    }),
+  subjects: z.array(Account).meta({
+    description:
+      "Who was added, left or was removed, agents included; the new admin; the agent whose mode changed. At most 50.",
+  }),
+  subject_count: z
+    .int()
+    .meta({ description: "The number of subjects, including those not listed." }),
+  title: z.string().nullable().meta({ description: "The new title if `renamed`, otherwise null." }),
+  always_on: z
+    .boolean()
+    .nullable()
+    .meta({ description: "The new mode if `mode_changed`, otherwise null." }),
+});
+export type ConversationChange = z.infer<typeof ConversationChange>;
+
+/** A conversation as events carry it: without the fields that differ from caller to caller. */
+export const SharedConversation = record("SharedConversation", conversationShape);
+export type SharedConversation = z.infer<typeof SharedConversation>;
+
+export const ConversationUpdate = record("ConversationUpdate", {
+  ...conversationShape,
+  changes: z
+    .array(ConversationChange)
+    .meta({ description: "The changes that this event reports." }),
+});
+export type ConversationUpdate = z.infer<typeof ConversationUpdate>;
+
+export const Conversation = record("Conversation", {
+  ...conversationShape,
+  unread_count: z.int(),
+  unread: z.object({
+    human: z.int().meta({ description: "Unread messages written by people." }),
+    agent: z.int().meta({ description: "Unread messages written by agents." }),
+    mentions: z.int().meta({ description: "Unread messages that mention the caller." }),
+  }),
+  last_read_seq: z.int(),
+  own_seq: z.int().meta({
+    description:
+      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages, blocks somebody or ends a block.",
+  }),
+});
+export type Conversation = z.infer<typeof Conversation>;
+
+export const ConversationDetail = record("ConversationDetail", {
+  ...Conversation.shape,
+  reads: z
+    .record(z.string(), z.int())
+    .meta({ description: "The `last_read_seq` of each person in the conversation, by username." }),
+});
+export type ConversationDetail = z.infer<typeof ConversationDetail>;
+
+export const GroupAgent = record("GroupAgent", { agent: Account, always_on: z.boolean() });
+export type GroupAgent = z.infer<typeof GroupAgent>;
