@@ -1,10 +1,10 @@
 import type { Account, EventFrame, InputOf, OutputOf } from "@parley/protocol";
 import { untilAborted } from "./async/abort.ts";
-import { callListener } from "./call-listener.ts";
+import { callListener } from "./async/call-listener.ts";
+import { EventListeners } from "./connection/event-listeners.ts";
 import { createOperations } from "./connection/operations.ts";
 import { Session } from "./connection/session.ts";
 import { MessageReader } from "./each-message/reader.ts";
-import { EventListeners } from "./event-listeners.ts";
 import { resolveLink } from "./files/address.ts";
 import { Links } from "./files/links.ts";
 import { Profiles } from "./files/profiles.ts";

@@ -1,6 +1,6 @@
 import type { ClaimedTurn, EventFrame } from "@parley/protocol";
+import { callListener } from "../async/call-listener.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { callListener } from "../call-listener.ts";
 import { createOperations } from "../connection/operations.ts";
 import { Session } from "../connection/session.ts";
 import { isUnauthorized } from "../errors.ts";

@@ -1,6 +1,6 @@
 import type { ClaimedTurn, InputOf } from "@parley/protocol";
+import { callListener } from "../async/call-listener.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { callListener } from "../call-listener.ts";
 import { callError, isCallError, mayRetry, TurnFailure } from "../errors.ts";
 import type { AgentOptions, AgentTurn, Operations } from "../types.ts";
 import { AnswerWriter } from "./answer-writer.ts";

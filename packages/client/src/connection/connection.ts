@@ -1,6 +1,6 @@
 import type { Account, EventFrame } from "@parley/protocol";
 import { backoffMs } from "../async/retry.ts";
-import { onNetworkChange } from "../page-events.ts";
+import { onNetworkChange } from "../storage/page-events.ts";
 import type { WebSocketClass } from "../types.ts";
 import { ABNORMAL, Socket } from "./socket.ts";
 

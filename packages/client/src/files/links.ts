@@ -1,6 +1,6 @@
 import type { FileLinks } from "@parley/protocol";
+import { callListener } from "../async/call-listener.ts";
 import { callWithRetry, pause } from "../async/retry.ts";
-import { callListener } from "../call-listener.ts";
 import type { Reachability } from "../connection/connectivity.ts";
 import { isOutOfReach } from "../errors.ts";
 import type { LinkCache, Operations } from "../types.ts";

@@ -1,4 +1,4 @@
-import { callListener } from "../call-listener.ts";
+import { callListener } from "../async/call-listener.ts";
 import type { PieceName, PieceOf, Pieces, Status } from "../types.ts";
 import type { Action } from "./actions.ts";
 import { reduce } from "./reducer.ts";

@@ -1,9 +1,9 @@
 import type { CachedState, State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import { trimWindow } from "../model/window.ts";
-import { onPageHide } from "../page-events.ts";
 import type { KeyValueStorage } from "../types.ts";
 import { fingerprint } from "./fingerprint.ts";
+import { onPageHide } from "./page-events.ts";
 
 const KEY = "parley:state";
 /** The version of the stored format. A cache of another version is ignored. */

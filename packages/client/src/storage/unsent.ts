@@ -5,9 +5,9 @@ import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
 import type { OptimisticChange, State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import { setEntry } from "../model/structural-sharing.ts";
-import { onStorageChange } from "../page-events.ts";
 import { createUnsentMessage } from "../send/unsent-message.ts";
 import type { BlobStorage, KeyValueStorage, LocalFile, LocalMessage } from "../types.ts";
+import { onStorageChange } from "./page-events.ts";
 import { UnsentLocks } from "./unsent-locks.ts";
 
 interface StoredMessage {

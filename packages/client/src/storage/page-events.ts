@@ -1,4 +1,4 @@
-import type { KeyValueStorage } from "./types.ts";
+import type { KeyValueStorage } from "../types.ts";
 
 interface Target {
   addEventListener<Event>(type: string, listener: (event: Event) => void): void;

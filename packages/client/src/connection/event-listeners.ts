@@ -1,5 +1,5 @@
 import type { EventFrame, EventName } from "@parley/protocol";
-import { callListener } from "./call-listener.ts";
+import { callListener } from "../async/call-listener.ts";
 
 type Listener = (frame: EventFrame) => void;
 
