@@ -293,11 +293,16 @@ test("new settings of an agent are announced to the owner's clients, and to nobo
     () => person.call("setAgentKey", { agent_username, api_key: "sandbox-1234567890" }),
     () => person.call("removeAgentKey", { agent_username }),
   ];
+  let since = (await overview(person)).own_seq;
   for (const change of changes) {
     await using socket = await person.connect();
     await change();
-    const { params } = await socket.event("events.accountUpdated");
+    const { params, own_seq } = await socket.event("events.accountUpdated");
     expect(params.username).toStartWith(`${person.username}:`);
+    // The owner's own counter orders the settings, and tells a client that it has missed some.
+    expect(own_seq).toBe(since + 1);
+    expect((await overview(person)).own_seq).toBe(since + 1);
+    since++;
   }
   expect(await person.call("getUser", { username: agent_username })).toMatchObject({ version });
   const isTheirs = ({ username }: Account) => username === agent_username;

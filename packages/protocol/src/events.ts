@@ -109,7 +109,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, to the clients of its owner alone: `getMyAgents` has them. Each client receives it once, however many conversations they share.",
+    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, to the clients of its owner alone, with `own_seq`: `getMyAgents` has them. Each client receives it once, however many conversations they share.",
   ),
   "events.blocksUpdated": event(
     "durable",
@@ -139,7 +139,7 @@ export type EventFrame<Name extends EventName = EventName> = {
     at?: EventPlace;
     /** In `events.hello` only: names the history that all counters belong to. */
     history_id?: string;
-    /** The caller's own counter after a deletion for oneself, or after a change of the block list. */
+    /** The caller's own counter after a deletion for oneself, a change of the block list, or new settings of an agent. */
     own_seq?: number;
   };
 }[Name];

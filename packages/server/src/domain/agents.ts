@@ -153,10 +153,17 @@ export async function createAgent(
   return made;
 }
 
-/** Tells the clients of an agent's owner that its settings have changed. Nobody else sees them. */
-export function announceSettings(tx: WriteTx, { account, owner }: AgentRecord): void {
+/**
+ * Tells the clients of an agent's owner that its settings have changed. Nobody else sees them, so the
+ * owner's own counter orders them, not the version of the account.
+ */
+export async function announceSettings(
+  tx: WriteTx,
+  { account, owner }: AgentRecord,
+): Promise<void> {
   const params = publicAccount(account);
-  const frame = { method: "events.accountUpdated", params } as const;
+  const own_seq = await tx.countOwnChange(owner.id);
+  const frame = { method: "events.accountUpdated", params, own_seq } as const;
   tx.emit(durable(frame, { users: [owner.username] }, { account: params }));
 }
 

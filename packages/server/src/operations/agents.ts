@@ -133,7 +133,7 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
     const changed = Object.entries(given).filter(([, value]) => value !== undefined);
     const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
     await tx.setAgentLimits(agent.account.id, limits);
-    announceSettings(tx, agent);
+    await announceSettings(tx, agent);
     return limits;
   }),
 );
@@ -157,7 +157,7 @@ const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
     const names = new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`));
     if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
     await tx.setToolGrants(agent.account.id, grants);
-    announceSettings(tx, agent);
+    await announceSettings(tx, agent);
     const { username: account } = caller.account;
     const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
     await record("agent_tools_set", details);
@@ -193,7 +193,7 @@ const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) 
 async function announceKey(tx: WriteTx, { account }: Caller, provider: string): Promise<void> {
   const agents = await tx.agents(account.id);
   const agent = agents.find((each) => each.account.provider === provider);
-  if (agent) announceSettings(tx, agent);
+  if (agent) await announceSettings(tx, agent);
 }
 
 /** The agent as it is now. */

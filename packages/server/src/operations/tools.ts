@@ -67,7 +67,7 @@ const removeToolServer = bind(operations.removeToolServer, async (context, { ser
     await ownServer(tx, context, id);
     for (const agent of await tx.agents(context.caller.account.id)) {
       const grants = await tx.toolGrants(agent.account.id);
-      if (grants.some(({ server_id }) => server_id === id)) announceSettings(tx, agent);
+      if (grants.some(({ server_id }) => server_id === id)) await announceSettings(tx, agent);
     }
     await tx.deleteToolServer(id);
     await record("tool_server_removed", detailsOf(context, id));

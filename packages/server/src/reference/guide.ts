@@ -125,6 +125,7 @@ ${list(
   "Read positions never move back: the higher `last_read_seq` is newer.",
   "Messages that the caller hides with `deleteMessagesForMe` increase the caller's own counter, which their event carries in `own_seq`. `getUpdates` with `own_since` returns the messages hidden since.",
   "Blocking somebody, and ending a block, increases the same counter. `events.blocksUpdated` and `getUpdates` have the whole block list; the one with the higher `own_seq` is newer.",
+  "New settings of an agent increase the same counter. Their `events.accountUpdated` has `own_seq`, and reaches only the owner's clients. A client whose `own_seq` is lower fetches `getMyAgents` again.",
 )}
 <h3>History</h3>
 ${paragraph("All counters belong to a history, identified by `history_id` in the frame of `events.hello` and in the results of `getUpdates`. It changes when the server is restored from a backup. A client then discards its data and fetches everything again. It does the same when it knows a counter value above the server's.")}`;

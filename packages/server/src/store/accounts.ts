@@ -60,6 +60,8 @@ export interface AccountWrites {
    * account's new version. Throws when there is no such account.
    */
   setDisplayName(accountId: number, displayName: string): Awaitable<number>;
+  /** Increments the own counter of an account, which must exist, and returns its new value. */
+  countOwnChange(accountId: number): Awaitable<number>;
   /** Replaces the password hash. Sessions stay as they are. */
   setPassword(accountId: number, passwordHash: string): Awaitable<void>;
 }

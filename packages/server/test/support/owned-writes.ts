@@ -33,6 +33,7 @@ const touched: Touched = {
   deleteSubscription: none,
   insertAccount: none,
   setDisplayName: none,
+  countOwnChange: none,
   setPassword: none,
   lockCredentials: none,
   lockUnerased: none,

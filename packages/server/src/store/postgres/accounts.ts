@@ -18,6 +18,7 @@ import {
   toProductAccount,
   toRenamed,
 } from "../shared/accounts.ts";
+import { incrementOwnCounter } from "./own-counter.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
@@ -186,6 +187,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     await index(unit, renamed);
     return renamed.version;
   },
+  countOwnChange: incrementOwnCounter,
   setPassword: async (unit, id, hash) => {
     await unit.ownRow("accounts", id);
     await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);

@@ -22,6 +22,7 @@ import {
   toRenamed,
 } from "../shared/accounts.ts";
 import type { Connection } from "./connection.ts";
+import { incrementOwnCounter } from "./own-counter.ts";
 
 export function accountReads(db: Connection): AccountReads {
   const byUsername = db.query<AccountRecord>(
@@ -162,6 +163,7 @@ export function accountWrites(db: Connection): AccountWrites {
       index(renamed);
       return version;
     },
+    countOwnChange: incrementOwnCounter(db),
     setPassword: (id, hash) => void password.run(id, hash),
   };
 }

@@ -91,6 +91,17 @@ export function accounts(check: Check) {
     },
   );
 
+  check("the own counter counts the changes of each account by one", async (fixture) => {
+    const { store } = fixture;
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const count = ({ id }: AccountRecord) => store.write((tx) => tx.countOwnChange(id));
+    expect((await Promise.all([count(alice), count(alice), count(alice)])).sort()).toEqual([
+      1, 2, 3,
+    ]);
+    expect(await count(bob)).toBe(1);
+    expect(await store.read((tx) => tx.blockList(alice.id))).toMatchObject({ own_seq: 3 });
+  });
+
   check(
     "a new name is for the people in all conversations of the account, once",
     async (fixture) => {
