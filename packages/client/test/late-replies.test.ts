@@ -14,6 +14,8 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** Text that only replies to getChats and getChatHistory contain. */
 const LIST = "next_cursor";
 const HISTORY = '"items":[{"id"';
+/** Text that only replies to getMyAgents contain. */
+const AGENTS = '"key_configured"';
 
 /** Ann's client and a conversation with three unread messages of Bob. */
 async function annsClient() {
@@ -94,6 +96,20 @@ test("a late reply does not restore an old name", async () => {
   await opened;
   const { items } = client.model.get(`messages:${id}`);
   expect(items.map(({ sender }) => sender.display_name)).toEqual(items.map(() => display_name));
+});
+
+test("a late reply does not restore old settings of an agent", async () => {
+  await using here = await annsClient();
+  const { client, replies } = here;
+  const model = () => client.model.get("agents").find(({ provider }) => provider === "gpt")?.model;
+  const held = replies.hold(AGENTS, 1);
+  const first = client.model.refreshAgents();
+  await held;
+  await ann.call("setAgentProfile", { provider: "gpt", model: "new-model" });
+  await until(client, "agents", () => model() === "new-model");
+  replies.release();
+  await first;
+  expect(model()).toBe("new-model");
 });
 
 test("a late reply does not move read positions back", async () => {

@@ -28,6 +28,8 @@ export class CatchUp {
   /** Conversations that the caller opened. */
   readonly #opened = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
+  #agentCalls = 0;
+  #answeredAgentCall = 0;
 
   constructor(store: Store, api: SyncApi, connectivity: Connectivity) {
     this.#store = store;
@@ -162,7 +164,11 @@ export class CatchUp {
   }
 
   async #fetchAgents(): Promise<void> {
+    const call = ++this.#agentCalls;
     const { items } = await this.#api.getMyAgents();
+    // Replies may overtake each other: that of a later call is newer.
+    if (call < this.#answeredAgentCall) return;
+    this.#answeredAgentCall = call;
     this.#store.dispatch({ type: "agents", agents: items });
   }
 

@@ -38,8 +38,8 @@ export function applyEvent(state: State, frame: EventFrame): State {
     case "events.turnRequested":
       return state;
     case "events.accountUpdated":
-      // The reducer takes new names from every action.
-      return state;
+      // The reducer takes new names from every action. Settings of an agent have an `own_seq`.
+      return advanceOwn(state, frame.own_seq);
     default:
       return isStanding(frame) ? noteCounter(state, frame) : applyCounted(state, frame);
   }

@@ -24,9 +24,9 @@ export class LateReplies {
     };
   }
 
-  /** Holds replies that contain the text until `release`. Resolves when one is held. */
-  hold(text: string): Promise<void> {
-    this.isHeld = (reply) => reply.includes(text);
+  /** Holds at most `count` replies that contain the text until `release`. Resolves when one is held. */
+  hold(text: string, count = Number.POSITIVE_INFINITY): Promise<void> {
+    this.isHeld = (reply) => reply.includes(text) && this.held.length < count;
     return new Promise((resolve) => {
       this.waiting = resolve;
     });
