@@ -23,7 +23,7 @@ test("a server is asked for its tools, and they can be called, with its token", 
   expect(result).toEqual({ text: '{"text":"hello"}', is_error: false });
 });
 
-test("a session is used for several calls, and a new one is begun when the server forgot it", async () => {
+test("a connection is used for several calls, and a new one is opened when the server forgot it", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);
@@ -35,7 +35,7 @@ test("a session is used for several calls, and a new one is begun when the serve
   expect(server.got("initialize")).toHaveLength(2);
 });
 
-test("a call is repeated once at most, however many sessions the server has forgotten", async () => {
+test("a call is repeated once at most, however many connections the server has forgotten", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);
@@ -54,7 +54,7 @@ test("a call is repeated once at most, however many sessions the server has forg
   expect(server.got("tools/call")).toHaveLength(6);
 });
 
-test("a call that the server refuses with 400 is not made again, and the next has a new session", async () => {
+test("a call that the server refuses with 400 is not made again, and the next has a new connection", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);
@@ -68,7 +68,7 @@ test("a call that the server refuses with 400 is not made again, and the next ha
   expect(server.got("initialize")).toHaveLength(2);
 });
 
-test("calls at the same time have sessions of their own, and there are at most four", async () => {
+test("calls at the same time have connections of their own, and there are at most four", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);

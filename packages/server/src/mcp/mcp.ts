@@ -17,7 +17,7 @@ export interface McpRequest {
   readonly origin: Origin;
 }
 
-/** Parley as an MCP server. It keeps no sessions, so that any node can answer any request. */
+/** Parley as an MCP server. It keeps no MCP sessions, so that any node can answer any request. */
 export interface Mcp {
   serve(request: McpRequest): Promise<Response>;
   /** Ends the calls that wait for an answer. */

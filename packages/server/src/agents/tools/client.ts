@@ -4,8 +4,8 @@ export { httpConnection } from "./connection.ts";
 export {
   callError,
   contactError,
+  isConnectionForgotten,
   isRequestRejected,
-  isSessionLost,
   isTimeout,
 } from "./contact-error.ts";
 export { serverAuth } from "./server-auth.ts";

@@ -49,7 +49,7 @@ export interface Timeouts {
 }
 
 /**
- * A session with a tool server. It makes one call at a time, so that a question of the server belongs
+ * A connection to a tool server. It makes one call at a time, so that a question of the server belongs
  * to the call in progress.
  */
 export interface Connection {
@@ -69,7 +69,7 @@ export interface Connection {
   readonly isUsable: boolean;
   /** Is called when the server announces that its tools have changed. */
   onListChanged: () => void;
-  /** Ends the session. Never rejects. */
+  /** Never rejects. */
   close(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ interface Parts {
   readonly broken: Promise<never>;
   /** Whether an answer has begun and not ended. */
   readonly isAnswering: () => boolean;
-  /** Tells the server that the session ends. */
+  /** Tells the server that the connection ends. */
   readonly end: () => Promise<void>;
   readonly timeouts: Timeouts;
 }
@@ -118,22 +118,22 @@ interface Parts {
 /** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
 export async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
   const { transport, broken, timeouts } = parts;
-  const session = new Session(parts);
+  const connection = new McpConnection(parts);
   broken.catch(() => {
-    session.hasFailed = true;
+    connection.hasFailed = true;
   });
   try {
     await within(timeouts.contactMs, signal, () =>
-      Promise.race([session.client.connect(transport, { timeout: timeouts.contactMs }), broken]),
+      Promise.race([connection.client.connect(transport, { timeout: timeouts.contactMs }), broken]),
     );
-    return session;
+    return connection;
   } catch (error) {
-    await session.close();
+    await connection.close();
     throw error;
   }
 }
 
-class Session implements Connection {
+class McpConnection implements Connection {
   readonly client: McpClient;
   onListChanged = () => {};
   private elicit: Elicit | null = null;

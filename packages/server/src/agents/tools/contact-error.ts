@@ -78,10 +78,13 @@ export function callError(thrown: unknown): string {
 
 export const isTimeout = (thrown: unknown): boolean => contactError(thrown) === TIMEOUT;
 
-/** Whether a server answered that it does not know the session, and so has done nothing. */
-export const isSessionLost = (thrown: unknown): boolean =>
+/**
+ * Whether a server answered that it does not know the connection, by its `Mcp-Session-Id`, and so has
+ * done nothing.
+ */
+export const isConnectionForgotten = (thrown: unknown): boolean =>
   thrown instanceof SdkHttpError && thrown.data.status === 404;
 
-/** Whether the session may be the reason: some servers answer 400, also to calls that they have made. */
+/** Whether that may be the reason: some servers answer 400, also to calls that they have made. */
 export const isRequestRejected = (thrown: unknown): boolean =>
   thrown instanceof SdkHttpError && thrown.data.status === 400;

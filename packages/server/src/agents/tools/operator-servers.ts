@@ -10,7 +10,7 @@ import { loadClient } from "./load-client.ts";
 
 /** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
 export interface OperatorServers {
-  /** As a person sees them: sessions of a server at an address are the person's own. */
+  /** As a person sees them: connections to a server at an address are the person's own. */
   known(ownerId: number): KnownServer[];
   tools(): ServerTools;
   /** Waits for the outcome of the first contact with those of these servers that are the operator's. */

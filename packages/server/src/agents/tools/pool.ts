@@ -40,7 +40,7 @@ const MAX_PER_KEY = 4;
 /** A few people whose servers hang must not take the connections of all others. */
 const MAX_PER_OWNER = 32;
 const MAX_OPEN = 1024;
-/** Sessions are kept for the next calls of a conversation. */
+/** Connections are kept for the next calls of a conversation. */
 const IDLE_MS = 3 * 60_000;
 
 interface Slot extends PoolKey {

@@ -192,7 +192,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     await Promise.all(unknown.map((server) => contacts.refresh(server, signal)));
   }
 
-  /** Makes a call, and once more if the server has forgotten the session, and so has not made it. */
+  /** Makes a call, and once more if the server has forgotten the connection, and so has not made it. */
   async function callTool(
     server: KnownServer,
     tool: ToolRecord,
@@ -217,11 +217,11 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       });
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
-      const { isRequestRejected, isSessionLost } = await loadClient();
-      const isLost = isSessionLost(error);
-      // Other sessions are probably lost too: the next connection is new.
-      if (isLost || isRequestRejected(error)) contacts.drop(server.key);
-      if (!lease.isReused || !isLost) throw error;
+      const { isConnectionForgotten, isRequestRejected } = await loadClient();
+      const isForgotten = isConnectionForgotten(error);
+      // Others are probably forgotten too: the next connection is new.
+      if (isForgotten || isRequestRejected(error)) contacts.drop(server.key);
+      if (!lease.isReused || !isForgotten) throw error;
     } finally {
       lease.release();
     }

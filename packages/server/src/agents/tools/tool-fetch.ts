@@ -8,7 +8,7 @@ import { shareOfLoop } from "../../store/event-loop.ts";
 const STREAM_MS = 15 * 60_000;
 /** A stream of notifications, which is opened again when it ends. */
 const LISTEN_MS = 30 * 60_000;
-/** For small answers: of authorization servers, and to the end of a session. */
+/** For small answers: of authorization servers, and to the end of a connection. */
 const SHORT_MS = 10_000;
 
 /** Large enough for a picture, though the model is told no more than its size. */
