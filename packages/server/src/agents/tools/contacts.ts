@@ -1,8 +1,9 @@
 import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
+import type { PooledConnection, PoolKey } from "./key-connections.ts";
 import { loadClient } from "./load-client.ts";
-import { connectionPool, type PooledConnection, type PoolKey } from "./pool.ts";
+import { connectionPool } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
@@ -118,8 +119,8 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
   return {
     acquire,
     refresh: (server, signal) => refresh(server, signal).catch(logged(server)),
-    drop: pool.drop,
-    size: pool.size,
+    drop: (key) => pool.drop(key),
+    size: () => pool.size(),
     close: () => pool.close(),
   };
 }

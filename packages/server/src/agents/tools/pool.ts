@@ -1,21 +1,6 @@
-import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { Connection } from "./connection.ts";
 import { PoolFull } from "./errors.ts";
-
-/** A connection that nobody else uses until it is released. */
-export interface PooledConnection {
-  readonly connection: Connection;
-  /** Whether it was used before. */
-  readonly isReused: boolean;
-  release(): void;
-}
-
-/** Says which connections may be shared: those that were opened with the same key. */
-export interface PoolKey {
-  readonly key: string;
-  /** Whose connections they are; null for those that everybody shares. */
-  readonly owner_id: number | null;
-}
+import { KeyConnections, type PooledConnection, type PoolKey } from "./key-connections.ts";
 
 export interface ConnectionPool {
   /**
@@ -43,149 +28,74 @@ const MAX_OPEN = 1024;
 /** Connections are kept for the next calls of a conversation. */
 const IDLE_MS = 3 * 60_000;
 
-interface Slot extends PoolKey {
-  readonly idle: Set<Connection>;
-  /** Connections, and attempts to connect. */
-  count: number;
-  /** Woken when a connection is released or closed. */
-  readonly waiting: Set<() => void>;
-  /** Goes up when all connections so far are dropped. */
-  generation: number;
+export const connectionPool = (idleMs = IDLE_MS): ConnectionPool => new Pool(idleMs);
+
+class Pool implements ConnectionPool {
+  readonly #idleMs: number;
+  /** The keys that have connections, or attempts to connect. */
+  readonly #keys = new Map<string, KeyConnections>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(idleMs: number) {
+    this.#idleMs = idleMs;
+  }
+
+  async acquire(
+    wanted: PoolKey,
+    open: () => Promise<Connection>,
+    signal: AbortSignal,
+  ): Promise<PooledConnection> {
+    for (;;) {
+      const connections = this.#keys.get(wanted.key) ?? this.#connectionsOf(wanted);
+      const idle = connections.takeIdle();
+      if (idle) return idle;
+      if (connections.count < MAX_PER_KEY) {
+        this.#makeRoom(wanted);
+        this.#keys.set(wanted.key, connections);
+        return connections.open(open);
+      }
+      await connections.untilChanged(signal);
+    }
+  }
+
+  drop(key: string): void {
+    this.#keys.get(key)?.drop();
+  }
+
+  size(): number {
+    return total(this.#keys.values());
+  }
+
+  async close(): Promise<void> {
+    for (const connections of [...this.#keys.values()]) connections.drop();
+    await Promise.all(this.#closing);
+  }
+
+  #connectionsOf({ key, owner_id }: PoolKey): KeyConnections {
+    return new KeyConnections({
+      owner_id,
+      idleMs: this.#idleMs,
+      onClosing: (closed) => {
+        this.#closing.add(closed);
+        void closed.finally(() => this.#closing.delete(closed));
+      },
+      onEmpty: () => this.#keys.delete(key),
+    });
+  }
+
+  /** Closes an idle connection if there are too many for one more. Throws `PoolFull` if none is idle. */
+  #makeRoom({ owner_id }: PoolKey): void {
+    const all = [...this.#keys.values()];
+    const own = owner_id === null ? [] : all.filter((each) => each.owner_id === owner_id);
+    const isOwnFull = total(own) >= MAX_PER_OWNER;
+    if (!isOwnFull && total(all) < MAX_OPEN) return;
+    const hasClosed = (isOwnFull ? own : all).some((each) => each.closeIdle());
+    if (!hasClosed) throw new PoolFull("too many connections to tool servers are open");
+  }
 }
 
-export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
-  const slots = new Map<string, Slot>();
-  const closing = new Set<Promise<void>>();
-  const timers = new Map<Connection, ReturnType<typeof setTimeout>>();
-  let open = 0;
-
-  function slotOf({ key, owner_id }: PoolKey): Slot {
-    const known = slots.get(key);
-    if (known) return known;
-    const fresh = { idle: new Set<Connection>(), count: 0, waiting: new Set<() => void>() };
-    const slot: Slot = { key, owner_id, ...fresh, generation: 0 };
-    slots.set(key, slot);
-    return slot;
-  }
-
-  function takeIdle(slot: Slot): Connection | null {
-    for (const connection of slot.idle) {
-      unpark(slot, connection);
-      if (connection.isUsable) return connection;
-      end(slot, connection);
-    }
-    return null;
-  }
-
-  function unpark(slot: Slot, connection: Connection): void {
-    slot.idle.delete(connection);
-    clearTimeout(timers.get(connection));
-    timers.delete(connection);
-  }
-
-  function end(slot: Slot, connection: Connection): void {
-    vacate(slot);
-    const closed = connection.close().finally(() => closing.delete(closed));
-    closing.add(closed);
-  }
-
-  function vacate(slot: Slot): void {
-    open--;
-    slot.count--;
-    wake(slot);
-  }
-
-  function wake(slot: Slot): void {
-    for (const resolve of slot.waiting) resolve();
-    if (slot.count === 0 && slot.waiting.size === 0) slots.delete(slot.key);
-  }
-
-  /** Makes room for a connection by closing one that is idle elsewhere. */
-  function makeRoom({ owner_id }: PoolKey): boolean {
-    const all = [...slots.values()];
-    const own = owner_id === null ? [] : all.filter((slot) => slot.owner_id === owner_id);
-    const held = own.reduce((sum, { count }) => sum + count, 0);
-    if (held >= MAX_PER_OWNER) return closeIdle(own);
-    return open < MAX_OPEN || closeIdle(all);
-  }
-
-  function closeIdle(among: readonly Slot[]): boolean {
-    for (const slot of among) {
-      const [oldest] = slot.idle;
-      if (!oldest) continue;
-      unpark(slot, oldest);
-      end(slot, oldest);
-      return true;
-    }
-    return false;
-  }
-
-  function lease(slot: Slot, connection: Connection, isReused: boolean): PooledConnection {
-    const { generation } = slot;
-    return {
-      connection,
-      isReused,
-      release() {
-        if (generation !== slot.generation || connection.hasFailed) return end(slot, connection);
-        slot.idle.add(connection);
-        const expire = () => {
-          unpark(slot, connection);
-          end(slot, connection);
-        };
-        timers.set(connection, setTimeout(expire, idleMs));
-        wake(slot);
-      },
-    };
-  }
-
-  async function turn(slot: Slot, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    slot.waiting.add(resolve);
-    try {
-      await untilAborted(promise, signal);
-    } finally {
-      slot.waiting.delete(resolve);
-    }
-  }
-
-  return {
-    async acquire(wanted, openOne, signal) {
-      for (;;) {
-        const slot = slotOf(wanted);
-        const idle = takeIdle(slot);
-        if (idle) return lease(slot, idle, true);
-        if (slot.count >= MAX_PER_KEY) {
-          await turn(slot, signal);
-          continue;
-        }
-        if (!makeRoom(wanted)) {
-          wake(slot);
-          throw new PoolFull("too many connections to tool servers are open");
-        }
-        slots.set(wanted.key, slot);
-        open++;
-        slot.count++;
-        try {
-          return lease(slot, await openOne(), false);
-        } catch (error) {
-          vacate(slot);
-          throw error;
-        }
-      }
-    },
-    drop(key) {
-      const slot = slots.get(key);
-      if (!slot) return;
-      slot.generation++;
-      for (const connection of slot.idle) {
-        unpark(slot, connection);
-        end(slot, connection);
-      }
-    },
-    size: () => open,
-    async close() {
-      for (const key of [...slots.keys()]) this.drop(key);
-      await Promise.all(closing);
-    },
-  };
+function total(among: Iterable<KeyConnections>): number {
+  let sum = 0;
+  for (const { count } of among) sum += count;
+  return sum;
 }
