@@ -15,6 +15,8 @@ export interface OperatorServers {
   tools(): ServerTools;
   /** Waits for the outcome of the first contact with those of these servers that are the operator's. */
   contacted(ids: readonly string[]): Promise<void>;
+  /** Waits for it, and asks those of them again that did not answer. */
+  contactUnknown(ids: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
 const FIRST_RETRY_MS = 1000;
@@ -24,15 +26,23 @@ const NOT_YET = "The server has not answered yet.";
 export function operatorServers(
   settings: readonly OperatorToolServer[],
   fetch: GuardedFetch,
-  refresh: (server: KnownServer) => Promise<void>,
+  contact: (server: KnownServer, signal?: AbortSignal) => Promise<void>,
 ): OperatorServers {
   const servers = settings.map((setting) => new OperatorServer(setting, fetch));
-  const first = new Map(servers.map((server) => [server.id, refresh(server.knownTo(0))]));
+  const first = new Map(servers.map((server) => [server.id, contact(server.knownTo(0))]));
+
+  async function contacted(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => first.get(id)));
+  }
+
   return {
     known: (ownerId) => servers.map((server) => server.knownTo(ownerId)),
     tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? null])),
-    async contacted(ids) {
-      await Promise.all(ids.map((id) => first.get(id)));
+    contacted,
+    async contactUnknown(ids, signal) {
+      await contacted(ids);
+      const unknown = servers.filter(({ id, state }) => ids.includes(id) && !state.tools);
+      await Promise.all(unknown.map((server) => contact(server.knownTo(0), signal)));
     },
   };
 }

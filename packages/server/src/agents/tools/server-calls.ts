@@ -1,0 +1,129 @@
+import type { Logger } from "../../observe/log.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { ToolRecord } from "../../store/tools.ts";
+import { callMetrics, type Outcome } from "./call-metrics.ts";
+import type { CallOptions } from "./connection.ts";
+import type { Contacts, KnownServer } from "./contacts.ts";
+import type { GrantedTool } from "./granted-tools.ts";
+import { loadClient } from "./load-client.ts";
+import { failedCall, REFUSED, type ToolResult } from "./result-text.ts";
+import type { ServerDirectory } from "./server-directory.ts";
+
+/** The tool that a call is for, by name and as it was when the call was asked for. */
+export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
+
+export interface PermittedCallOptions extends CallOptions {
+  /** What the agent may do. Asked right before the call is made, which may be a while later. */
+  permission(): Promise<CallPermission>;
+}
+
+/** Whether a call may be made, needs approval first, or must not be made. */
+export type CallPermission = "permitted" | "asks" | "refused";
+
+export interface ServerCallsOptions {
+  readonly directory: ServerDirectory;
+  readonly contacts: Contacts;
+  /** For a call and the wait for a connection. */
+  readonly callMs: number;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Calls the tools of servers, and counts the calls by outcome. */
+export class ServerCalls {
+  readonly #options: ServerCallsOptions;
+  readonly #count: ReturnType<typeof callMetrics>;
+
+  constructor(options: ServerCallsOptions) {
+    this.#options = options;
+    this.#count = callMetrics(options.metrics);
+  }
+
+  /** As `ToolServers.call` says. */
+  async call(
+    ownerId: number,
+    called: CalledTool,
+    input: Record<string, unknown>,
+    options: PermittedCallOptions,
+  ): Promise<ToolResult> {
+    const startedAt = performance.now();
+    const [outcome, result] = await this.#outcomeOf(ownerId, called, input, options);
+    const seconds = this.#count(outcome, startedAt);
+    const { server_id } = called;
+    this.#options.log.debug({ server_id, outcome, seconds }, "tool call ended");
+    if (!result) throw options.signal.reason;
+    return result;
+  }
+
+  async #outcomeOf(
+    ownerId: number,
+    called: CalledTool,
+    input: Record<string, unknown>,
+    options: PermittedCallOptions,
+  ): Promise<[Outcome, ToolResult | null]> {
+    const server = await this.#options.directory.find(ownerId, called.server_id);
+    if (!server) return ["refused", failedCall(GONE)];
+    const problem = problemWith(called, server.tools);
+    if (problem) return ["refused", problem];
+    try {
+      return await this.#make(server, called, input, options);
+    } catch (error) {
+      if (options.signal.aborted) return ["aborted", null];
+      const { callError, contactError, isTimeout } = await loadClient();
+      const failure = contactError(error);
+      if (failure.status === "unauthorized") await server.save({ ...failure, at: Date.now() });
+      return [isTimeout(error) ? "timeout" : "failed", failedCall(callError(error))];
+    }
+  }
+
+  /** Makes a call, and once more if the server has forgotten the connection, and so has not made it. */
+  async #make(
+    server: KnownServer,
+    called: CalledTool,
+    input: Record<string, unknown>,
+    options: PermittedCallOptions,
+    endsAt = performance.now() + this.#options.callMs,
+  ): Promise<[Outcome, ToolResult]> {
+    const { contacts } = this.#options;
+    const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
+    const waiting = AbortSignal.any([options.signal, AbortSignal.timeout(leftMs())]);
+    const { lease, tools } = await contacts.acquire(server, waiting);
+    try {
+      // The call may have waited for the connection for long.
+      const problem = problemWith(called, tools) ?? (await problemWithPermission(options));
+      if (problem) return ["refused", problem];
+      const timed = { ...options, timeoutMs: leftMs() };
+      const result = await lease.connection.callTool(called.tool, input, timed);
+      return [result.is_error ? "error" : "ok", result];
+    } catch (error) {
+      const { isConnectionForgotten, isRequestRejected } = await loadClient();
+      const isForgotten = isConnectionForgotten(error);
+      // Others are probably forgotten too: the next connection is new.
+      if (isForgotten || isRequestRejected(error)) contacts.drop(server.key);
+      if (!lease.isReused || !isForgotten) throw error;
+    } finally {
+      lease.release();
+    }
+    return this.#make(server, called, input, options, endsAt);
+  }
+}
+
+const GONE = "The tool does not exist any more.";
+const notCalled = (why: string): ToolResult => ({
+  ...failedCall(`The tool was not called: ${why}`),
+  needs_approval: true,
+});
+
+/** Why a tool cannot be called; null if it is offered as it was when the call was asked for. */
+function problemWith(called: CalledTool, offered: readonly ToolRecord[]): ToolResult | null {
+  const tool = offered.find(({ name }) => name === called.tool);
+  if (!tool) return failedCall(GONE);
+  if (tool.fingerprint === called.fingerprint) return null;
+  return notCalled("it has changed since it was offered.");
+}
+
+async function problemWithPermission(options: PermittedCallOptions): Promise<ToolResult | null> {
+  const permission = await options.permission();
+  if (permission === "permitted") return null;
+  return permission === "asks" ? notCalled("it needs approval now.") : failedCall(REFUSED);
+}
