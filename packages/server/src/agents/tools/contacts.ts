@@ -35,71 +35,18 @@ export interface Contacts {
   close(): Promise<void>;
 }
 
-/** Whether a contact was ended by a person or by the end of the process, and not by its own deadline. */
-const isGivenUp = ({ aborted, reason }: AbortSignal): boolean =>
-  aborted && !(reason instanceof DOMException && reason.name === "TimeoutError");
+export interface ContactsOptions {
+  readonly timeouts: Timeouts;
+  readonly log: Logger;
+}
 
-export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger }): Contacts {
+export function contacts(options: ContactsOptions): Contacts {
   const pool = connectionPool();
-
-  async function open(server: KnownServer, signal: AbortSignal) {
-    let connection: Connection | undefined;
-    try {
-      connection = await server.connect(timeouts, signal);
-      let isStale = false;
-      connection.onListChanged = () => {
-        isStale = true;
-      };
-      const tools = await listTools(server, connection, signal);
-      connection.onListChanged = relister(server, connection);
-      if (isStale) connection.onListChanged();
-      return { connection, tools };
-    } catch (error) {
-      await connection?.close();
-      // An attempt that was given up does not show that anything is wrong with the server.
-      if (!isGivenUp(signal)) {
-        const { contactError } = await loadClient();
-        await server.save({ ...contactError(error), at: Date.now() });
-      }
-      throw error;
-    }
-  }
-
-  async function listTools(server: KnownServer, connection: Connection, signal: AbortSignal) {
-    const tools = await connection.listTools(signal);
-    await server.save({ status: "ready", error: null, tools, at: Date.now() });
-    return tools;
-  }
-
-  /**
-   * Lists the tools again, once at a time, however often a server announces changes. What it announces
-   * while they are listed may not be in that list: it is asked once more afterwards.
-   */
-  function relister(server: KnownServer, connection: Connection): () => void {
-    let isListing = false;
-    let isStale = false;
-    return async () => {
-      isStale = true;
-      if (isListing) return;
-      isListing = true;
-      while (isStale) {
-        isStale = false;
-        const signal = AbortSignal.timeout(timeouts.contactMs);
-        await listTools(server, connection, signal).catch(logged(server));
-      }
-      isListing = false;
-    };
-  }
-
-  const logged = (server: KnownServer) => async (error: unknown) => {
-    const { contactError } = await loadClient();
-    log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
-  };
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
     let { tools } = server;
     const openOne = async () => {
-      const opened = await open(server, signal);
+      const opened = await open(server, options, signal);
       tools = opened.tools;
       return opened.connection;
     };
@@ -118,9 +65,72 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
 
   return {
     acquire,
-    refresh: (server, signal) => refresh(server, signal).catch(logged(server)),
+    refresh: (server, signal) => refresh(server, signal).catch(logged(options.log, server)),
     drop: (key) => pool.drop(key),
     size: () => pool.size(),
     close: () => pool.close(),
   };
 }
+
+/** Connects to a server and lists its tools, which are listed again whenever it announces changes. */
+async function open(server: KnownServer, options: ContactsOptions, signal: AbortSignal) {
+  let connection: Connection | undefined;
+  try {
+    connection = await server.connect(options.timeouts, signal);
+    let isStale = false;
+    connection.onListChanged = () => {
+      isStale = true;
+    };
+    const tools = await listTools(server, connection, signal);
+    connection.onListChanged = relister(server, connection, options);
+    if (isStale) connection.onListChanged();
+    return { connection, tools };
+  } catch (error) {
+    await connection?.close();
+    // An attempt that was given up does not show that anything is wrong with the server.
+    if (!isGivenUp(signal)) {
+      const { contactError } = await loadClient();
+      await server.save({ ...contactError(error), at: Date.now() });
+    }
+    throw error;
+  }
+}
+
+async function listTools(server: KnownServer, connection: Connection, signal: AbortSignal) {
+  const tools = await connection.listTools(signal);
+  await server.save({ status: "ready", error: null, tools, at: Date.now() });
+  return tools;
+}
+
+/**
+ * Lists the tools again, once at a time, however often a server announces changes. What it announces
+ * while they are listed may not be in that list: it is asked once more afterwards.
+ */
+function relister(
+  server: KnownServer,
+  connection: Connection,
+  { timeouts, log }: ContactsOptions,
+): () => void {
+  let isListing = false;
+  let isStale = false;
+  return async () => {
+    isStale = true;
+    if (isListing) return;
+    isListing = true;
+    while (isStale) {
+      isStale = false;
+      const signal = AbortSignal.timeout(timeouts.contactMs);
+      await listTools(server, connection, signal).catch(logged(log, server));
+    }
+    isListing = false;
+  };
+}
+
+/** Whether a contact was ended by a person or by the end of the process, and not by its own deadline. */
+const isGivenUp = ({ aborted, reason }: AbortSignal): boolean =>
+  aborted && !(reason instanceof DOMException && reason.name === "TimeoutError");
+
+const logged = (log: Logger, server: KnownServer) => async (error: unknown) => {
+  const { contactError } = await loadClient();
+  log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
+};
