@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Failure } from "../rules/failure.ts";
+import type { Asked } from "./ask-agent.ts";
 
 /** Enough for the longest message, and for a page of usual ones. */
 const MAX_RESULT_BYTES = 256 * 1024;
@@ -41,6 +42,31 @@ export const toolError = ({
   content: [{ type: "text", text: `${message} (${code})` }],
   structuredContent: { error: { code, message, ...(parameters && { parameters }) } },
 });
+
+/** The answer as text for models, with what keeps it from being complete. */
+export function askedResult(asked: Asked): CallToolResult {
+  const text = [asked.answer?.content, noteOn(asked)].filter(Boolean).join("\n\n");
+  const result = toolResult({ ...asked }, text);
+  return asked.status === "failed" ? { ...result, isError: true } : result;
+}
+
+function noteOn({ status, answer, question }: Asked): string {
+  switch (status) {
+    case "complete":
+      return "";
+    case "stopped":
+      return "(The answer was stopped.)";
+    case "failed":
+      return `(The answer failed: ${answer?.turn?.error?.code})`;
+    case "approval_pending": {
+      const pending = answer?.tool_calls.filter((each) => each.status === "pending") ?? [];
+      const names = pending.map(({ server, tool }) => `${tool} of ${server}`).join(", ");
+      return `(The agent's owner must approve before it goes on: ${names}.)`;
+    }
+    case "waiting":
+      return `(There is no answer yet. Read it later: get_chat_history with chat_id ${question.conversation_id} and after ${question.id}.)`;
+  }
+}
 
 /** The value with every text cut to a number of characters. */
 function cut(value: unknown, most: number): unknown {
