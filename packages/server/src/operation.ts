@@ -12,10 +12,11 @@ import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { AuditLog } from "./observe/audit-log.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import { type InputParser, inputParser } from "./operation/input.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
-import { badFields, Failure, forbidden, MAX_REPORTED_FIELDS, notFound } from "./rules/failure.ts";
+import { Failure, forbidden, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
   AgentCaller,
@@ -101,14 +102,7 @@ export type Handler = (context: Context, input: unknown) => Promise<unknown>;
 export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
-  readonly omittable: Omittable;
-}
-
-/** Where `null` means the same as leaving a field out. */
-interface Omittable {
-  readonly fields: readonly string[];
-  /** The same for the items of lists, by the name of the list. */
-  readonly items: readonly (readonly [string, Omittable])[];
+  readonly parse: InputParser;
 }
 
 /** The caller that a handler gets, by the access level of its operation. */
@@ -133,30 +127,7 @@ export function bind<Contract extends Operation>(
     input: z.output<Contract["input"]>,
   ) => ResultOf<Contract>,
 ): Bound {
-  return { contract, handle: handle as Handler, omittable: omittableFields(contract.input) };
-}
-
-/** Parses inputs by a schema as `invoke` does: throws `bad_request` with what is wrong. */
-export function inputParser<Schema extends z.ZodType>(
-  schema: Schema,
-): (raw: unknown) => z.output<Schema> {
-  const omittable = omittableFields(schema);
-  return (raw) => parse(schema, omittable, raw) as z.output<Schema>;
-}
-
-/** The optional fields of an input, except those for which the contract gives `null` a meaning. */
-function omittableFields(input: z.ZodType): Omittable {
-  const { shape = {} } = input as { shape?: Record<string, z.ZodType & { element?: z.ZodType }> };
-  const takes = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
-  const entries = Object.entries(shape);
-  return {
-    fields: entries
-      .filter(([, field]) => takes(field, undefined) && !takes(field, null))
-      .map(([name]) => name),
-    items: entries.flatMap(([name, { element }]) =>
-      element && "shape" in element ? [[name, omittableFields(element)] as const] : [],
-    ),
-  };
+  return { contract, handle: handle as Handler, parse: inputParser(contract.input) };
 }
 
 /** One call of an operation, independent of the transport. */
@@ -255,13 +226,12 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     caller: AnyCaller | AgentCaller | undefined,
     about: (username: string) => void,
   ): Awaitable<unknown> {
-    const { contract, handle, omittable } = bound;
     return after(call.input(), (raw) => {
-      const input = parse(contract.input, omittable, raw, call.spell);
+      const input = bound.parse(raw, call.spell);
       // Inherits the services: copying some twenty fields for every call would cost more.
       const { origin, signal } = call;
       const context = { __proto__: services, caller, origin, signal, about };
-      return handle(context as unknown as Context, input);
+      return bound.handle(context as unknown as Context, input);
     });
   }
 
@@ -313,81 +283,3 @@ const missingAccess: Record<Access, string> = {
   service: "only a service key that acts for nobody may call this operation",
   operator: "only an operator may call this operation",
 };
-
-function parse(
-  schema: z.ZodType,
-  omittable: Omittable,
-  raw: unknown,
-  spell = (field: string) => field,
-): unknown {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    throw new Failure("bad_request", "bad request: the input must be a JSON object");
-  }
-  const parsed = schema.safeParse(withoutNulls(raw as Record<string, unknown>, omittable));
-  if (parsed.success) return parsed.data;
-  const fields: Record<string, string> = {};
-  for (const issue of parsed.error.issues) {
-    if (Object.keys(fields).length === MAX_REPORTED_FIELDS) break;
-    const path = issue.path.map((part) => spell(String(part))).join(".") || "input";
-    fields[path.slice(0, 128)] ??= describe(issue);
-  }
-  throw badFields(fields);
-}
-
-function withoutNulls(
-  raw: Record<string, unknown>,
-  { fields, items }: Omittable,
-): Record<string, unknown> {
-  const nulls = fields.filter((name) => raw[name] === null);
-  const lists = items.filter(([name]) => Array.isArray(raw[name]));
-  if (nulls.length === 0 && lists.length === 0) return raw;
-  const kept = Object.entries(raw).filter(([name]) => !nulls.includes(name));
-  const cleaned = lists.map(([name, ofItem]) => {
-    const clean = (item: unknown) =>
-      typeof item === "object" && item !== null
-        ? withoutNulls(item as Record<string, unknown>, ofItem)
-        : item;
-    return [name, (raw[name] as unknown[]).map(clean)] as const;
-  });
-  return Object.fromEntries([...kept, ...cleaned]);
-}
-
-function describe(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined && /received undefined/.test(issue.message)
-        ? "is required"
-        : `must be ${article(issue.expected)}`;
-    case "invalid_value":
-      return `must be ${issue.values.join(" or ")}`;
-    case "too_small":
-      if (COUNTED.has(issue.origin) && Number(issue.minimum) === 1) return "must not be empty";
-      return `must ${amount(issue.origin, "at least", issue.minimum)}`;
-    case "too_big":
-      return `must ${amount(issue.origin, "at most", issue.maximum)}`;
-    case "invalid_format":
-      return issue.format === "datetime"
-        ? "must be a time such as 2026-01-31T09:30:00Z"
-        : issue.message;
-    case "invalid_key":
-      return `has a name that is wrong: it ${issue.issues[0]?.message ?? "cannot be used"}`;
-    default:
-      return issue.message;
-  }
-}
-
-const COUNTED = new Map([
-  ["array", "items"],
-  ["string", "characters"],
-]);
-
-function amount(origin: string, bound: string, value: number | bigint): string {
-  const things = COUNTED.get(origin);
-  return things ? `have ${bound} ${value} ${things}` : `be ${bound} ${value}`;
-}
-
-function article(type: string): string {
-  if (type === "int") return "a whole number";
-  if (type === "record" || type === "object") return "an object";
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
-}

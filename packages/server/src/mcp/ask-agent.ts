@@ -8,7 +8,7 @@ import {
 } from "@parley/protocol";
 import { mentionedHandles } from "@parley/protocol/markup";
 import { z } from "zod";
-import { inputParser } from "../operation.ts";
+import { inputParser } from "../operation/input.ts";
 import { badField, Failure } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { Answers, FollowedAnswers } from "./answers.ts";
