@@ -16,7 +16,8 @@ import { type InputParser, inputParser } from "./operation/input.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
-import { Failure, forbidden, notFound } from "./rules/failure.ts";
+import { Failure, notFound } from "./rules/failure.ts";
+import { checkAccess } from "./security/access.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
   AgentCaller,
@@ -31,7 +32,6 @@ import type {
 import type { FailureThrottle } from "./security/failure-throttle.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
-import { isOperator } from "./security/operators.ts";
 import type { Passwords } from "./security/passwords.ts";
 import type { ServiceKeys } from "./security/service-keys.ts";
 import type { SignInThrottle } from "./security/sign-in-throttle.ts";
@@ -171,82 +171,21 @@ const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
  * the access level, parse the input, run the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
-  const { config, store, rates, log, audit, metrics } = services;
-
-  function perform(call: Call, about: (username: string) => void): Awaitable<unknown> {
-    const bound = registry.get(call.name);
-    if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
-    const { contract } = bound;
-    if (contract.access === "public") {
-      rates[contract.rate].take(`${contract.name} ${call.origin.network}`);
-      return run(bound, call, undefined, about);
-    }
-    return after(call.authenticate(), (caller) => {
-      if (caller.kind !== "service") about(caller.account.username);
-      if (call.countRate) call.countRate();
-      else takeRate(rates, contract.rate, caller);
-      return after(checkAccess(contract, caller), () =>
-        caller.kind === "delegate"
-          ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller, about))
-          : run(bound, call, caller, about),
-      );
-    });
-  }
-
-  /** Throws `forbidden` unless the caller has the operation's access level. */
-  function checkAccess(
-    { access, agents }: Operation,
-    caller: AnyCaller | AgentCaller,
-  ): Awaitable<void> {
-    if (caller.kind === "agent") {
-      if (access === "agent" || agents) return;
-      throw forbidden("an agent may not call this operation");
-    }
-    if (access === "session" && caller.kind !== "service") return;
-    if (access === "service" && caller.kind === "service") return;
-    if (access === "operator") return caller.kind === "service" ? undefined : checkOperator(caller);
-    throw forbidden(missingAccess[access]);
-  }
-
-  async function checkOperator({ account }: Caller): Promise<void> {
-    const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
-    if (!allowed) throw forbidden(missingAccess.operator);
-  }
-
-  /** Nothing is done on behalf of a person that the audit log does not have. */
-  function recordDelegate({ name }: Operation, { origin }: Call, caller: DelegateCaller) {
-    const { account, key } = caller;
-    const details = { account: account.username, service_key: key.name, operation: name, origin };
-    return audit.write((_, record) => record("acted_on_behalf", details));
-  }
-
-  function run(
-    bound: Bound,
-    call: Call,
-    caller: AnyCaller | AgentCaller | undefined,
-    about: (username: string) => void,
-  ): Awaitable<unknown> {
-    return after(call.input(), (raw) => {
-      const input = bound.parse(raw, call.spell);
-      // Inherits the services: copying some twenty fields for every call would cost more.
-      const { origin, signal } = call;
-      const context = { __proto__: services, caller, origin, signal, about };
-      return bound.handle(context as unknown as Context, input);
-    });
-  }
-
+  const { audit, metrics } = services;
   return async (call) => {
     const started = performance.now();
-    const operation = registry.get(call.name)?.contract.name ?? "unknown";
+    const bound = registry.get(call.name);
+    const operation = bound?.contract.name ?? "unknown";
     let code: string = "ok";
     let account: string | undefined;
     try {
-      const result = await perform(call, (username) => {
+      if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
+      const result = await perform(services, bound, call, (username) => {
         account = username;
       });
       return { ok: true, result };
     } catch (error) {
-      const failure = failureOf(error, call);
+      const failure = failureOf(services, error, call, bound?.contract);
       code = failure.code;
       if (code === "rate_limited") {
         const { origin } = call;
@@ -258,28 +197,77 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
       metrics.called(operation, code, performance.now() - started);
     }
   };
-
-  function failureOf(error: unknown, call: Call): Failure {
-    if (!(error instanceof Failure)) return unexpected(error, call);
-    const contract = registry.get(call.name)?.contract;
-    const isDeclared = !contract || declaredErrors(contract).includes(error.code);
-    if (isDeclared || !config.strictErrors) return error;
-    const undeclared = `${contract.name} does not declare ${error.code}`;
-    return unexpected(new Error(undeclared, { cause: error }), call);
-  }
-
-  function unexpected(error: unknown, call: Call): Failure {
-    const reference = call.reference();
-    log.error({ err: error, request_id: reference, operation: call.name }, "internal error");
-    return new Failure("internal", `internal error, reference ${reference}`);
-  }
 }
 
-/** Why a caller may not call operations of a level. */
-const missingAccess: Record<Access, string> = {
-  public: "this operation takes no token",
-  session: "a service key calls this operation for a person, named in the header x-parley-as",
-  agent: "only an agent may call this operation",
-  service: "only a service key that acts for nobody may call this operation",
-  operator: "only an operator may call this operation",
-};
+/** Without promises as long as everything answers synchronously: this is the path of every message. */
+function perform(
+  services: Services,
+  bound: Bound,
+  call: Call,
+  about: Context["about"],
+): Awaitable<unknown> {
+  const { contract } = bound;
+  const { rates } = services;
+  if (contract.access === "public") {
+    rates[contract.rate].take(`${contract.name} ${call.origin.network}`);
+    return run(services, bound, call, undefined, about);
+  }
+  return after(call.authenticate(), (caller) => {
+    if (caller.kind !== "service") about(caller.account.username);
+    if (call.countRate) call.countRate();
+    else takeRate(rates, contract.rate, caller);
+    return after(checkAccess(services, contract, caller), () =>
+      caller.kind === "delegate"
+        ? after(recordDelegate(services, contract, call, caller), () =>
+            run(services, bound, call, caller, about),
+          )
+        : run(services, bound, call, caller, about),
+    );
+  });
+}
+
+/** Nothing is done on behalf of a person that the audit log does not have. */
+function recordDelegate(
+  { audit }: Services,
+  { name }: Operation,
+  { origin }: Call,
+  { account, key }: DelegateCaller,
+) {
+  const details = { account: account.username, service_key: key.name, operation: name, origin };
+  return audit.write((_, record) => record("acted_on_behalf", details));
+}
+
+function run(
+  services: Services,
+  bound: Bound,
+  call: Call,
+  caller: AnyCaller | AgentCaller | undefined,
+  about: Context["about"],
+): Awaitable<unknown> {
+  return after(call.input(), (raw) => {
+    const input = bound.parse(raw, call.spell);
+    // Inherits the services: copying some twenty fields for every call would cost more.
+    const { origin, signal } = call;
+    const context = { __proto__: services, caller, origin, signal, about };
+    return bound.handle(context as unknown as Context, input);
+  });
+}
+
+function failureOf(
+  services: Services,
+  error: unknown,
+  call: Call,
+  contract: Operation | undefined,
+): Failure {
+  if (!(error instanceof Failure)) return unexpected(services, error, call);
+  const isDeclared = !contract || declaredErrors(contract).includes(error.code);
+  if (isDeclared || !services.config.strictErrors) return error;
+  const undeclared = `${contract.name} does not declare ${error.code}`;
+  return unexpected(services, new Error(undeclared, { cause: error }), call);
+}
+
+function unexpected({ log }: Services, error: unknown, call: Call): Failure {
+  const reference = call.reference();
+  log.error({ err: error, request_id: reference, operation: call.name }, "internal error");
+  return new Failure("internal", `internal error, reference ${reference}`);
+}

@@ -1,0 +1,44 @@
+import type { Access, Operation } from "@parley/protocol";
+import { forbidden } from "../rules/failure.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { Store } from "../store/store.ts";
+import type { AgentCaller, AnyCaller, Caller } from "./caller.ts";
+import { isOperator } from "./operators.ts";
+
+/** Why a caller may not call operations of a level. */
+const missingAccess: Record<Access, string> = {
+  public: "this operation takes no token",
+  session: "a service key calls this operation for a person, named in the header x-parley-as",
+  agent: "only an agent may call this operation",
+  service: "only a service key that acts for nobody may call this operation",
+  operator: "only an operator may call this operation",
+};
+
+export interface AccessOptions {
+  readonly store: Pick<Store, "read">;
+  /** `operators`: the usernames in PARLEY_OPERATORS. */
+  readonly config: { readonly operators: readonly string[] };
+}
+
+/** Throws `forbidden` unless the caller has the operation's access level. */
+export function checkAccess(
+  options: AccessOptions,
+  { access, agents }: Operation,
+  caller: AnyCaller | AgentCaller,
+): Awaitable<void> {
+  if (caller.kind === "agent") {
+    if (access === "agent" || agents) return;
+    throw forbidden("an agent may not call this operation");
+  }
+  if (access === "session" && caller.kind !== "service") return;
+  if (access === "service" && caller.kind === "service") return;
+  if (access === "operator") {
+    return caller.kind === "service" ? undefined : checkOperator(options, caller);
+  }
+  throw forbidden(missingAccess[access]);
+}
+
+async function checkOperator({ store, config }: AccessOptions, { account }: Caller) {
+  const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
+  if (!allowed) throw forbidden(missingAccess.operator);
+}
