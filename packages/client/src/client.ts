@@ -3,7 +3,7 @@ import { untilAborted } from "./async/abort.ts";
 import { callListener } from "./async/call-listener.ts";
 import { EventListeners } from "./connection/event-listeners.ts";
 import { createOperations } from "./connection/operations.ts";
-import { Session } from "./connection/session.ts";
+import { Transport } from "./connection/transport.ts";
 import { MessageReader } from "./each-message/reader.ts";
 import { resolveLink } from "./files/address.ts";
 import { Links } from "./files/links.ts";
@@ -29,7 +29,7 @@ const SIGN_OUT_TIMEOUT_MS = 3000;
 /** Creates a client of the service: its operations, its events, and a live model of what a person sees. */
 export function createClient(options: ClientOptions = {}): Client {
   const runtime = new ClientRuntime(options);
-  const { session, store } = runtime;
+  const { transport, store } = runtime;
   const methods: Omit<Client, keyof Operations> = {
     model: runtime.modelRuntime.model,
     links: runtime.links,
@@ -38,14 +38,14 @@ export function createClient(options: ClientOptions = {}): Client {
       return store.state.status;
     },
     get token() {
-      return session.token;
+      return transport.token;
     },
     get unsentCount() {
       return runtime.countUnsent();
     },
-    enter: (how, input) => session.enter(how, input),
-    connect: () => session.connect(),
-    reconnect: () => session.retryNow(),
+    enter: (how, input) => transport.enter(how, input),
+    connect: () => transport.connect(),
+    reconnect: () => transport.retryNow(),
     leave: () => runtime.leave(),
     close: () => runtime.close(),
     upload: (chatId, blob, upload) => runtime.uploader.upload(chatId, blob, upload),
@@ -60,7 +60,7 @@ export function createClient(options: ClientOptions = {}): Client {
 /** The parts of a client, and what happens between them. */
 class ClientRuntime {
   readonly store: Store;
-  readonly session: Session;
+  readonly transport: Transport;
   readonly modelRuntime: ModelRuntime;
   readonly links: Links;
   readonly profiles: Profiles;
@@ -83,8 +83,8 @@ class ClientRuntime {
       makeRoom: () => this.#cache.clear(),
       onError,
     });
-    this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
-    this.session = new Session(options, {
+    this.#cache = new StateCache(this.store, options.storage, () => this.transport.token);
+    this.transport = new Transport(options, {
       onStatus: (status) => this.store.dispatch({ type: "status", status }),
       onOpen: (account, historyId) => this.#handleOpen(account, historyId),
       onEvent: (frame) => this.#handleEvent(frame),
@@ -93,11 +93,11 @@ class ClientRuntime {
       onToken: () => this.modelRuntime.flush(),
       onSignedOut: () => this.#forget("signed_out"),
     });
-    this.#operations = createOperations((name, input) => this.session.call(name, input));
-    const { session } = this;
-    const { timeoutMs } = session;
-    const resolve = (link: string) => resolveLink(session.url, link);
-    const shared = { api: this.#operations, reachability: session, resolve };
+    this.#operations = createOperations((name, input) => this.transport.call(name, input));
+    const { transport } = this;
+    const { timeoutMs } = transport;
+    const resolve = (link: string) => resolveLink(transport.url, link);
+    const shared = { api: this.#operations, reachability: transport, resolve };
     this.links = new Links(shared);
     const versionOf = (username: string) => this.store.state.accounts[username]?.version ?? 0;
     this.profiles = new Profiles({ ...shared, versionOf });
@@ -114,7 +114,7 @@ class ClientRuntime {
     this.modelRuntime = new ModelRuntime({
       store: this.store,
       api: this.#operations,
-      connectivity: session,
+      connectivity: transport,
       uploader: this.uploader,
       blobs: options.blobs,
       onError,
@@ -124,7 +124,7 @@ class ClientRuntime {
   /** The operations that the caller gets: they also update the model where no event would. */
   createApi(): Operations {
     return createOperations(async (name, input) => {
-      const result = await this.session.call(name, input);
+      const result = await this.transport.call(name, input);
       await this.#applyResult(name, input, result);
       return result;
     });
@@ -137,7 +137,7 @@ class ClientRuntime {
     const reader = new MessageReader(this.#operations, listener, options);
     this.#readers.add(reader);
     const { me } = this.store.state;
-    if (this.session.isConnected() && me) reader.start(me.username);
+    if (this.transport.isConnected() && me) reader.start(me.username);
     return () => {
       this.#readers.delete(reader);
       reader.halt();
@@ -157,7 +157,7 @@ class ClientRuntime {
 
   close(): void {
     this.#cache.save();
-    this.session.close();
+    this.transport.close();
     this.#unsent.releaseLocks();
     this.#halt();
   }
@@ -217,7 +217,7 @@ class ClientRuntime {
         // The operation has succeeded. If this fails, the next connection fetches the agents.
         return this.modelRuntime.catchUp.refreshAgents().catch(() => {});
       case "signOut":
-        return this.session.forget();
+        return this.transport.forget();
       case "deleteMe":
         return this.#forgetAccount();
     }
@@ -226,6 +226,6 @@ class ClientRuntime {
   /** Forgets the session and everything that is stored of the account. */
   #forgetAccount(): void {
     this.#unsent.clear();
-    this.session.forget();
+    this.transport.forget();
   }
 }

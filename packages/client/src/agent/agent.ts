@@ -2,7 +2,7 @@ import type { ClaimedTurn, EventFrame } from "@parley/protocol";
 import { callListener } from "../async/call-listener.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { createOperations } from "../connection/operations.ts";
-import { Session } from "../connection/session.ts";
+import { Transport } from "../connection/transport.ts";
 import { isUnauthorized } from "../errors.ts";
 import type { Agent, AgentOptions, Operations } from "../types.ts";
 import { RunningTurn } from "./turn.ts";
@@ -25,7 +25,7 @@ class AgentWorker {
   readonly operations: Operations;
   readonly closed: Promise<void>;
   readonly #options: AgentOptions;
-  readonly #session: Session;
+  readonly #transport: Transport;
   readonly #turns = new Map<string, RunningTurn>();
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -33,7 +33,7 @@ class AgentWorker {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#session = new Session(options, {
+    this.#transport = new Transport(options, {
       onStatus: () => {},
       onOpen: () => {},
       onEvent: (frame) => this.#handleEvent(frame),
@@ -42,9 +42,9 @@ class AgentWorker {
       onToken: () => {},
       onSignedOut: () => {},
     });
-    this.operations = createOperations((name, input) => this.#session.call(name, input));
+    this.operations = createOperations((name, input) => this.#transport.call(name, input));
     // Where there is no WebSocket, calls go over HTTP, and waiting for turns is a long poll.
-    this.#session.connect().catch(() => {});
+    this.#transport.connect().catch(() => {});
     this.closed = this.#work();
     // A program may leave it to `onError`.
     this.closed.catch(() => {});
@@ -54,7 +54,7 @@ class AgentWorker {
     this.#closing.abort();
     for (const turn of this.#turns.values()) turn.abort(new Error("the agent was closed"));
     await Promise.allSettled([...this.#running]);
-    this.#session.close();
+    this.#transport.close();
   }
 
   /** Claims turns, as many at once as the options allow. */

@@ -14,7 +14,7 @@ const MAX_MISSING_CHANGES = 1000;
 
 type RefreshApi = Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
 
-export interface RefreshEvents {
+export interface RefreshListener {
   /** A conversation is up to date again. */
   onRefreshed(id: string): void;
   /** The server has another history than the one everything was fetched from. */
@@ -28,7 +28,7 @@ export interface RefreshEvents {
 export class ChatRefresh {
   readonly #store: Store;
   readonly #api: RefreshApi;
-  readonly #events: RefreshEvents;
+  readonly #listener: RefreshListener;
   /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
   #connectionId = 0;
   #isActive = false;
@@ -37,10 +37,10 @@ export class ChatRefresh {
   readonly #runningChats = new Map<string, Promise<void>>();
   readonly #runningMessages = new Map<string, Promise<void>>();
 
-  constructor(store: Store, api: RefreshApi, events: RefreshEvents) {
+  constructor(store: Store, api: RefreshApi, listener: RefreshListener) {
     this.#store = store;
     this.#api = api;
-    this.#events = events;
+    this.#listener = listener;
     store.onChange((state, before) => this.#checkChanges(state, before));
   }
 
@@ -153,7 +153,7 @@ export class ChatRefresh {
         }
       }
     }
-    if (!isObsolete()) this.#events.onRefreshed(id);
+    if (!isObsolete()) this.#listener.onRefreshed(id);
   }
 
   /** Fetches the missing changes of loaded messages, or else the conversation. */
@@ -167,7 +167,7 @@ export class ChatRefresh {
     this.#requested.delete(id);
     const validates = chat?.invalidations ?? 0;
     const snapshot = await this.#api.getChat({ chat_id: id });
-    if (snapshot.seq < (chat?.chat.seq ?? 0)) return this.#events.onOtherHistory();
+    if (snapshot.seq < (chat?.chat.seq ?? 0)) return this.#listener.onOtherHistory();
     this.#store.dispatch({ type: "snapshots", snapshots: [snapshot], validates });
   }
 
@@ -175,7 +175,7 @@ export class ChatRefresh {
     const page = await this.#api.getUpdates({ chat_id: id, since_seq, limit: UPDATES_PER_PAGE });
     if (!("messages" in page)) return;
     if (page.conversation.seq < since_seq || isOtherHistory(this.#store.state, page)) {
-      return this.#events.onOtherHistory();
+      return this.#listener.onOtherHistory();
     }
     this.#store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
   }

@@ -21,7 +21,7 @@ const SIGN_IN_CALLS = [
 /** Ends the session of the socket, which may close before the reply. Over HTTP the reply always arrives. */
 const DELETE_ACCOUNT: OperationName = "deleteMe";
 
-export interface SessionEvents {
+export interface TransportListener {
   onStatus(status: Status): void;
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
@@ -34,11 +34,11 @@ export interface SessionEvents {
 }
 
 /** The token, the connection made with it, and calls over the socket or HTTP. */
-export class Session implements Connectivity {
+export class Transport implements Connectivity {
   /** The address of the service, without a slash at the end. */
   readonly url: string;
   readonly timeoutMs: number;
-  readonly #events: SessionEvents;
+  readonly #listener: TransportListener;
   readonly #http: (name: string, input: object) => Promise<unknown>;
   readonly #accessToken: AccessToken;
   readonly #connection: Connection;
@@ -51,14 +51,14 @@ export class Session implements Connectivity {
   #wasUpToDate = false;
   #isClosed = false;
 
-  constructor(options: ClientOptions, events: SessionEvents) {
+  constructor(options: ClientOptions, listener: TransportListener) {
     const url = (options.url ?? pageOrigin()).replace(/\/+$/, "");
     const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     const backoff = options.reconnectMs ?? BACKOFF_MS;
     const fetch: typeof globalThis.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.url = url;
     this.timeoutMs = timeoutMs;
-    this.#events = events;
+    this.#listener = listener;
     this.#http = (name, input) => callHttp({ url, timeoutMs, fetch }, name, input, this.token);
     this.#accessToken = new AccessToken({
       token: options.token ?? null,
@@ -75,7 +75,7 @@ export class Session implements Connectivity {
       WebSocket: options.WebSocket,
       token: () => this.#accessToken.usable,
       onOpen: (account, historyId) => this.#handleOpen(account, historyId),
-      onEvent: events.onEvent,
+      onEvent: listener.onEvent,
       onLost: () => this.#handleLost(),
       onAttemptFailed: () => this.#handleAttemptFailed(),
       onTokenRejected: () => this.#handleRejected(this.token),
@@ -117,7 +117,7 @@ export class Session implements Connectivity {
     const entered = (await this.call(how, input)) as OutputOf<"signIn">;
     if (this.token !== null || this.#accessToken.isRenewing) this.forget();
     this.#accessToken.set(entered.access_token);
-    this.#events.onStatus("offline");
+    this.#listener.onStatus("offline");
     await this.connect();
     return entered;
   }
@@ -150,13 +150,13 @@ export class Session implements Connectivity {
     this.#account = null;
     this.#accessToken.set(null);
     this.#disconnect(signedOut());
-    this.#events.onSignedOut();
+    this.#listener.onSignedOut();
   }
 
   close(): void {
     this.#isClosed = true;
     this.#disconnect(closed());
-    if (this.token !== null) this.#events.onStatus("offline");
+    if (this.token !== null) this.#listener.onStatus("offline");
   }
 
   isConnected(): boolean {
@@ -188,7 +188,7 @@ export class Session implements Connectivity {
   #startConnection(): void {
     if (this.#connection.isStarted) return;
     this.#connection.start();
-    this.#events.onStatus("connecting");
+    this.#listener.onStatus("connecting");
     if (this.token === null) void this.#accessToken.renew();
   }
 
@@ -204,25 +204,25 @@ export class Session implements Connectivity {
       this.#connected.closeWith(signedOut());
     }
     this.#account = account.username;
-    this.#events.onOpen(account, historyId);
+    this.#listener.onOpen(account, historyId);
     this.#connected.open();
     void this.#catchUp();
   }
 
   async #catchUp(): Promise<void> {
-    if (!(await this.#events.catchUp())) return;
+    if (!(await this.#listener.catchUp())) return;
     this.#wasUpToDate = true;
-    this.#events.onStatus("online");
+    this.#listener.onStatus("online");
     this.#upToDate.open();
   }
 
   #handleLost(): void {
     this.#halt();
-    if (this.#wasUpToDate) this.#events.onStatus("offline");
+    if (this.#wasUpToDate) this.#listener.onStatus("offline");
   }
 
   #handleAttemptFailed(): void {
-    this.#events.onStatus("offline");
+    this.#listener.onStatus("offline");
     void this.#checkToken(this.token);
   }
 
@@ -244,20 +244,20 @@ export class Session implements Connectivity {
 
   #handleRenewing(): void {
     this.#halt();
-    this.#events.onStatus("authorizing");
+    this.#listener.onStatus("authorizing");
   }
 
   #handleRenewed(): void {
     const isFirst = this.#connection.isStarted && !this.#wasUpToDate;
-    this.#events.onStatus(isFirst ? "connecting" : "offline");
+    this.#listener.onStatus(isFirst ? "connecting" : "offline");
     this.#connection.renew();
-    this.#events.onToken();
+    this.#listener.onToken();
   }
 
   #halt(): void {
     this.#connected.close();
     this.#upToDate.close();
-    this.#events.onLost();
+    this.#listener.onLost();
   }
 
   #disconnect(reason: Error): void {
