@@ -49,7 +49,7 @@ import { dataFolder, secretFile } from "./store/data-folder.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport, pathOf } from "./transport/http.ts";
-import { metricsPage, pages } from "./transport/pages.ts";
+import { metricsResponse, routes } from "./transport/routes.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
 import { erasures as startErasures } from "./upkeep/erasures.ts";
 import { upkeep as startUpkeep } from "./upkeep/expiry.ts";
@@ -204,7 +204,7 @@ export async function compose(config: Config): Promise<Running> {
     services,
     invoke,
     mcp,
-    pages: pages({
+    routes: routes({
       services,
       ready: () => Promise.all([store.ready(), bus.ready()]),
       failing: () => background.flatMap((work) => work.failing()),
@@ -413,7 +413,7 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
 function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
   const fetch = (request: Request) =>
     pathOf(request.url) === "/metrics"
-      ? metricsPage(services)
+      ? metricsResponse(services)
       : new Response(null, { status: 404 });
   try {
     return Bun.serve({ hostname: host, port, fetch });

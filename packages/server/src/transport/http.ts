@@ -10,13 +10,12 @@ import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
 
-/** A page or document that is fetched with GET. */
-export type Page = (request: Request) => Promise<Response> | Response;
+/** Answers GET requests to a path that is no operation: a page of the web client, a document, metrics. */
+export type Route = (request: Request) => Promise<Response> | Response;
 
-export interface Pages {
-  /** The page at a path; undefined if there is none. */
-  get(path: string): Page | undefined;
-  /** The page for people who follow a link to a path without a page; undefined for other requests. */
+export interface Routes {
+  get(path: string): Route | undefined;
+  /** The web page for people who follow a link to a path without a route; undefined for other requests. */
   missing(path: string, request: Request): Promise<Response> | undefined;
 }
 
@@ -27,7 +26,7 @@ export interface HttpOptions {
   services: Services;
   invoke: Invoke;
   mcp: Pick<Mcp, "serve">;
-  pages: Pages;
+  routes: Routes;
   upgrade: Upgrade;
 }
 
@@ -87,7 +86,7 @@ async function route(
   request: Request,
   origin: Origin,
 ): Promise<Response | undefined> {
-  const { pages, upgrade } = options;
+  const { routes, upgrade } = options;
   const { method } = request;
   const path = pathOf(request.url);
   if (path === SOCKET_PATH) {
@@ -108,9 +107,11 @@ async function route(
   }
   const file = fileRoute(options.services.files, path, request);
   if (file) return file;
-  const page = pages.get(path);
-  if (page) return method === "GET" || method === "HEAD" ? page(request) : methodNotAllowed("GET");
-  const missing = pages.missing(path, request);
+  const found = routes.get(path);
+  if (found) {
+    return method === "GET" || method === "HEAD" ? found(request) : methodNotAllowed("GET");
+  }
+  const missing = routes.missing(path, request);
   if (missing) return missing;
   if (!path.startsWith(CALL_PREFIX)) throw notFound("page");
   if (method !== "POST") return methodNotAllowed("POST");

@@ -1,10 +1,10 @@
 import { CLIENT_PATH, clientMetadata } from "../agents/tools/client-metadata.ts";
 import type { Services } from "../operation.ts";
-import type { Page } from "./http.ts";
+import type { Route } from "./http.ts";
 import { originOf } from "./origin.ts";
 
 /** Tells authorization servers of tool servers who Parley is. */
-export const toolServerPages = ({ config }: Pick<Services, "config">): [string, Page][] => [
+export const toolServerRoutes = ({ config }: Pick<Services, "config">): [string, Route][] => [
   [
     CLIENT_PATH,
     (request) => {

@@ -1,7 +1,7 @@
 import type { WebFile } from "../../../web/build.ts";
 import type { Logger } from "../observe/log.ts";
 import { notFound } from "../rules/failure.ts";
-import type { Page, Pages } from "./http.ts";
+import type { Route, Routes } from "./http.ts";
 import { loadWebFiles } from "./web-files.ts";
 
 /** The content security policy of the web client: it loads from this service only. */
@@ -37,7 +37,7 @@ interface Served {
 }
 
 /** The pages and files of the web client. */
-export function webClient(log: Logger): Pages {
+export function webClient(log: Logger): Routes {
   const files = lazyFiles(log);
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {
@@ -47,7 +47,7 @@ export function webClient(log: Logger): Pages {
   }
 
   return {
-    get(path): Page | undefined {
+    get(path): Route | undefined {
       if (VIEWS.test(path)) return (request) => serve(INDEX, request);
       const isFile = path.startsWith("/assets/") || path === "/service-worker.js";
       return isFile ? (request) => serve(path, request) : undefined;

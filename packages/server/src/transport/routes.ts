@@ -2,13 +2,13 @@ import type { Config } from "../config.ts";
 import { VERSION } from "../observe/version.ts";
 import type { Services } from "../operation.ts";
 import { unavailable } from "../rules/failure.ts";
-import type { Page, Pages } from "./http.ts";
+import type { Route, Routes } from "./http.ts";
 import { hostOf, isSecure } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
-import { toolServerPages } from "./tool-servers.ts";
+import { toolServerRoutes } from "./tool-servers.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 
-export interface PageOptions {
+export interface RouteOptions {
   services: Services;
   /** Rejects while the store or the bus cannot be reached. */
   ready(): Promise<unknown>;
@@ -17,20 +17,20 @@ export interface PageOptions {
 }
 
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
-export function pages({ services, ready, failing }: PageOptions): Pages {
+export function routes({ services, ready, failing }: RouteOptions): Routes {
   const { config, log } = services;
   const web = webClient(log);
 
-  const own = new Map<string, Page>([
+  const own = new Map<string, Route>([
     ["/health", () => Response.json({ ok: true, version: VERSION })],
     ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
-    ["/openapi.json", openApiPage],
-    ["/asyncapi.json", asyncApiPage(config)],
-    ...toolServerPages(services),
+    ["/openapi.json", openApi],
+    ["/asyncapi.json", asyncApi(config)],
+    ...toolServerRoutes(services),
     ["/docs", docsPage],
   ]);
-  if (!config.metrics) own.set("/metrics", () => metricsPage(services));
+  if (!config.metrics) own.set("/metrics", () => metricsResponse(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
 }
 
@@ -46,14 +46,14 @@ async function docsPage(): Promise<Response> {
   return html(documents.page(), referencePolicy);
 }
 
-async function openApiPage(): Promise<Response> {
+async function openApi(): Promise<Response> {
   const { documents } = await reference();
   const headers = { "content-type": "application/json", "cache-control": "no-cache" };
   return new Response(documents.openApi(), { headers });
 }
 
 /** The AsyncAPI document, with the host and protocol of the request as the server's address. */
-function asyncApiPage({ proxies }: Config): Page {
+function asyncApi({ proxies }: Config): Route {
   return async (request) => {
     const { documents, HOST_PLACEHOLDER } = await reference();
     const text = isSecure(request, proxies) ? documents.secureAsyncApi() : documents.asyncApi();
@@ -65,7 +65,7 @@ function asyncApiPage({ proxies }: Config): Page {
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
 /** The metrics in Prometheus' text format. */
-export const metricsPage = ({ metrics }: Pick<Services, "metrics">) =>
+export const metricsResponse = ({ metrics }: Pick<Services, "metrics">) =>
   new Response(metrics.text(), { headers: plain });
 
 const html = (text: string, policy: string) =>
@@ -80,8 +80,8 @@ const html = (text: string, policy: string) =>
 
 async function readiness(
   { log }: Services,
-  check: PageOptions["ready"],
-  failing: PageOptions["failing"],
+  check: RouteOptions["ready"],
+  failing: RouteOptions["failing"],
 ): Promise<Response> {
   try {
     await check();
