@@ -816,10 +816,10 @@ describe("the connection", () => {
   });
 
   test("a connection uses the token of the URL", async () => {
-    await using guarded = await startNats("authorization { token: secret }");
+    await using secured = await startNats("authorization { token: secret }");
     const [right, wrong] = [
-      bus([`nats://secret@127.0.0.1:${guarded.port}`]),
-      bus([`127.0.0.1:${guarded.port}`]),
+      bus([`nats://secret@127.0.0.1:${secured.port}`]),
+      bus([`127.0.0.1:${secured.port}`]),
     ];
     await right.connected();
     await wrong.refused();
@@ -838,7 +838,7 @@ describe("the connection", () => {
       account: signed(operator, account, { type: "account", limits: accountLimits }),
       user: signed(account, user, { type: "user", ...limits }),
     };
-    await using guarded = await startNats(`
+    await using secured = await startNats(`
       operator: "${jwts.operator}"
       resolver: MEMORY
       resolver_preload: { ${account.getPublicKey()}: "${jwts.account}" }`);
@@ -850,8 +850,8 @@ describe("the connection", () => {
       credentialsFile,
       section("NATS USER JWT", jwts.user) + section("USER NKEY SEED", seed),
     );
-    await bus([guarded.url], { credentialsFile }).connected();
-    await bus([guarded.url]).refused();
+    await bus([secured.url], { credentialsFile }).connected();
+    await bus([secured.url]).refused();
   });
 
   type Key = ReturnType<typeof nkeys.createUser>;

@@ -56,7 +56,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const subscriptions: Subscription[] = [];
 
   /** A failed delivery prevents neither that of other changes nor that to other listeners. */
-  const guarded = <Each extends Delivered>(deliver: (change: Each) => void, change: Each) => {
+  const deliverOrLog = <Each extends Delivered>(deliver: (change: Each) => void, change: Each) => {
     try {
       deliver(change);
     } catch (error) {
@@ -66,7 +66,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
 
   const publish = (change: Change) => bus.publish(change);
   bus.onChange((change) => {
-    for (const listener of listeners) guarded(listener, change);
+    for (const listener of listeners) deliverOrLog(listener, change);
   });
   const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
@@ -75,7 +75,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const noItems = { name: "changes", schema: z.never(), receive: () => {} };
   cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
-    for (const change of changes) guarded(publish, change);
+    for (const change of changes) deliverOrLog(publish, change);
     if (changes.length > 0) for (const subscriber of subscriptions) subscriber.wake();
   });
 

@@ -1,4 +1,4 @@
-/** A share of what a semaphore guards. Disposing it gives it back. */
+/** A share of what a semaphore limits. Disposing it gives it back. */
 export interface Permit extends Disposable {
   /** Gives back what exceeds this amount. */
   shrink(amount: number): void;
