@@ -90,13 +90,13 @@ describe("an address is not public", () => {
     fc.assert(
       fc.property(fc.ipV4(), (inner) => {
         const [a = 0, b = 0, c = 0, d = 0] = inner.split(".").map(Number);
-        const groups = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+        const fields = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
         for (const address of [
           `::ffff:${inner}`,
           `::${inner}`,
           `64:ff9b::${inner}`,
-          `2002:${groups}::1`,
-          `2001:0:${groups}::1`,
+          `2002:${fields}::1`,
+          `2001:0:${fields}::1`,
         ]) {
           expect([address, isPublicAddress(address)]).toEqual([address, false]);
         }

@@ -71,7 +71,7 @@ export const command = <
 
 /** A command line that cannot be understood: exit code 2. The message says what is wrong. */
 export class UsageError extends Error {
-  /** The command or group whose help has the answer. Empty: the help of the program. */
+  /** The words after `parley help` whose help has the answer. Empty: the help of the program. */
   readonly about: string;
 
   constructor(message: string, about = "") {

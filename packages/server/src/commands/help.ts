@@ -18,9 +18,9 @@ export async function programHelp(): Promise<string> {
 }
 
 /** The help of commands with the same first word. */
-export async function groupHelp(word: string, group: typeof commands): Promise<string> {
+export async function nestedHelp(word: string, nested: typeof commands): Promise<string> {
   const usage = `Usage: parley ${word} <command> [options]`;
-  return [usage, section("Commands", await summaries(group))].join("\n\n");
+  return [usage, section("Commands", await summaries(nested))].join("\n\n");
 }
 
 export function commandHelp(command: Command, otherNames: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { VERSION } from "../observe/version.ts";
 import { type Command, type Result, UsageError } from "./command.ts";
-import { commandHelp, groupHelp, programHelp } from "./help.ts";
+import { commandHelp, nestedHelp, programHelp } from "./help.ts";
 import { commands, DEFAULT_COMMAND } from "./index.ts";
 import { failWith, print, printError } from "./output.ts";
 import { parseCommandLine } from "./parse.ts";
@@ -61,7 +61,7 @@ function printResult({ json, text, exitCode = 0 }: Result, asJson: boolean): voi
   process.exitCode = exitCode;
 }
 
-/** The command that the first words name, and the arguments after them. None if they name a group. */
+/** The command that the first words name, and the arguments after them. Null for `keys --help`. */
 function find(args: readonly string[]) {
   const [first = "", second = ""] = args;
   if (first === "" || first.startsWith("-")) return { listed: byName(DEFAULT_COMMAND), rest: args };
@@ -69,14 +69,14 @@ function find(args: readonly string[]) {
   if (nested) return { listed: nested, rest: args.slice(2) };
   const listed = byName(first);
   if (listed) return { listed, rest: args.slice(1) };
-  if (inGroup(first).length > 0 && isHelp(args.slice(1))) return { listed: null, rest: [] };
+  if (nestedIn(first).length > 0 && isHelp(args.slice(1))) return { listed: null, rest: [] };
   throw unknownCommand(args);
 }
 
 const byName = (name: string) => commands.find(({ names }) => names.includes(name)) ?? null;
 
 /** The commands whose name begins with this word, such as `keys`. */
-const inGroup = (word: string) =>
+const nestedIn = (word: string) =>
   commands.filter(({ names }) => names.some((name) => name.startsWith(`${word} `)));
 
 const isHelp = (args: readonly string[]) =>
@@ -89,19 +89,21 @@ async function helpFor(words: readonly string[]): Promise<string> {
   if (first === undefined) return programHelp();
   const listed = byName(`${first} ${second}`) ?? byName(first);
   if (listed) return commandHelp(await listed.load(), listed.names.slice(1));
-  const group = inGroup(first);
-  if (group.length > 0 && second === "") return groupHelp(first, group);
+  const nested = nestedIn(first);
+  if (nested.length > 0 && second === "") return nestedHelp(first, nested);
   throw unknownCommand(words);
 }
 
 function unknownCommand(args: readonly string[]): UsageError {
   const [first = "", second = ""] = args.filter((word) => !word.startsWith("-"));
-  const isGroup = inGroup(first).length > 0;
-  if (isGroup && second === "") return new UsageError(`"parley ${first}" needs a command.`, first);
-  const given = isGroup ? `${first} ${second}` : first;
+  const hasNested = nestedIn(first).length > 0;
+  if (hasNested && second === "") {
+    return new UsageError(`"parley ${first}" needs a command.`, first);
+  }
+  const given = hasNested ? `${first} ${second}` : first;
   const names = commands.flatMap((listed) => listed.names);
   return new UsageError(
     `Unknown command "${given}".${suggestion(given, names)}`,
-    isGroup ? first : "",
+    hasNested ? first : "",
   );
 }

@@ -180,7 +180,7 @@ async function writeParts(path: string, parts: readonly Uint8Array[]): Promise<v
   for (const batch of batches(parts)) await file.writeFile(Buffer.concat(batch));
 }
 
-/** Groups small parts, so that a file of many is written by few calls. */
+/** Joins small parts, so that a file of many is written by few calls. */
 function* batches(parts: readonly Uint8Array[]): Generator<Uint8Array[]> {
   let batch: Uint8Array[] = [];
   let bytes = 0;

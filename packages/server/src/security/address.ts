@@ -11,24 +11,24 @@ export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/s, "");
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return bare.slice(0, ADDRESS_CHARACTERS);
-  const groups = groupsOf(bare);
-  const [mapped, high = 0, low = 0] = groups.slice(5);
-  if (mapped === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
+  const fields = fieldsOf(bare);
+  const [mapped, high = 0, low = 0] = fields.slice(5);
+  if (mapped === 0xffff && fields.slice(0, 5).every((field) => field === 0)) {
     return [high >> 8, high & 255, low >> 8, low & 255].join(".");
   }
-  const prefix = groups.slice(0, 4).map((group) => group.toString(16));
+  const prefix = fields.slice(0, 4).map((field) => field.toString(16));
   return `${prefix.join(":")}::/64`;
 }
 
-/** The eight groups of an IPv6 address. */
-function groupsOf(address: string): number[] {
-  // The URL parser normalises dotted notation: it writes the last 32 bits as two groups.
+/** The eight 16-bit fields of an IPv6 address. */
+function fieldsOf(address: string): number[] {
+  // The URL parser normalises dotted notation: it writes the last 32 bits as two fields.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [left = [], right = []] = canonical
     .split("::")
     .map((half) => half.split(":").filter(Boolean));
   const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16));
+  return [...left, ...zeros, ...right].map((field) => Number.parseInt(field, 16));
 }
 
 const USER_AGENT_CHARACTERS = 256;

@@ -5,7 +5,7 @@ const CODES = 10;
 /** 80 bits: the hash of a code cannot be reversed by trying. */
 const CODE_LENGTH = 16;
 
-/** Recovery codes as they are shown, in groups of four characters. */
+/** Recovery codes as they are shown, with a hyphen after every four characters. */
 export const newRecoveryCodes = (): string[] =>
   Array.from({ length: CODES }, () => randomBase32(CODE_LENGTH).replace(/.{4}(?=.)/g, "$&-"));
 

@@ -1,5 +1,11 @@
 import { type KeyboardEvent, memo, useId, useMemo, useState } from "react";
-import { allEmojis, type Emoji, type EmojiGroup, emojiGroups, findEmojis } from "./emojis.ts";
+import {
+  allEmojis,
+  type Emoji,
+  type EmojiCategory,
+  emojiCategories,
+  findEmojis,
+} from "./emojis.ts";
 import { frequentEmojis } from "./recent.ts";
 
 interface GridProps {
@@ -12,7 +18,7 @@ interface GridProps {
 export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
   const id = useId();
   const [first] = useState(frequent);
-  const groups = useMemo(() => groupsFor(query.trim(), first), [query, first]);
+  const categories = useMemo(() => categoriesFor(query.trim(), first), [query, first]);
   const pickAt = (target: EventTarget) => {
     const { emoji } = (target as Element).closest<HTMLElement>("[data-emoji]")?.dataset ?? {};
     if (emoji !== undefined) onPick(emoji);
@@ -25,16 +31,21 @@ export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
         onKeyDown={(event) => move(event, onLeave)}
         className="min-h-0 flex-1 overflow-y-auto overscroll-contain"
       >
-        {groups.map((group, place) => (
-          <Section key={group.title} id={`${id}-${place}`} group={group} isFirst={place === 0} />
+        {categories.map((category, place) => (
+          <Section
+            key={category.title}
+            id={`${id}-${place}`}
+            category={category}
+            isFirst={place === 0}
+          />
         ))}
-        {groups.length === 0 && (
+        {categories.length === 0 && (
           <p className="py-6 text-center text-sm text-ink-3">None like that.</p>
         )}
       </div>
       {query.trim() === "" && (
         <div className="-mb-1 flex shrink-0 justify-between border-t border-line pt-1">
-          {groups.map(({ title, sign }, place) => (
+          {categories.map(({ title, sign }, place) => (
             <button
               key={title}
               type="button"
@@ -54,22 +65,22 @@ export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
 
 interface SectionProps {
   id: string;
-  group: EmojiGroup;
+  category: EmojiCategory;
   isFirst: boolean;
 }
 
-const Section = memo(function Section({ id, group, isFirst }: SectionProps) {
+const Section = memo(function Section({ id, category, isFirst }: SectionProps) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: emoji are no fields of a form
-    <div id={id} role="group" aria-label={group.title}>
+    <div id={id} role="group" aria-label={category.title}>
       <p
         aria-hidden="true"
         className="sticky top-0 bg-raised px-1.5 py-1 text-xs font-medium text-ink-3"
       >
-        {group.title}
+        {category.title}
       </p>
       <div className="grid grid-cols-8">
-        {group.emojis.map(({ emoji, name }, place) => (
+        {category.emojis.map(({ emoji, name }, place) => (
           <button
             key={emoji}
             type="button"
@@ -92,8 +103,8 @@ function frequent(): Emoji[] {
   return frequentEmojis().flatMap((emoji) => known.get(emoji) ?? []);
 }
 
-function groupsFor(query: string, first: Emoji[]): EmojiGroup[] {
-  if (query === "") return [{ title: "Frequent", sign: "🕘", emojis: first }, ...emojiGroups];
+function categoriesFor(query: string, first: Emoji[]): EmojiCategory[] {
+  if (query === "") return [{ title: "Frequent", sign: "🕘", emojis: first }, ...emojiCategories];
   const found = findEmojis(query);
   return found.length > 0 ? [{ title: "Found", sign: "", emojis: found }] : [];
 }

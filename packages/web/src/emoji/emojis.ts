@@ -5,15 +5,15 @@ export interface Emoji {
   words: string;
 }
 
-export interface EmojiGroup {
+export interface EmojiCategory {
   title: string;
-  /** The emoji that represents the group. */
+  /** The emoji that represents the category. */
   sign: string;
   emojis: readonly Emoji[];
 }
 
 /** «😀 grin, happy; 😃 smile»: the first word after an emoji is its name. */
-function group(title: string, list: string): EmojiGroup {
+function category(title: string, list: string): EmojiCategory {
   const emojis = list.split(";").map((entry) => {
     const [emoji = "", ...rest] = entry.trim().split(" ");
     const words = rest.join(" ");
@@ -23,8 +23,8 @@ function group(title: string, list: string): EmojiGroup {
 }
 
 /** Common emoji that current systems can display. */
-export const emojiGroups: readonly EmojiGroup[] = [
-  group(
+export const emojiCategories: readonly EmojiCategory[] = [
+  category(
     "Smileys",
     `😀 grinning, happy; 😃 smiley, happy; 😄 grin, happy, smile; 😁 beaming, teeth;
     😆 laughing, haha; 😅 sweat smile, phew, relief; 🤣 rolling on the floor, laugh, rofl;
@@ -47,7 +47,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🥱 yawn, bored; 😤 triumph, steam; 😡 angry, mad, rage; 🤬 swearing; 😈 devil; 💀 skull, dead;
     💩 poop; 🤡 clown; 👻 ghost; 👽 alien; 🤖 robot, bot, agent; 🎃 pumpkin, halloween`,
   ),
-  group(
+  category(
     "People",
     `👍 thumbs up, yes, ok, agree; 👎 thumbs down, no, disagree; 👏 clap, bravo;
     🙌 raised hands, hooray; 🫶 heart hands, love; 🤝 handshake, deal, agree;
@@ -65,7 +65,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🧟 zombie; 🏃 run; 🚶 walk; 🧘 meditate, calm; 🛌 in bed, sleep; 💃 dance; 🕺 disco, dance;
     👪 family; 👣 footprints`,
   ),
-  group(
+  category(
     "Hearts and marks",
     `❤️ heart, love; 🧡 orange heart; 💛 yellow heart; 💚 green heart; 💙 blue heart;
     💜 purple heart; 🖤 black heart; 🤍 white heart; 🤎 brown heart; 💔 broken heart;
@@ -82,7 +82,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🆘 help, sos; 🔝 top; 🔜 soon; ♾️ infinity; ©️ copyright; #️⃣ hash; 0️⃣ zero; 1️⃣ one; 2️⃣ two;
     3️⃣ three; 4️⃣ four; 5️⃣ five; 🔟 ten`,
   ),
-  group(
+  category(
     "Nature",
     `🐶 dog; 🐱 cat; 🐭 mouse; 🐹 hamster; 🐰 rabbit; 🦊 fox; 🐻 bear; 🐼 panda; 🐨 koala;
     🐯 tiger; 🦁 lion; 🐮 cow; 🐷 pig; 🐸 frog; 🐵 monkey; 🙈 see no evil; 🙉 hear no evil;
@@ -97,7 +97,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     ☀️ sun; 🌤️ sun and cloud; ☁️ cloud; 🌧️ rain; ⛈️ storm; ❄️ snow, cold; ⛄ snowman;
     🌈 rainbow; ⚡ lightning, fast, power; 🔥 fire, hot, great; 💧 drop, water; 🌊 wave of water, sea; 🌪️ tornado`,
   ),
-  group(
+  category(
     "Food",
     `☕ coffee, break; 🍵 tea; 🧋 bubble tea; 🥤 soft drink; 🍺 beer; 🍻 cheers, beer; 🥂 toast, celebrate;
     🍷 wine; 🍸 cocktail; 🍾 champagne, celebrate; 🧊 ice; 🍎 apple; 🍐 pear; 🍊 orange; 🍋 lemon;
@@ -109,7 +109,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🍣 sushi; 🍱 lunch box; 🥟 dumpling; 🍚 rice; 🍦 ice cream; 🍩 doughnut; 🍪 cookie; 🎂 birthday cake;
     🍰 cake, birthday; 🧁 cupcake; 🍫 chocolate; 🍬 sweet; 🍿 popcorn; 🍯 honey; 🧂 salt; 🍽️ dinner, meal`,
   ),
-  group(
+  category(
     "Activities",
     `🎉 party, celebrate, congratulations, hooray; 🎊 confetti; 🎈 balloon; 🎁 present, gift;
     🏆 trophy, win; 🥇 gold medal, first; 🥈 silver medal, second; 🥉 bronze medal, third; 🏅 medal;
@@ -120,7 +120,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🎬 film, action; 🎤 microphone, sing; 🎧 headphones; 🎸 guitar; 🎹 piano; 🥁 drum; 🎺 trumpet; 🎻 violin;
     🎟️ ticket; 🪄 magic wand; 🪅 piñata; 🎆 fireworks`,
   ),
-  group(
+  category(
     "Places",
     `🚀 rocket, launch, ship; ✈️ plane, travel; 🛫 take-off; 🛬 landing; 🚁 helicopter; 🛸 ufo; 🚂 train;
     🚇 underground, metro; 🚌 bus; 🚕 taxi; 🚗 car; 🚚 lorry, delivery; 🚜 tractor; 🏎️ racing car, fast;
@@ -131,7 +131,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
     🕍 synagogue; ⛩️ shrine; 🗽 statue of liberty; 🗼 tower; 🌉 bridge at night; 🌅 sunrise; 🌃 night; 🎡 ferris wheel;
     🎢 roller coaster; ⛲ fountain; ⛺ tent; 🏁 finish, flag; 🚩 red flag; 🏴‍☠️ pirate flag; 🏳️‍🌈 rainbow flag`,
   ),
-  group(
+  category(
     "Objects",
     `💡 idea, light bulb; 🔦 torch; 🕯️ candle; 💻 laptop, computer; 🖥️ screen, desktop; ⌨️ keyboard;
     🖱️ computer mouse; 🖨️ printer; 📱 phone, mobile; ☎️ telephone; 🔋 battery; 🔌 plug; 💾 floppy disk, save;
@@ -151,7 +151,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
   ),
 ];
 
-export const allEmojis: readonly Emoji[] = emojiGroups.flatMap(({ emojis }) => emojis);
+export const allEmojis: readonly Emoji[] = emojiCategories.flatMap(({ emojis }) => emojis);
 
 /** The emoji that match a query: by name first, then by the beginning of other words. */
 export function findEmojis(query: string): Emoji[] {

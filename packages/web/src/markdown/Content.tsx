@@ -32,15 +32,15 @@ interface BlockListProps {
 }
 
 function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
-  const groups = grouped(blocks);
-  return groups.map((group, index) => {
-    const last = index === groups.length - 1;
+  const rows = inRows(blocks);
+  return rows.map((row, index) => {
+    const last = index === rows.length - 1;
     const key = `${index}`;
-    if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} listsUses={!inCard} />;
-    if (group.type === "markdown")
-      return <Markdown key={key} text={group.text} streaming={streaming && last} />;
-    if (group.type === "form") return <FormView key={key} form={group} />;
-    if (group.type === "card") return <Card key={key} card={group} />;
+    if (Array.isArray(row)) return <ButtonRow key={key} buttons={row} listsUses={!inCard} />;
+    if (row.type === "markdown")
+      return <Markdown key={key} text={row.text} streaming={streaming && last} />;
+    if (row.type === "form") return <FormView key={key} form={row} />;
+    if (row.type === "card") return <Card key={key} card={row} />;
     return null;
   });
 }
@@ -48,15 +48,15 @@ function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
 type ButtonBlock = Extract<Block, { type: "button" }>;
 
 /** Puts consecutive buttons into one row. */
-function grouped(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])[] {
-  const groups: (Exclude<Block, ButtonBlock> | ButtonBlock[])[] = [];
+function inRows(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])[] {
+  const rows: (Exclude<Block, ButtonBlock> | ButtonBlock[])[] = [];
   for (const block of blocks) {
-    const last = groups.at(-1);
-    if (block.type !== "button") groups.push(block);
+    const last = rows.at(-1);
+    if (block.type !== "button") rows.push(block);
     else if (Array.isArray(last)) last.push(block);
-    else groups.push([block]);
+    else rows.push([block]);
   }
-  return groups;
+  return rows;
 }
 
 function ButtonRow({ buttons, listsUses }: { buttons: ButtonBlock[]; listsUses: boolean }) {

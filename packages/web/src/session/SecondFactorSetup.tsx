@@ -85,7 +85,7 @@ function AppStep({ secret, onConfirmed }: AppStepProps) {
         <QrCode text={secret.otpauth_uri} label="QR code for your authenticator app" />
         <p className="text-center text-sm text-ink-3">
           <span className="sr-only">Secret: </span>
-          <code className="font-mono break-all text-ink select-all">{grouped(secret.secret)}</code>
+          <code className="font-mono break-all text-ink select-all">{inFours(secret.secret)}</code>
         </p>
         <a
           href={secret.otpauth_uri}
@@ -105,4 +105,4 @@ function AppStep({ secret, onConfirmed }: AppStepProps) {
   );
 }
 
-const grouped = (secret: string) => secret.replace(/.{4}(?=.)/g, "$& ");
+const inFours = (secret: string) => secret.replace(/.{4}(?=.)/g, "$& ");

@@ -66,7 +66,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
             key={entry.key}
             id={`${id}-${index}`}
             entry={entry}
-            heading={entries[index - 1]?.group !== entry.group}
+            heading={entries[index - 1]?.section !== entry.section}
             active={index === place}
             onGo={() => go(entry)}
           />
@@ -133,7 +133,7 @@ function EntryRow({ id, entry, heading, active, onGo }: EntryRowProps) {
     <>
       {heading && (
         <div role="presentation" className="px-2.5 pt-2.5 pb-1 text-xs font-medium text-ink-3">
-          {entry.group}
+          {entry.section}
         </div>
       )}
       {/* biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus */}

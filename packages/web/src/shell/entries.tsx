@@ -24,7 +24,7 @@ import { Snippet, useMessageSearch } from "./search.tsx";
 /** A conversation, person, message or command that can be chosen. */
 export interface Entry {
   key: string;
-  group: string;
+  section: string;
   view: ReactNode;
   go: () => void;
 }
@@ -37,7 +37,7 @@ interface Entries {
   isSettled: boolean;
 }
 
-/** Entries that match a query: the group with the best match first, messages last. */
+/** Entries that match a query: the section with the best match first, messages last. */
 export function useEntries(query: string, onNewChat: () => void): Entries {
   const client = useClient();
   const me = useSelf();
@@ -62,14 +62,14 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
   const otherPeople = people.filter(
     ({ username }) => username !== me.username && !shown.has(username),
   );
-  const groups = [
-    toGroup(chats, (chat) => chatEntry(chat, me)),
-    toGroup(
+  const sections = [
+    toSection(chats, (chat) => chatEntry(chat, me)),
+    toSection(
       ranked(commands, ({ title, keywords }) => rank(query, title, keywords)),
       commandEntry,
     ),
     // The server matched them by rules of its own, so their rank is at least 1.
-    toGroup(
+    toSection(
       otherPeople
         .slice(0, 5)
         .map((item) => ({ item, rank: Math.max(rankOfPerson(query, item), 1) })),
@@ -79,7 +79,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
   ].toSorted((one, other) => other.best - one.best);
   const found = (messages ?? []).map(({ message, snippet }) => ({
     key: message.id,
-    group: "Messages",
+    section: "Messages",
     view: (
       <EntryLine
         icon={<Avatar account={message.sender} size={32} />}
@@ -91,10 +91,13 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     ),
     go: () => navigate(chatPath(message.conversation_id, message.id)),
   }));
-  return { entries: [...groups.flatMap(({ entries }) => entries), ...found], problem, isSettled };
+  return { entries: [...sections.flatMap(({ entries }) => entries), ...found], problem, isSettled };
 }
 
-const toGroup = <Item,>(found: { item: Item; rank: number }[], entryOf: (item: Item) => Entry) => ({
+const toSection = <Item,>(
+  found: { item: Item; rank: number }[],
+  entryOf: (item: Item) => Entry,
+) => ({
   best: found[0]?.rank ?? 0,
   entries: found.map(({ item }) => entryOf(item)),
 });
@@ -116,7 +119,7 @@ const placeOf = (chat: LocalChat | null, me: Account) =>
 
 const chatEntry = (chat: LocalChat, me: Account): Entry => ({
   key: chat.id,
-  group: "Conversations",
+  section: "Conversations",
   view: (
     <EntryLine
       icon={<ChatAvatar chat={chat} size={32} />}
@@ -131,7 +134,7 @@ const EntryTitle = ({ chat }: { chat: LocalChat }) => useOneChatTitle(chat);
 
 const personEntry = (account: Account, go: () => void): Entry => ({
   key: account.username,
-  group: "People and agents",
+  section: "People and agents",
   view: (
     <EntryLine
       icon={<Avatar account={account} size={32} />}
@@ -212,7 +215,7 @@ const operatorCommand: Command = {
 
 const commandEntry = ({ title, icon, go }: Command): Entry => ({
   key: title,
-  group: "Commands",
+  section: "Commands",
   view: <EntryLine icon={<CommandIcon icon={icon} />} title={title} />,
   go,
 });

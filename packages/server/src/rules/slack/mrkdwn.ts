@@ -24,12 +24,12 @@ const plainLines = (text: string, syntax: Syntax) =>
 function mrkdwnLines(text: string): string[] {
   // Every other part is the inside of a code block.
   const parts = text.split(/```([\s\S]*?)```/);
-  const groups = parts.map((part, index) => {
+  const blocks = parts.map((part, index) => {
     if (index % 2 === 1) return codeBlock(decode(part));
     const beside = part.replace(index > 0 ? /^ *\n?/ : "", "");
     return beside === "" ? [] : quotedLines(beside.replace(/\n$/, "").split("\n"));
   });
-  return groups.flat();
+  return blocks.flat();
 }
 
 /** Leaves room for the fences: a character takes at most 3 bytes of a message. */
@@ -59,13 +59,13 @@ function quotedLines(lines: string[]): string[] {
   return stack(rendered);
 }
 
-/** Puts groups of lines below each other. A line right after a quote would belong to the quote. */
-export function stack(groups: readonly string[][]): string[] {
+/** Puts blocks of lines below each other. A line right after a quote would belong to the quote. */
+export function stack(blocks: readonly string[][]): string[] {
   const lines: string[] = [];
-  for (const group of groups) {
-    const isAfterQuote = lines.at(-1)?.startsWith(">") && !group[0]?.startsWith(">");
-    if (isAfterQuote && group.length > 0) lines.push("");
-    lines.push(...group);
+  for (const block of blocks) {
+    const isAfterQuote = lines.at(-1)?.startsWith(">") && !block[0]?.startsWith(">");
+    if (isAfterQuote && block.length > 0) lines.push("");
+    lines.push(...block);
   }
   return lines;
 }
