@@ -121,13 +121,13 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
     test.each(beforeText)("%s is retried", async (_, responder) => {
       const outcome = await callWith(responder, responder, answers("Hello"));
       expect(outcome).toMatchObject({ text: "Hello", end: "stop", attempts: 3, error: undefined });
-      expect(usageOf(outcome.events)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
+      expect(usageOf(outcome.outputs)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
     });
 
     test.each(beforeText)("%s fails after three attempts", async (_, responder) => {
-      const { error, events, requests } = await callWith(responder);
+      const { error, outputs, requests } = await callWith(responder);
       expect(errorCode(error)).toBe("provider_unavailable");
-      expect(events).toEqual([]);
+      expect(outputs).toEqual([]);
       expect(requests).toHaveLength(3);
     });
 
@@ -306,8 +306,8 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
 
     test("is implied when the caller stops reading", async () => {
       await using provider = await startProvider(stallsAfter("Hel"));
-      for await (const event of callModel(adapters[protocol], requestTo(provider.url)))
-        if (event.type === "text") break;
+      for await (const output of callModel(adapters[protocol], requestTo(provider.url)))
+        if (output.type === "text") break;
       await provider.requests[0]?.closed;
     });
   });

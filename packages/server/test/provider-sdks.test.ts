@@ -228,9 +228,9 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   ])("of %s are those that the official SDK reads", async (_, responder) => {
     await using provider = await startProvider(responder);
     const official = await callsWithSdk[protocol](provider.url);
-    const events = await Array.fromAsync(callModel(adapters[protocol], requestTo(provider.url)));
+    const outputs = await Array.fromAsync(callModel(adapters[protocol], requestTo(provider.url)));
     expect(official).toHaveLength(2);
-    expect<object[]>(events.filter(({ type }) => type === "tool_use")).toEqual(official);
+    expect<object[]>(outputs.filter(({ type }) => type === "tool_use")).toEqual(official);
   });
 });
 

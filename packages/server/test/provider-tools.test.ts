@@ -11,7 +11,7 @@ import {
 } from "@parley/testkit/provider-responders.ts";
 import type { Responder } from "@parley/testkit/provider-server.ts";
 import fc from "fast-check";
-import type { ModelEvent } from "../src/agents/providers/adapter.ts";
+import type { ModelOutput } from "../src/agents/providers/adapter.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import {
@@ -29,10 +29,10 @@ const WEATHER = {
   input_schema: { type: "object", properties: { location: { type: "string" } } },
 };
 
-const callsOf = (events: ModelEvent[]) => events.filter((event) => event.type === "tool_use");
+const callsOf = (outputs: ModelOutput[]) => outputs.filter((output) => output.type === "tool_use");
 /** Without usage and thoughts. */
-const visible = (events: ModelEvent[]) =>
-  events.filter(({ type }) => type !== "usage" && type !== "thinking");
+const visible = (outputs: ModelOutput[]) =>
+  outputs.filter(({ type }) => type !== "usage" && type !== "thinking");
 
 /** Sends frames of a protocol as they are. */
 const sends =
@@ -88,14 +88,14 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
 
   test("are read from the documented stream, one byte at a time", async () => {
     const stream = Buffer.from(await documented(protocol));
-    const { text, events, end, error } = await callWith(async ({ head, write, end }) => {
+    const { text, outputs, end, error } = await callWith(async ({ head, write, end }) => {
       await head(200);
       for (const byte of stream) await write(Uint8Array.of(byte));
       await end();
     });
     expect(error).toBeUndefined();
     expect(text).toStartWith("Okay, let's check the weather for San Francisco:");
-    expect(callsOf(events)).toEqual([
+    expect(callsOf(outputs)).toEqual([
       {
         type: "tool_use",
         id: expect.stringMatching(/^(toolu|call)_/),
@@ -105,14 +105,14 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
       { type: "tool_use", id: expect.any(String), name: "get_time", input: {} },
     ]);
     expect(end).toBe("tool_use");
-    expect(usageOf(events).output_tokens).toBeGreaterThan(40);
+    expect(usageOf(outputs).output_tokens).toBeGreaterThan(40);
   });
 
   test("come after the text before them, then the end", async () => {
-    const { events } = await callWith(
+    const { outputs } = await callWith(
       toolCalls([weatherCall, { name: "get_time" }], "Let me ", "look."),
     );
-    const shown = visible(events);
+    const shown = visible(outputs);
     const texts = shown.filter(({ type }) => type === "text");
     expect(shown.slice(texts.length)).toEqual([
       { type: "tool_use", id: "call_1", name: "get_weather", input: { location: "Rome" } },
@@ -122,9 +122,9 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   });
 
   test("need no text", async () => {
-    const { events, error } = await callWith(toolCalls([weatherCall]));
+    const { outputs, error } = await callWith(toolCalls([weatherCall]));
     expect(error).toBeUndefined();
-    expect(visible(events).map(({ type }) => type)).toEqual(["tool_use", "end"]);
+    expect(visible(outputs).map(({ type }) => type)).toEqual(["tool_use", "end"]);
   });
 
   test.each([
@@ -136,8 +136,8 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     ["nested very deep", `{"a":${"[".repeat(50_000)}${"]".repeat(50_000)}}`],
     ["nested too deep", `{"a":${"[".repeat(33)}${"]".repeat(33)}}`],
   ])("have null as input if the arguments are %s", async (_, input) => {
-    const { events, end } = await callWith(toolCalls([{ name: "get_weather", input }]));
-    expect(callsOf(events)).toMatchObject([{ name: "get_weather", input: null }]);
+    const { outputs, end } = await callWith(toolCalls([{ name: "get_weather", input }]));
+    expect(callsOf(outputs)).toMatchObject([{ name: "get_weather", input: null }]);
     expect(end).toBe("tool_use");
   });
 
@@ -149,10 +149,10 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
         const ends = [...cuts, json.length].sort((a, b) => a - b);
         const pieces = ends.map((end, index) => json.slice(ends[index - 1] ?? 0, end));
         const parse = adapters[protocol].parser();
-        const events = argumentEvents[protocol](pieces).flatMap((event) =>
+        const outputs = argumentEvents[protocol](pieces).flatMap((event) =>
           parse(JSON.stringify(event)),
         );
-        const calls = events.filter(({ type }) => type === "tool_use");
+        const calls = outputs.filter(({ type }) => type === "tool_use");
         expect(calls).toEqual([{ type: "tool_use", id: "1", name: "a", input: JSON.parse(json) }]);
       }),
     );
@@ -160,16 +160,16 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
 
   test("have replacement characters for what a store cannot keep", async () => {
     const input = { "a\0": ["\ud83e", "🦜", "\\u0000", '"\\\ud83e'] };
-    const { events } = await callWith(toolCalls([{ name: "a.b c", input }]));
-    expect(callsOf(events)).toMatchObject([
+    const { outputs } = await callWith(toolCalls([{ name: "a.b c", input }]));
+    expect(callsOf(outputs)).toMatchObject([
       { name: "a_b_c", input: { "a\ufffd": ["\ufffd", "🦜", "\\u0000", '"\\\ufffd'] } },
     ]);
   });
 
   test("have different ids, also if the provider sends none or the same", async () => {
     const ids = ["", "same", "same", "with space", "é"];
-    const { events } = await callWith(toolCalls(ids.map((id) => ({ id, name: "get_time" }))));
-    const found = callsOf(events).map(({ id }) => id);
+    const { outputs } = await callWith(toolCalls(ids.map((id) => ({ id, name: "get_time" }))));
+    const found = callsOf(outputs).map(({ id }) => id);
     expect(found).toHaveLength(ids.length);
     expect(new Set(found).size).toBe(ids.length);
     expect(found[1]).toBe("same");
@@ -183,8 +183,8 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
         { name: "get_time", input: "" },
         { name: "get_weather", input },
       ];
-      const { events, end } = await callWith(cutsOffCalls(sent));
-      expect(callsOf(events)).toMatchObject([
+      const { outputs, end } = await callWith(cutsOffCalls(sent));
+      expect(callsOf(outputs)).toMatchObject([
         { name: "get_time", input: {} },
         { name: "get_weather", input: null },
       ]);
@@ -193,20 +193,20 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   );
 
   test("that are complete when the token limit is reached have their input", async () => {
-    const { events } = await callWith(cutsOffCalls([{ name: "get_time", input: "{}" }]));
-    expect(callsOf(events)).toMatchObject([{ name: "get_time", input: {} }]);
+    const { outputs } = await callWith(cutsOffCalls([{ name: "get_time", input: "{}" }]));
+    expect(callsOf(outputs)).toMatchObject([{ name: "get_time", input: {} }]);
   });
 
   test("without arguments have an empty object as input", async () => {
-    const { events } = await callWith(toolCalls([{ name: "get_time", input: "" }]));
-    expect(callsOf(events)).toEqual([
+    const { outputs } = await callWith(toolCalls([{ name: "get_time", input: "" }]));
+    expect(callsOf(outputs)).toEqual([
       { type: "tool_use", id: expect.any(String), name: "get_time", input: {} },
     ]);
   });
 
   test("are refused beyond 32 in an answer", async () => {
     const many = (count: number) => Array.from({ length: count }, () => ({ name: "get_time" }));
-    expect(callsOf((await callWith(toolCalls(many(32)))).events)).toHaveLength(32);
+    expect(callsOf((await callWith(toolCalls(many(32)))).outputs)).toHaveLength(32);
     const { error, attempts } = await callWith(toolCalls(many(33)));
     expect(errorCode(error)).toBe("provider_unavailable");
     expect(attempts).toBe(1);
@@ -216,7 +216,7 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     const filled = (bytes: number) => ({ name: "write", input: { a: "é".repeat(bytes / 2) } });
     const half = 128 << 10;
     const fitting = await callWith(toolCalls([filled(half), filled(half - 32)]));
-    expect(callsOf(fitting.events)).toHaveLength(2);
+    expect(callsOf(fitting.outputs)).toHaveLength(2);
     const { error } = await callWith(toolCalls([filled(half), filled(half)]));
     expect(errorCode(error)).toBe("provider_unavailable");
     const endless = await callWith(neverEnds((frames) => frames.toolCalls([filled(1 << 10)])));
@@ -229,12 +229,12 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     .slice(0, 3);
 
   test("that break off before they are complete are not retried", async () => {
-    const { events, error, attempts } = await callWith(
+    const { outputs, error, attempts } = await callWith(
       sends(firstPieces.join("")),
       toolCalls([weatherCall]),
     );
     expect(errorCode(error)).toBe("provider_unavailable");
-    expect(callsOf(events)).toEqual([]);
+    expect(callsOf(outputs)).toEqual([]);
     expect(attempts).toBe(1);
   });
 
@@ -249,10 +249,10 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   });
 
   test.each([400, 422])("a refusal of the tools (%d) has a code", async (status) => {
-    const { error, events } = await callWith(fails(status, { type: "invalid_request_error" }));
+    const { error, outputs } = await callWith(fails(status, { type: "invalid_request_error" }));
     expect(errorCode(error)).toBe("provider_refused");
     expect(error).toMatchObject({ status, retryable: false });
-    expect(events).toEqual([]);
+    expect(outputs).toEqual([]);
   });
 
   test.each([
@@ -292,7 +292,7 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
       const tools = [WEATHER];
       const first = await callOutcome(protocol, requestTo(mock.url, { messages: [asked], tools }));
       expect(first).toMatchObject({ text: "Let me look.", end: "tool_use", error: undefined });
-      const calls = callsOf(first.events);
+      const calls = callsOf(first.outputs);
       expect(calls).toMatchObject([
         { id: "call_weather", name: "get_weather", input: { location: "Rome" } },
         { id: "call_time", name: "get_time", input: {} },
@@ -326,9 +326,9 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
 
 test("anthropic: text between calls keeps its place", async () => {
   const stream = await documented("anthropic");
-  const { events } = await callProvider("anthropic", [sends(stream)]);
+  const { outputs } = await callProvider("anthropic", [sends(stream)]);
   const order: string[] = [];
-  for (const { type } of visible(events)) if (order.at(-1) !== type) order.push(type);
+  for (const { type } of visible(outputs)) if (order.at(-1) !== type) order.push(type);
   expect(order).toEqual(["text", "tool_use", "text", "tool_use", "end"]);
 });
 
@@ -349,8 +349,8 @@ test("anthropic: a server may send the input at once, and no end of the block", 
     { type: "message_delta", delta: { stop_reason: "tool_use" } },
   ];
   const stream = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join("");
-  const { events, end } = await callProvider("anthropic", [sends(stream)]);
-  expect(callsOf(events)).toEqual([block]);
+  const { outputs, end } = await callProvider("anthropic", [sends(stream)]);
+  expect(callsOf(outputs)).toEqual([block]);
   expect(end).toBe("tool_use");
 });
 
@@ -364,9 +364,9 @@ describe("servers that differ from OpenAI", () => {
   async function callsFrom(deltas: object[], finish: string | null = "tool_calls") {
     const chunks = deltas.map((delta) => chunk({ tool_calls: [delta] })).join("");
     const stream = `${chunks}${finish === null ? "" : chunk({}, finish)}data: [DONE]\n\n`;
-    const { events, end } = await callProvider("openai", [sends(stream)]);
+    const { outputs, end } = await callProvider("openai", [sends(stream)]);
     expect(end).toBe("tool_use");
-    return callsOf(events).map(({ name, input }) => [name, input]);
+    return callsOf(outputs).map(({ name, input }) => [name, input]);
   }
   const bothCities = [
     ["a", { city: "Rome" }],
@@ -438,9 +438,9 @@ describe("servers that differ from OpenAI", () => {
   test("may send the whole answer in one chunk", async () => {
     const tool_calls = [fn("a", rome), fn("b", '{"city":"Oslo"}')];
     const stream = chunk({ content: "Look:", tool_calls }, "tool_calls");
-    const { events, text } = await callProvider("openai", [sends(stream)]);
+    const { outputs, text } = await callProvider("openai", [sends(stream)]);
     expect(text).toBe("Look:");
-    expect(callsOf(events).map(({ name, input }) => [name, input])).toEqual(bothCities);
+    expect(callsOf(outputs).map(({ name, input }) => [name, input])).toEqual(bothCities);
   });
 
   test("may send values of wrong types without harm", async () => {

@@ -9,7 +9,7 @@ import {
   thinksThenAnswers,
 } from "@parley/testkit/provider-responders.ts";
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
-import type { ModelEvent } from "../src/agents/providers/adapter.ts";
+import type { ModelOutput } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters } from "../src/agents/providers/index.ts";
 import type {
@@ -95,26 +95,26 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
 
   describe("an answer", () => {
     test("is text, usage and one end, in this order", async () => {
-      const { events, text, attempts } = await callWith(answers("Hel", "lo", " 🦜"));
+      const { outputs, text, attempts } = await callWith(answers("Hel", "lo", " 🦜"));
       expect(text).toBe("Hello 🦜");
-      expect(events.findIndex(({ type }) => type === "text")).toBeLessThan(
-        events.findLastIndex(({ type }) => type === "usage"),
+      expect(outputs.findIndex(({ type }) => type === "text")).toBeLessThan(
+        outputs.findLastIndex(({ type }) => type === "usage"),
       );
-      expect(usageOf(events)).toEqual({ type: "usage", input_tokens: 25, output_tokens: 15 });
-      expect(events.filter(({ type }) => type === "end")).toEqual([
+      expect(usageOf(outputs)).toEqual({ type: "usage", input_tokens: 25, output_tokens: 15 });
+      expect(outputs.filter(({ type }) => type === "end")).toEqual([
         { type: "end", reason: "stop" },
       ]);
-      expect(endOf(events)).toBe("stop");
+      expect(endOf(outputs)).toBe("stop");
       expect(attempts).toBe(1);
     });
 
     test("is the same when each byte arrives in its own packet", async () => {
-      const { events, text, end } = await callWith(
+      const { outputs, text, end } = await callWith(
         answersByteByByte("naïve ", "🦜日本", "語 👩‍👩‍👧"),
       );
       expect(text).toBe("naïve 🦜日本語 👩‍👩‍👧");
       expect(end).toBe("stop");
-      expect(usageOf(events)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
+      expect(usageOf(outputs)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
     });
 
     test("is not yielded during backpressure", async () => {
@@ -131,7 +131,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       expect(Bun.peek.status(first)).toBe("pending");
       ready.resolve();
       const rest = await Array.fromAsync(call);
-      expect(textOf([(await first).value as ModelEvent, ...rest])).toBe("one two");
+      expect(textOf([(await first).value as ModelOutput, ...rest])).toBe("one two");
     });
 
     test("that breaks off during backpressure keeps all text that had arrived", async () => {
@@ -174,10 +174,10 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
     });
 
     test("never splits a character, not even one whose halves arrive in two events", async () => {
-      const { events, text } = await callWith(answers("a\ud83e", "\udd9cb\ud83e", "\udd9c"));
+      const { outputs, text } = await callWith(answers("a\ud83e", "\udd9cb\ud83e", "\udd9c"));
       expect(text).toBe("a🦜b🦜");
-      for (const event of events)
-        if (event.type === "text") expect(event.text.isWellFormed()).toBe(true);
+      for (const output of outputs)
+        if (output.type === "text") expect(output.text.isWellFormed()).toBe(true);
     });
 
     test("has replacement characters for what a store cannot keep", async () => {
@@ -194,9 +194,9 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
     });
 
     test("may be refused, with its usage counted", async () => {
-      const { error, events, attempts } = await callWith(endsWith("refused"));
+      const { error, outputs, attempts } = await callWith(endsWith("refused"));
       expect(errorCode(error)).toBe("provider_refused");
-      expect(usageOf(events)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
+      expect(usageOf(outputs)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
       expect(attempts).toBe(1);
     });
 
@@ -287,7 +287,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         attempts: 2,
         error: undefined,
       });
-      expect(usageOf(outcome.events)).toMatchObject({ input_tokens: 7, output_tokens: 9 });
+      expect(usageOf(outcome.outputs)).toMatchObject({ input_tokens: 7, output_tokens: 9 });
       mock.nextRequestError(401, { message: "raw words", type: "authentication_error" });
       const rejected = await callOutcome(protocol, requestTo(mock.url));
       expect(errorCode(rejected.error)).toBe("key_rejected");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { actionTokens } from "@parley/protocol/markup";
-import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
+import type { ModelOutput, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { makeSandboxFetch } from "../src/agents/sandbox/index.ts";
 import type {
   AssistantPart,
@@ -31,16 +31,16 @@ const asked = (text: string, tools = TOOLS): Partial<ModelRequest> => ({
   tools,
 });
 
-const callsIn = (events: ModelEvent[]) =>
-  events.flatMap((event) => (event.type === "tool_use" ? [[event.name, event.input]] : []));
+const callsIn = (outputs: ModelOutput[]) =>
+  outputs.flatMap((output) => (output.type === "tool_use" ? [[output.name, output.input]] : []));
 
 describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol) => {
   async function answerTo(changes: Partial<ModelRequest>) {
     const request = requestTo("https://provider.invalid", { max_output_tokens: 4096, ...changes });
     const outcome = await callOutcome(protocol, request, { fetch: withoutDelays });
     expect(outcome.error).toBeUndefined();
-    const { events, text, end } = outcome;
-    return { calls: callsIn(events), events, text, end };
+    const { outputs, text, end } = outcome;
+    return { calls: callsIn(outputs), outputs, text, end };
   }
 
   test("calls the tool that a line asks for", async () => {
@@ -54,12 +54,12 @@ describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol)
   test("makes several calls in one answer, in order, with ids of their own", async () => {
     const message =
       'Alice: please\n  @alice:claude /tool send-mail {"to":[1]}\n  /tool echo\n  bye';
-    const { calls, events } = await answerTo(asked(message));
+    const { calls, outputs } = await answerTo(asked(message));
     expect(calls).toEqual([
       ["send-mail", { to: [1] }],
       ["echo", {}],
     ]);
-    const ids = events.flatMap((event) => (event.type === "tool_use" ? [event.id] : []));
+    const ids = outputs.flatMap((output) => (output.type === "tool_use" ? [output.id] : []));
     expect(new Set(ids).size).toBe(2);
   });
 
@@ -214,7 +214,7 @@ describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol)
 
   test("counts tools and calls in the usage", async () => {
     const tokens = async (changes: Partial<ModelRequest>) =>
-      usageOf((await answerTo(changes)).events);
+      usageOf((await answerTo(changes)).outputs);
     const { input_tokens, output_tokens } = await tokens(
       asked('Alice: /tool echo {"a":"bcdefgh"}'),
     );

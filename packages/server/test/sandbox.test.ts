@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { actionTokens, type Block, parseMarkup } from "@parley/protocol/markup";
 import { stripedPng } from "@parley/testkit/pictures.ts";
-import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
+import type { ModelOutput, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import { ProviderError } from "../src/agents/providers/provider-errors.ts";
@@ -33,7 +33,7 @@ async function ask(
   request: ModelRequest,
   options: CallOptions = { fetch: withoutDelays },
 ) {
-  const events: ModelEvent[] = [];
+  const outputs: ModelOutput[] = [];
   let attempts = 0;
   let error: unknown;
   try {
@@ -44,12 +44,12 @@ async function ask(
       sleep: async () => {},
       ...options,
     });
-    for await (const event of call) events.push(event);
+    for await (const output of call) outputs.push(output);
   } catch (thrown) {
     error = thrown;
   }
-  const texts = events.flatMap((event) => (event.type === "text" ? [event.text] : []));
-  return { events, texts, text: texts.join(""), end: events.at(-1), attempts, error };
+  const texts = outputs.flatMap((output) => (output.type === "text" ? [output.text] : []));
+  return { outputs, texts, text: texts.join(""), end: outputs.at(-1), attempts, error };
 }
 
 /** The answer, which must be the same in both protocols. */
@@ -205,8 +205,8 @@ describe("files", () => {
   test("count in the usage", async () => {
     const inputTokens = async (content: UserPart[]) => {
       const messages: ModelMessage[] = [{ role: "user", content }];
-      const { events } = await ask("anthropic", requestWith("", { messages }));
-      return Object.assign({}, ...events.filter(({ type }) => type === "usage")).input_tokens;
+      const { outputs } = await ask("anthropic", requestWith("", { messages }));
+      return Object.assign({}, ...outputs.filter(({ type }) => type === "usage")).input_tokens;
     };
     const hello: UserPart = { type: "text", text: "Alice: hello" };
     const more = (await inputTokens([hello, picture(red)])) - (await inputTokens([hello]));
@@ -309,11 +309,11 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
   });
 
   test("usage is estimated, and the answer ends at the token limit", async () => {
-    const { events, texts, end } = await ask(
+    const { outputs, texts, end } = await ask(
       protocol,
       requestWith("Alice: long", { max_output_tokens: 7 }),
     );
-    const usage = Object.assign({}, ...events.filter(({ type }) => type === "usage"));
+    const usage = Object.assign({}, ...outputs.filter(({ type }) => type === "usage"));
     expect(usage.input_tokens).toBeGreaterThan(10);
     expect(usage.output_tokens).toBeGreaterThan(1);
     expect(texts).toHaveLength(7);

@@ -9,7 +9,7 @@ import type { AnswerStream, Deltas } from "./deltas.ts";
 import { type Fallback, fallback } from "./fallbacks.ts";
 import { type AgentKey, fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import { type PreparedTurn, reserveRound } from "./prepare-turn.ts";
-import type { ModelEvent, ModelRequest, ToolUseEvent } from "./providers/adapter.ts";
+import type { ModelOutput, ModelRequest, ToolUse } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
 import { type ProviderError, providerErrors } from "./providers/provider-errors.ts";
@@ -124,7 +124,7 @@ const tooManyCalls = () =>
 /** What the model wrote and asked for, and the results, as it is told in the next round. */
 const roundMessages = (
   text: string,
-  uses: readonly ToolUseEvent[],
+  uses: readonly ToolUse[],
   results: readonly ToolResultPart[],
 ): ModelMessage[] => {
   const calls = uses.map((use): AssistantPart => ({ ...use, input: use.input ?? {} }));
@@ -144,7 +144,7 @@ interface RoundRequest {
 
 interface ModelAnswer {
   readonly text: string;
-  readonly uses: readonly ToolUseEvent[];
+  readonly uses: readonly ToolUse[];
   readonly end: "stop" | "length";
 }
 
@@ -195,7 +195,7 @@ async function askModel(
 
 /** Collects what the model sends. Its text goes to the stream, apart from that of earlier rounds. */
 function newAnswer(stream: AnswerStream) {
-  const uses: ToolUseEvent[] = [];
+  const uses: ToolUse[] = [];
   const usage: Partial<NonNullable<Turn["usage"]>> = {};
   let end: "stop" | "length" = "stop";
   let hasText = false;
@@ -215,16 +215,16 @@ function newAnswer(stream: AnswerStream) {
     hidden: () => hidden,
     /** Whether the model has produced anything or ended, which the provider charges for. */
     isCharged: () => isCharged,
-    async take(events: AsyncIterable<ModelEvent>): Promise<void> {
-      for await (const event of events) {
+    async take(outputs: AsyncIterable<ModelOutput>): Promise<void> {
+      for await (const output of outputs) {
         isCharged = true;
-        if (event.type === "text") writeText(event.text);
-        else if (event.type === "thinking") hidden += event.text;
-        else if (event.type === "tool_use") uses.push(event);
-        else if (event.type === "usage") {
-          const { type: _, ...counts } = event;
+        if (output.type === "text") writeText(output.text);
+        else if (output.type === "thinking") hidden += output.text;
+        else if (output.type === "tool_use") uses.push(output);
+        else if (output.type === "usage") {
+          const { type: _, ...counts } = output;
           Object.assign(usage, counts);
-        } else end = event.reason === "length" ? "length" : "stop";
+        } else end = output.reason === "length" ? "length" : "stop";
       }
     },
   };

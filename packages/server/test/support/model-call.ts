@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
-import type { ModelEvent, ModelRequest } from "../../src/agents/providers/adapter.ts";
+import type { ModelOutput, ModelRequest } from "../../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../../src/agents/providers/index.ts";
 import { ProviderError } from "../../src/agents/providers/provider-errors.ts";
@@ -26,7 +26,7 @@ export async function callOutcome(
   request: ModelRequest,
   options: CallOptions = {},
 ) {
-  const events: ModelEvent[] = [];
+  const outputs: ModelOutput[] = [];
   const delaysMs: number[] = [];
   let attempts = 0;
   let error: unknown;
@@ -38,12 +38,12 @@ export async function callOutcome(
       sleep: async (ms) => void delaysMs.push(ms),
       ...options,
     });
-    for await (const event of call) events.push(event);
+    for await (const output of call) outputs.push(output);
   } catch (thrown) {
     error = thrown;
   }
   expectNoLeak(error);
-  return { events, text: textOf(events), end: endOf(events), attempts, delaysMs, error };
+  return { outputs, text: textOf(outputs), end: endOf(outputs), attempts, delaysMs, error };
 }
 
 /** Calls a provider that answers each attempt with the next responder. */
@@ -64,16 +64,16 @@ function expectNoLeak(error: unknown) {
   expect(shown).not.toContain("raw words");
 }
 
-export const textOf = (events: ModelEvent[]) =>
-  events.map((event) => (event.type === "text" ? event.text : "")).join("");
+export const textOf = (outputs: ModelOutput[]) =>
+  outputs.map((output) => (output.type === "text" ? output.text : "")).join("");
 
-export const endOf = (events: ModelEvent[]) => {
-  const last = events.at(-1);
+export const endOf = (outputs: ModelOutput[]) => {
+  const last = outputs.at(-1);
   return last?.type === "end" ? last.reason : undefined;
 };
 
 /** The final counts: a later value replaces an earlier one. */
-export const usageOf = (events: ModelEvent[]) =>
-  Object.assign({}, ...events.filter((event) => event.type === "usage"));
+export const usageOf = (outputs: ModelOutput[]) =>
+  Object.assign({}, ...outputs.filter((output) => output.type === "usage"));
 
 export const errorCode = (error: unknown) => (error instanceof ProviderError ? error.code : error);

@@ -19,11 +19,11 @@ export interface ModelRequest {
 }
 
 /** What a call yields. See `callModel` for the order and the guarantees. */
-export type ModelEvent =
-  | TextEvent
-  | ThinkingEvent
-  | UsageEvent
-  | ToolUseEvent
+export type ModelOutput =
+  | TextOutput
+  | ThinkingOutput
+  | UsageOutput
+  | ToolUse
   /**
    * `length`: the answer reached the token limit, possibly in the middle of a call. `tool_use`: the
    * answer has at least one call, and the model waits for the results.
@@ -31,24 +31,24 @@ export type ModelEvent =
   | { type: "end"; reason: "stop" | "length" | "tool_use" };
 
 /** What an adapter reads from one server-sent event. */
-export type AdapterEvent =
-  | TextEvent
-  | UsageEvent
+export type AdapterOutput =
+  | TextOutput
+  | UsageOutput
   | SentToolUse
   /** Why the model stopped. An answer without it is incomplete. */
   | { type: "end"; reason: "stop" | "length" | "refused" }
-  | ThinkingEvent;
+  | ThinkingOutput;
 
-type TextEvent = { type: "text"; text: string };
+type TextOutput = { type: "text"; text: string };
 
 /**
  * The model thinks or writes arguments of a call. Nobody is shown it, and the provider charges for it.
  * The text is empty if it is not readable.
  */
-type ThinkingEvent = { type: "thinking"; text: string };
+type ThinkingOutput = { type: "thinking"; text: string };
 
 /** One complete call. `name` may be none of the tools that were offered. */
-export type ToolUseEvent = {
+export type ToolUse = {
   type: "tool_use";
   /** Unique in the answer. */
   id: string;
@@ -59,13 +59,13 @@ export type ToolUseEvent = {
 } & Pick<ToolUsePart, "provider_fields" | "thoughts">;
 
 /** A call as an adapter reads it. */
-export type SentToolUse = ToolUseEvent & {
+export type SentToolUse = ToolUse & {
   /** Nothing has arrived of its arguments: it has none, or the answer was cut off before them. */
   isBare?: true;
 };
 
 /** Token totals so far. A later value replaces an earlier one; a missing value leaves it. */
-export type UsageEvent = { type: "usage"; input_tokens?: number; output_tokens?: number };
+export type UsageOutput = { type: "usage"; input_tokens?: number; output_tokens?: number };
 
 /** A request in the provider's wire format. The method is POST if it has a body, else GET. */
 export interface HttpRequest {
@@ -91,4 +91,4 @@ export interface Adapter {
  * Parses the data of one server-sent event. Unknown events yield nothing, because protocols grow.
  * Throws a `ProviderError` for malformed data and for errors that the provider reports.
  */
-export type Parser = (data: string) => AdapterEvent[];
+export type Parser = (data: string) => AdapterOutput[];

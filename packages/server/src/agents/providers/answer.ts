@@ -1,18 +1,18 @@
-import type { AdapterEvent, ModelEvent, SentToolUse, UsageEvent } from "./adapter.ts";
+import type { AdapterOutput, ModelOutput, SentToolUse, UsageOutput } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 /** Longer than any token is on average. Text beyond it means the provider ignores the limit. */
 const MAX_CHARACTERS_PER_TOKEN = 16;
 
 /**
- * Turns adapter events into the events that a call yields. Usage is held back until there is output or
- * an end, so an attempt that fails before both has yielded nothing and can be retried.
+ * Turns the outputs of an adapter into those that a call yields. Usage is held back until there is
+ * text, thinking, a call or an end: an attempt that fails before has yielded nothing and can be retried.
  */
 export class Answer {
   readonly #text = new CharacterJoiner();
-  #events: ModelEvent[] = [];
+  #outputs: ModelOutput[] = [];
   #charactersLeft: number;
-  #usage: UsageEvent | undefined;
+  #usage: UsageOutput | undefined;
   /** Held back until it is known to be complete: the end tells whether it was cut off. */
   #lastCall: SentToolUse | undefined;
   #hasCalls = false;
@@ -32,30 +32,30 @@ export class Answer {
     return this.#charactersLeft <= 0;
   }
 
-  add(event: AdapterEvent): void {
-    if (event.type === "usage") this.#usage = { ...this.#usage, ...event };
+  add(output: AdapterOutput): void {
+    if (output.type === "usage") this.#usage = { ...this.#usage, ...output };
     // Only the first end has the reason: the last event of a stream is a bare "stop".
-    if (event.type === "end") this.#end ??= event.reason;
-    if (event.type === "text") this.#addText(this.#text.add(event.text));
-    if (event.type === "thinking") this.#addThinking(event.text);
-    if (event.type === "tool_use") this.#addCall(event);
+    if (output.type === "end") this.#end ??= output.reason;
+    if (output.type === "text") this.#addText(this.#text.add(output.text));
+    if (output.type === "thinking") this.#addThinking(output.text);
+    if (output.type === "tool_use") this.#addCall(output);
   }
 
-  /** Returns the events since the last call, with consecutive texts and thoughts joined. */
-  takeEvents(): readonly ModelEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
+  /** Returns the outputs since the last call, with consecutive texts and thoughts joined. */
+  takeOutputs(): readonly ModelOutput[] {
+    const outputs = this.#outputs;
+    this.#outputs = [];
+    return outputs;
   }
 
-  /** Yields the remaining events. Throws if the answer is incomplete or refused. */
-  *finish(): Iterable<ModelEvent> {
+  /** Yields the remaining outputs. Throws if the answer is incomplete or refused. */
+  *finish(): Iterable<ModelOutput> {
     const reason = this.isTooLong ? "length" : this.#end;
     if (reason === undefined) throw providerErrors.incompleteAnswer();
     this.#addText(this.#text.flush());
     this.#endCall(reason === "length");
     this.#addUsage();
-    yield* this.takeEvents();
+    yield* this.takeOutputs();
     if (reason === "refused") throw providerErrors.answerRefused();
     // Servers report the end of an answer with calls by different reasons.
     yield { type: "end", reason: reason === "stop" && this.#hasCalls ? "tool_use" : reason };
@@ -74,14 +74,14 @@ export class Answer {
     if (!this.#lastCall) return;
     const { isBare, ...call } = this.#lastCall;
     this.#lastCall = undefined;
-    this.#events.push(isBare && isCutOff ? { ...call, input: null } : call);
+    this.#outputs.push(isBare && isCutOff ? { ...call, input: null } : call);
   }
 
   #addThinking(text: string): void {
     this.#addUsage();
-    const last = this.#events.at(-1);
+    const last = this.#outputs.at(-1);
     if (last?.type === "thinking") last.text += text;
-    else this.#events.push({ type: "thinking", text });
+    else this.#outputs.push({ type: "thinking", text });
   }
 
   #addText(text: string): void {
@@ -89,13 +89,13 @@ export class Answer {
     this.#endCall(false);
     this.#addUsage();
     this.#charactersLeft -= text.length;
-    const last = this.#events.at(-1);
+    const last = this.#outputs.at(-1);
     if (last?.type === "text") last.text += text;
-    else this.#events.push({ type: "text", text });
+    else this.#outputs.push({ type: "text", text });
   }
 
   #addUsage(): void {
-    if (this.#usage) this.#events.push(this.#usage);
+    if (this.#usage) this.#outputs.push(this.#usage);
     this.#usage = undefined;
   }
 }

@@ -1,11 +1,11 @@
-import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textEvents, thinkingEvent, tokenCount, usageEvents } from "./adapter-events.ts";
+import type { Adapter, AdapterOutput, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
+import { textOutputs, thinkingOutput, tokenCount, usageOutputs } from "./adapter-outputs.ts";
 import { encodeMessage, encodeTool } from "./anthropic-content.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
 import { AnthropicThoughts } from "./thoughts.ts";
-import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
+import { type OpenCall, ToolCalls, toToolUse } from "./tool-calls.ts";
 
 /** Anthropic's Messages API. */
 export const anthropic: Adapter = { request, models, parser };
@@ -52,7 +52,7 @@ function parser(): Parser {
     const index = valueAt(event, "index");
     switch (valueAt(event, "type")) {
       case "message_start":
-        return usageEvents(inputTokens(valueAt(event, "message", "usage")), undefined);
+        return usageOutputs(inputTokens(valueAt(event, "message", "usage")), undefined);
       case "content_block_start":
         return blocks.start(index, valueAt(event, "content_block"));
       case "content_block_delta":
@@ -63,7 +63,7 @@ function parser(): Parser {
         return [
           ...finalUsage(valueAt(event, "usage")),
           ...blocks.stopAll(),
-          ...endEvents(valueAt(event, "delta", "stop_reason")),
+          ...endOutputs(valueAt(event, "delta", "stop_reason")),
         ];
       case "message_stop":
         return [{ type: "end", reason: "stop" }];
@@ -82,51 +82,51 @@ class ContentBlocks {
   readonly #thoughts = new AnthropicThoughts();
   #hasCalls = false;
 
-  start(index: unknown, block: unknown): AdapterEvent[] {
+  start(index: unknown, block: unknown): AdapterOutput[] {
     this.#thoughts.start(index, block);
-    if (valueAt(block, "type") !== "tool_use") return textEvents(valueAt(block, "text"));
+    if (valueAt(block, "type") !== "tool_use") return textOutputs(valueAt(block, "text"));
     const call = this.#calls.start(valueAt(block, "id"), valueAt(block, "name"));
     this.#open.set(index, call);
     // The input is empty here, and follows in deltas. Some servers send it at once instead.
     const input = valueAt(block, "input");
     if (Object.keys(input ?? {}).length > 0) this.#calls.append(call, input);
-    return [thinkingEvent(call.name + call.arguments)];
+    return [thinkingOutput(call.name + call.arguments)];
   }
 
-  add(index: unknown, delta: unknown): AdapterEvent[] {
+  add(index: unknown, delta: unknown): AdapterOutput[] {
     this.#thoughts.add(index, delta);
     switch (valueAt(delta, "type")) {
       case "thinking_delta":
       case "signature_delta":
-        return [thinkingEvent(valueAt(delta, "thinking"))];
+        return [thinkingOutput(valueAt(delta, "thinking"))];
       case "input_json_delta": {
         const call = this.#open.get(index);
         if (call) this.#calls.append(call, valueAt(delta, "partial_json"));
-        return [thinkingEvent(valueAt(delta, "partial_json"))];
+        return [thinkingOutput(valueAt(delta, "partial_json"))];
       }
       default:
-        return textEvents(valueAt(delta, "text"));
+        return textOutputs(valueAt(delta, "text"));
     }
   }
 
-  stop(index: unknown): AdapterEvent[] {
+  stop(index: unknown): AdapterOutput[] {
     const call = this.#open.get(index);
     this.#open.delete(index);
     if (!call) return [];
-    const use = toolUseEvent(call);
+    const use = toToolUse(call);
     const isFirst = !this.#hasCalls;
     this.#hasCalls = true;
     return isFirst ? this.#thoughts.before([use]) : [use];
   }
 
   /** For servers that do not report the end of each block. */
-  stopAll(): AdapterEvent[] {
+  stopAll(): AdapterOutput[] {
     return [...this.#open.keys()].flatMap((index) => this.stop(index));
   }
 }
 
 const finalUsage = (usage: unknown) =>
-  usageEvents(inputTokens(usage), tokenCount(valueAt(usage, "output_tokens")));
+  usageOutputs(inputTokens(usage), tokenCount(valueAt(usage, "output_tokens")));
 
 /** `input_tokens` excludes tokens read from or written to the prompt cache. */
 function inputTokens(usage: unknown): number | undefined {
@@ -137,7 +137,7 @@ function inputTokens(usage: unknown): number | undefined {
   return uncached + written + read;
 }
 
-function endEvents(reason: unknown): AdapterEvent[] {
+function endOutputs(reason: unknown): AdapterOutput[] {
   if (typeof reason !== "string") return [];
   if (reason === "refusal") return [{ type: "end", reason: "refused" }];
   const isLength = reason === "max_tokens" || reason === "model_context_window_exceeded";

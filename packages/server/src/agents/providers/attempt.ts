@@ -1,4 +1,4 @@
-import type { Adapter, AdapterEvent, HttpRequest, ModelEvent, ModelRequest } from "./adapter.ts";
+import type { Adapter, AdapterOutput, HttpRequest, ModelOutput, ModelRequest } from "./adapter.ts";
 import { Answer } from "./answer.ts";
 import { AttemptDeadline } from "./attempt-deadline.ts";
 import { errorFromResponse } from "./classify-error.ts";
@@ -40,7 +40,7 @@ export async function* streamAttempt(
   httpRequest: HttpRequest,
   { signal, max_output_tokens }: ModelRequest,
   { fetch, timeouts, backpressure }: AttemptOptions,
-): AsyncGenerator<ModelEvent> {
+): AsyncGenerator<ModelOutput> {
   using deadline = new AttemptDeadline(signal);
   const body = await openStream(httpRequest, deadline, fetch, timeouts);
   const reader = new SseReader(body, deadline, {
@@ -56,13 +56,13 @@ export async function* streamAttempt(
       if (!batch) break;
       try {
         for (const data of batch) {
-          const events = parse(data);
-          for (const event of events) answer.add(event);
-          reader.timeoutMs = nextTimeoutMs(events, answer, timeouts) ?? reader.timeoutMs;
+          const outputs = parse(data);
+          for (const output of outputs) answer.add(output);
+          reader.timeoutMs = nextTimeoutMs(outputs, answer, timeouts) ?? reader.timeoutMs;
           if (answer.isTooLong) break;
         }
       } finally {
-        yield* answer.takeEvents();
+        yield* answer.takeOutputs();
       }
     }
   } catch (error) {
@@ -72,14 +72,14 @@ export async function* streamAttempt(
   yield* answer.finish();
 }
 
-/** The timeout after these events, or undefined if they do not extend it. */
+/** The timeout after these outputs, or undefined if they do not extend it. */
 function nextTimeoutMs(
-  events: readonly AdapterEvent[],
+  outputs: readonly AdapterOutput[],
   answer: Answer,
   timeouts: Timeouts,
 ): number | undefined {
-  if (answer.hasEnded) return events.length > 0 ? timeouts.tailMs : undefined;
-  const isWorking = events.some(({ type }) => type !== "usage");
+  if (answer.hasEnded) return outputs.length > 0 ? timeouts.tailMs : undefined;
+  const isWorking = outputs.some(({ type }) => type !== "usage");
   return isWorking ? timeouts.idleMs : undefined;
 }
 

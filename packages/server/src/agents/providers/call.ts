@@ -1,4 +1,4 @@
-import type { Adapter, ModelEvent, ModelRequest } from "./adapter.ts";
+import type { Adapter, ModelOutput, ModelRequest } from "./adapter.ts";
 import { type AttemptOptions, streamAttempt, type Timeouts } from "./attempt.ts";
 import { ProviderError } from "./provider-errors.ts";
 import { sleep } from "./sleep.ts";
@@ -34,11 +34,11 @@ const DEFAULT_RETRY: Retry = { maxAttempts: 3, backoffMs: 500, maxRetryAfterMs: 
 /**
  * Calls a model and yields its answer as it arrives: texts that concatenate to the answer and
  * never split a character, thoughts, tool calls once they are complete, usage as soon as it is
- * known, and exactly one `end`, as the last event. Tool calls must be made only after the end.
+ * known, and exactly one `end`, as the last output. Tool calls must be made only after the end.
  *
  * Throws a `ProviderError` when the call fails, and the signal's reason when it is aborted. Either
  * can happen after text, thoughts and tool calls. Retryable errors are retried with backoff, but only
- * before the first event: the provider charges for what the model has produced. The connection to the
+ * before the first output: the provider charges for what the model has produced. The connection to the
  * provider closes as soon as the signal aborts or the caller stops reading. Packets are read ahead of
  * the caller only during backpressure. An answer that exceeds `max_output_tokens` by far is cut off, so
  * time and memory are bounded.
@@ -47,7 +47,7 @@ export async function* callModel(
   adapter: Adapter,
   request: ModelRequest,
   options: CallOptions = {},
-): AsyncGenerator<ModelEvent> {
+): AsyncGenerator<ModelOutput> {
   const attemptOptions: AttemptOptions = {
     fetch: options.fetch ?? fetch,
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
@@ -59,9 +59,9 @@ export async function* callModel(
     options.onAttempt?.(attempt);
     let hasYielded = false;
     try {
-      for await (const event of streamAttempt(adapter, httpRequest, request, attemptOptions)) {
+      for await (const output of streamAttempt(adapter, httpRequest, request, attemptOptions)) {
         hasYielded = true;
-        yield event;
+        yield output;
       }
       return;
     } catch (error) {

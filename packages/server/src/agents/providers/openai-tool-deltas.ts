@@ -1,7 +1,7 @@
-import type { AdapterEvent, SentToolUse } from "./adapter.ts";
-import { thinkingEvent } from "./adapter-events.ts";
+import type { AdapterOutput, SentToolUse } from "./adapter.ts";
+import { thinkingOutput } from "./adapter-outputs.ts";
 import { valueAt } from "./json.ts";
-import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
+import { type OpenCall, ToolCalls, toToolUse } from "./tool-calls.ts";
 
 /** A call and what the server identifies its fragments by. */
 interface IndexedCall {
@@ -19,14 +19,14 @@ export class ToolDeltas {
   readonly #calls = new ToolCalls();
   #open: IndexedCall[] = [];
 
-  add(deltas: unknown): AdapterEvent[] {
+  add(deltas: unknown): AdapterOutput[] {
     if (!Array.isArray(deltas)) return [];
     return deltas.map((delta) => {
       const call = this.#callOf(delta) ?? this.#start(delta);
       const before = call.arguments.length;
       this.#calls.append(call, valueAt(delta, "function", "arguments"));
       this.#calls.keep(call, providerFields(delta));
-      return thinkingEvent(call.arguments.slice(before));
+      return thinkingOutput(call.arguments.slice(before));
     });
   }
 
@@ -34,7 +34,7 @@ export class ToolDeltas {
   takeAll(): SentToolUse[] {
     const calls = this.#open;
     this.#open = [];
-    return calls.map(({ call }) => toolUseEvent(call));
+    return calls.map(({ call }) => toToolUse(call));
   }
 
   #start(delta: unknown): OpenCall {

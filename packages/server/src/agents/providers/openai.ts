@@ -1,5 +1,5 @@
-import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textEvents, thinkingEvent, tokenCount, usageEvents } from "./adapter-events.ts";
+import type { Adapter, AdapterOutput, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
+import { textOutputs, thinkingOutput, tokenCount, usageOutputs } from "./adapter-outputs.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
@@ -56,14 +56,14 @@ function parser(): Parser {
     if (isError(chunk)) throw errorFromStream(chunk);
     const choice = valueAt(chunk, "choices", 0);
     const delta = valueAt(choice, "delta");
-    const ends = endEvents(valueAt(choice, "finish_reason"));
+    const ends = endOutputs(valueAt(choice, "finish_reason"));
     thoughts.add(delta);
     return [
-      ...contentEvents(delta),
+      ...contentOutputs(delta),
       ...calls.add(valueAt(delta, "tool_calls")),
       ...(ends.length > 0 ? takeCalls() : []),
       ...ends,
-      ...usageEvents(
+      ...usageOutputs(
         tokenCount(valueAt(chunk, "usage", "prompt_tokens")),
         tokenCount(valueAt(chunk, "usage", "completion_tokens")),
       ),
@@ -75,15 +75,15 @@ function parser(): Parser {
 const isError = (chunk: unknown) =>
   (valueAt(chunk, "error") ?? null) !== null || valueAt(chunk, "object") === "error";
 
-function contentEvents(delta: unknown): AdapterEvent[] {
+function contentOutputs(delta: unknown): AdapterOutput[] {
   if (isText(valueAt(delta, "refusal"))) return [{ type: "end", reason: "refused" }];
-  const text = textEvents(valueAt(delta, "content"));
+  const text = textOutputs(valueAt(delta, "content"));
   // Servers that send both mean the same by them.
   const thoughts = [valueAt(delta, "reasoning_content"), valueAt(delta, "reasoning")].find(isText);
-  return thoughts === undefined ? text : [thinkingEvent(thoughts), ...text];
+  return thoughts === undefined ? text : [thinkingOutput(thoughts), ...text];
 }
 
-function endEvents(reason: unknown): AdapterEvent[] {
+function endOutputs(reason: unknown): AdapterOutput[] {
   // Some gateways send an empty `finish_reason` with every chunk.
   if (!isText(reason)) return [];
   if (reason === "error") throw errorFromStream(undefined);

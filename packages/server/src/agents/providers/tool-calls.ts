@@ -1,5 +1,5 @@
 import type { ProviderFields } from "../../rules/model-content.ts";
-import type { SentToolUse, ToolUseEvent } from "./adapter.ts";
+import type { SentToolUse, ToolUse } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 const MAX_CALLS = 32;
@@ -51,7 +51,7 @@ export class ToolCalls {
   }
 }
 
-export const toolUseEvent = (call: OpenCall): SentToolUse => ({
+export const toToolUse = (call: OpenCall): SentToolUse => ({
   type: "tool_use",
   id: call.id,
   name: call.name,
@@ -73,7 +73,7 @@ const toolName = (name: unknown) =>
 const parseArguments = (json: string): Pick<SentToolUse, "input" | "isBare"> =>
   json.trim() === "" ? { input: {}, isBare: true } : { input: parseObject(json) };
 
-function parseObject(json: string): ToolUseEvent["input"] {
+function parseObject(json: string): ToolUse["input"] {
   try {
     const value = JSON.parse(json);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -11,7 +11,7 @@ import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnRecord, TurnRound } from "../../store/turns.ts";
 import type { TurnFiles } from "../context-files/index.ts";
-import type { ToolUseEvent } from "../providers/adapter.ts";
+import type { ToolUse } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
 import { boundedText, failedCall, REFUSED } from "./result-text.ts";
@@ -38,7 +38,7 @@ export interface CallingTurn {
 
 /** The calls that the model asked for in one round. */
 export interface AskedRound {
-  readonly uses: readonly ToolUseEvent[];
+  readonly uses: readonly ToolUse[];
   readonly offered: ReadonlyMap<string, OfferedTool>;
   /** Whether the conversation is the owner's own with the agent. */
   readonly isDirect: boolean;
@@ -101,7 +101,7 @@ async function permittedTool(
   return { ...offered, ...permission, isPermitted: permission !== null };
 }
 
-function newCall(use: ToolUseEvent, tool: PermittedTool | undefined, isDirect: boolean) {
+function newCall(use: ToolUse, tool: PermittedTool | undefined, isDirect: boolean) {
   const now = Date.now();
   const wrong = wrongUse(use, tool);
   const asks = tool !== undefined && needsApproval(tool.policy, isDirect);
@@ -128,7 +128,7 @@ const WRONG_ARGUMENTS =
   "The arguments are not a JSON object, or the answer reached its limit of tokens before they were complete.";
 
 /** Why a call cannot be made at all; null if it can. */
-function wrongUse({ input }: ToolUseEvent, tool: PermittedTool | undefined): string | null {
+function wrongUse({ input }: ToolUse, tool: PermittedTool | undefined): string | null {
   if (!tool) return "There is no such tool.";
   if (!tool.isPermitted) return REFUSED;
   return input === null ? WRONG_ARGUMENTS : null;

@@ -1,16 +1,19 @@
-import type { AdapterEvent } from "./adapter.ts";
+import type { AdapterOutput } from "./adapter.ts";
 
-/** Builds adapter events from untrusted values: what has the wrong type yields no event. */
+/** Builds outputs of an adapter from untrusted values: what has the wrong type yields none. */
 
-export const textEvents = (text: unknown): AdapterEvent[] =>
+export const textOutputs = (text: unknown): AdapterOutput[] =>
   typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
 
-export const thinkingEvent = (text: unknown): AdapterEvent => ({
+export const thinkingOutput = (text: unknown): AdapterOutput => ({
   type: "thinking",
   text: typeof text === "string" ? text : "",
 });
 
-export function usageEvents(input: number | undefined, output: number | undefined): AdapterEvent[] {
+export function usageOutputs(
+  input: number | undefined,
+  output: number | undefined,
+): AdapterOutput[] {
   if (input === undefined && output === undefined) return [];
   return [
     {
