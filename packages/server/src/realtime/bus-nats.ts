@@ -10,11 +10,16 @@ import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import { Interests } from "./interests.ts";
 import { NatsLink } from "./nats-link.ts";
 import type { NatsOptions } from "./nats-options.ts";
+import {
+  decodeNodeMessage,
+  encodeEvent,
+  encodeForEach,
+  type NodeMessage,
+} from "./nats-payloads.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 import { type Streams, streams } from "./streams.ts";
 import { type Subjects, subjects } from "./subjects.ts";
-import { decodeNodeMessage, encodeEvent, encodeForEach, type NodeMessage } from "./wire.ts";
 
 export interface NatsBusOptions
   extends NatsOptions,

@@ -1,7 +1,7 @@
 import type { EventChange } from "../changes/change.ts";
 import type { Counter, Interest } from "./bus.ts";
+import { decodeEvent } from "./nats-payloads.ts";
 import type { Subjects } from "./subjects.ts";
-import { decodeEvent } from "./wire.ts";
 
 export interface InterestsOptions {
   subjects: Subjects;
