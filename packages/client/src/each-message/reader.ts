@@ -58,7 +58,7 @@ export class MessageReader {
 
   handleEvent(frame: EventFrame): void {
     if (this.#waiting) this.#waiting.push(frame);
-    else this.#follow(frame);
+    else this.#queueEvent(frame);
   }
 
   #storageKey(): string {
@@ -98,7 +98,7 @@ export class MessageReader {
     this.#queuedSeqs = seqs;
     this.#waiting = null;
     this.#save();
-    for (const frame of events) this.#follow(frame);
+    for (const frame of events) this.#queueEvent(frame);
   }
 
   /**
@@ -185,7 +185,7 @@ export class MessageReader {
   }
 
   /** Queues what an event brings, and before it what was missed. */
-  #follow(frame: EventFrame): void {
+  #queueEvent(frame: EventFrame): void {
     if (!frame.at) return;
     const connectionId = this.#connectionId;
     const { conversation_id: chatId, seq } = frame.at;

@@ -53,9 +53,9 @@ export class Attachments {
       store.dispatch({ type: "localUrlsRevoked", fileIds }),
     );
     store.onChange((state, before) => {
-      if (state.outbox !== before.outbox) this.#follow(state);
+      if (state.outbox !== before.outbox) this.#matchOutbox(state);
     });
-    this.#follow(store.state);
+    this.#matchOutbox(store.state);
   }
 
   /** Takes the files of a message that is about to be queued, and returns how they are shown. */
@@ -125,7 +125,7 @@ export class Attachments {
   }
 
   /** Loads the files of restored messages, and releases those of messages that are sent or gone. */
-  #follow({ outbox }: State): void {
+  #matchOutbox({ outbox }: State): void {
     const unsent = new Map<string, LocalMessage>();
     for (const entry of Object.values(outbox).flat()) {
       if (entry.delivery !== "sent" && entry.files.length > 0) unsent.set(entry.id, entry);

@@ -59,7 +59,7 @@ export class UnsentStorage {
   #me: Account | null = null;
   #isOpen = false;
   /** The drafts as another tab has changed them. They are not stored again: it may be further already. */
-  #followedDrafts: Drafts = {};
+  #takenDrafts: Drafts = {};
   readonly #options: UnsentStorageOptions;
   #isWriteFailing = false;
   readonly #inOrder = createQueues();
@@ -72,7 +72,7 @@ export class UnsentStorage {
     this.#storage = storage;
     this.#blobs = blobs;
     store.onChange((state, before) => this.#save(state, before));
-    if (storage) onStorageChange(storage, (...change) => this.#follow(...change));
+    if (storage) onStorageChange(storage, (...change) => this.#takeStored(...change));
   }
 
   /**
@@ -154,10 +154,10 @@ export class UnsentStorage {
     }
   }
 
-  /** Follows what another tab has stored. */
-  #follow(key: string, before: string | null, after: string | null): void {
+  /** Takes over what another tab has stored. */
+  #takeStored(key: string, before: string | null, after: string | null): void {
     if (!this.#isOpen) return;
-    if (key === this.#key("drafts")) this.#followDrafts(before, after);
+    if (key === this.#key("drafts")) this.#takeDrafts(before, after);
     const list = LISTS.find((each) => key === this.#key(each));
     if (!list) return;
     this.#dropSent(list, before, after);
@@ -166,13 +166,13 @@ export class UnsentStorage {
   }
 
   /** Takes the drafts of another tab, except those that this tab has changed since. */
-  #followDrafts(before: string | null, after: string | null): void {
+  #takeDrafts(before: string | null, after: string | null): void {
     const [old, next] = [before, after].map((json) => parse<Drafts>(() => json, {}));
     let { drafts } = this.#store.state;
     for (const id of Object.keys({ ...old, ...next })) {
       if (drafts[id] === old?.[id]) drafts = setEntry(drafts, id, next?.[id]);
     }
-    this.#followedDrafts = drafts;
+    this.#takenDrafts = drafts;
     this.#store.dispatch({ type: "drafts", drafts });
   }
 
@@ -199,7 +199,7 @@ export class UnsentStorage {
     if (state.optimisticChanges !== before.optimisticChanges) {
       this.#saveList("changes", state, before);
     }
-    if (state.drafts !== before.drafts && state.drafts !== this.#followedDrafts) {
+    if (state.drafts !== before.drafts && state.drafts !== this.#takenDrafts) {
       const drafts = this.#read<Drafts>("drafts", {});
       this.#write("drafts", { ...drafts, ...changedDrafts(state, before) });
     }

@@ -10,7 +10,7 @@ import {
   type SubscriptionOptions,
   subscription,
 } from "./subscription.ts";
-import { followLog } from "./tail.ts";
+import { tailLog } from "./tail.ts";
 
 export interface Changes {
   /**
@@ -68,7 +68,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   bus.onChange((change) => {
     for (const listener of listeners) deliverOrLog(listener, change);
   });
-  const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
+  const tail = await tailLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
     tail.now().catch((error) => log.error({ err: error }, "change log read failed"));
   bus.onGap(() => tail.now());

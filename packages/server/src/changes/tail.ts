@@ -31,10 +31,10 @@ export interface Tail {
 }
 
 /**
- * Follows the change log from its current end, and delivers what other nodes have committed and this
- * one has not received. The cost follows what changed, not who is connected.
+ * Tails the change log from its current end, and delivers what other nodes have committed and this
+ * one has not received. Its cost depends on the number of changes, not on that of connections.
  */
-export async function followLog(options: TailOptions): Promise<Tail> {
+export async function tailLog(options: TailOptions): Promise<Tail> {
   const tail = new LogTail(options, await options.store.changes.head());
   tail.start();
   return tail;
