@@ -12,7 +12,7 @@ import { commandLog } from "./output.ts";
 import { openCommandStore, personNamed } from "./people.ts";
 
 /** Accounts read at a time. */
-const PAGE = 1000;
+const PAGE_ROWS = 1000;
 
 const person = { username: "The username of a person." };
 
@@ -40,14 +40,14 @@ async function* peopleIn(store: Store, query: string | undefined) {
   for (let last: FoundAccount | undefined; ; ) {
     const page = await readPage(store, query, last);
     for (const { username, display_name } of page) yield { username, display_name };
-    if (page.length < PAGE) return;
+    if (page.length < PAGE_ROWS) return;
     last = page.at(-1);
   }
 }
 
 const readPage = (store: Store, query: string | undefined, after: FoundAccount | undefined) =>
   store.read(async (tx): Promise<FoundAccount[]> => {
-    const common = { viewerId: NOBODY, limit: PAGE };
+    const common = { viewerId: NOBODY, limit: PAGE_ROWS };
     if (query !== undefined) return tx.findAccounts({ ...common, query, after });
     const accounts = await tx.listAccounts({ ...common, after: after?.username });
     return accounts.map((account) => ({ ...account, name: account.username }));

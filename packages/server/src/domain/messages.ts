@@ -8,7 +8,7 @@ import type { TurnRecord } from "../store/turns.ts";
 import { dropTurnsOf, stopTurns } from "./turns.ts";
 
 /** Messages deleted per unit of work, so that other units are not held up. */
-const BATCH = 100;
+const MESSAGES_PER_UNIT = 100;
 
 /**
  * Deletes messages of a conversation for everybody and announces it. A streaming message is stopped
@@ -58,8 +58,8 @@ export async function removeInBatches(
   const byConversation = Map.groupBy(messages, ({ conversation_uuid }) => conversation_uuid);
   for (const [conversation, each] of byConversation) {
     const uuids = each.map(({ uuid }) => uuid);
-    for (let start = 0; start < uuids.length; start += BATCH) {
-      const batch = uuids.slice(start, start + BATCH);
+    for (let start = 0; start < uuids.length; start += MESSAGES_PER_UNIT) {
+      const batch = uuids.slice(start, start + MESSAGES_PER_UNIT);
       await progress(await store.write((tx) => removeFrom(tx, conversation, batch)));
     }
   }
@@ -82,7 +82,7 @@ export async function removeAllIn(
 ): Promise<void> {
   for (;;) {
     const { items } = await store.read((tx) =>
-      tx.history({ conversationId: id, viewerId: NOBODY, limit: BATCH }),
+      tx.history({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
     );
     if (items.length === 0) return;
     const uuids = items.map((message) => message.id);

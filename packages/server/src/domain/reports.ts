@@ -6,8 +6,8 @@ import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** How many messages around a reported one operators see, and how many of them before it. */
-const AROUND = 5;
-const AROUND_BEFORE = 3;
+const MESSAGES_AROUND = 5;
+const MESSAGES_BEFORE = 3;
 
 /** The ids of the messages around one that the viewer can see: fewer only where there are fewer. */
 export async function idsAround(
@@ -15,12 +15,14 @@ export async function idsAround(
   { conversation_id: conversationId, seq }: MessageRecord,
   viewerId: number,
 ): Promise<string[]> {
-  const view = { conversationId, viewerId, limit: AROUND };
+  const view = { conversationId, viewerId, limit: MESSAGES_AROUND };
   const older = await tx.history({ ...view, from: { seq, direction: "older" } });
   const newer = await tx.history({ ...view, from: { seq, direction: "newer" } });
-  const before = Math.max(AROUND_BEFORE, AROUND - newer.items.length);
+  const before = Math.max(MESSAGES_BEFORE, MESSAGES_AROUND - newer.items.length);
   const nearest = older.items.slice(-before);
-  return [...nearest, ...newer.items.slice(0, AROUND - nearest.length)].map(({ id }) => id);
+  return [...nearest, ...newer.items.slice(0, MESSAGES_AROUND - nearest.length)].map(
+    ({ id }) => id,
+  );
 }
 
 /** Reports as operators see them: nothing of a conversation but the message and those around it. */

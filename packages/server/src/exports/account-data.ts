@@ -16,7 +16,7 @@ import type { WebhookRecord } from "../store/webhooks.ts";
 import type { ZipEntry } from "./zip.ts";
 
 /** Messages, reactions or reports read at a time: few, because other reads wait meanwhile. */
-const PAGE = 200;
+const PAGE_ROWS = 200;
 
 type Readable = Pick<Store, "read">;
 
@@ -33,8 +33,8 @@ export interface AccountDataOptions {
 
 /**
  * Everything the service has of a person, as files of JSON Lines, and the files that the person has
- * uploaded. It is read in small steps while the
- * files are written, and only the current page is in memory.
+ * uploaded. It is read in small steps while the files are written, and only the current page is in
+ * memory.
  */
 export async function* accountData(options: AccountDataOptions): AsyncGenerator<ZipEntry> {
   const { store, account } = options;
@@ -72,7 +72,7 @@ async function* uploadedFiles(options: AccountDataOptions): AsyncGenerator<ZipEn
   const next = (after: string) =>
     store.read(async (tx) => {
       await check?.(tx);
-      return tx.filesOf(account.id, after, PAGE);
+      return tx.filesOf(account.id, after, PAGE_ROWS);
     });
   let page = await next(FIRST_FILE);
   while (page.length > 0) {
@@ -190,7 +190,7 @@ const ownReport = ({ id, at, reason, message, resolved_at }: ReportRecord) => ({
 async function* reportLines(options: AccountDataOptions): AsyncGenerator<string> {
   const { account } = options;
   yield* pagedLines(options, ownReport, (tx, last?: ReportRecord) =>
-    tx.reports({ reporterId: account.id, before: last?.id, limit: PAGE }),
+    tx.reports({ reporterId: account.id, before: last?.id, limit: PAGE_ROWS }),
   );
 }
 
@@ -202,7 +202,7 @@ const ownReaction = ({ place: _, created_at, ...reaction }: ReactionRecord) => (
 async function* reactionLines(options: AccountDataOptions): AsyncGenerator<string> {
   const { account } = options;
   yield* pagedLines(options, ownReaction, (tx, last?: ReactionRecord) =>
-    tx.reactionsBy({ accountId: account.id, after: last?.place ?? 0, limit: PAGE }),
+    tx.reactionsBy({ accountId: account.id, after: last?.place ?? 0, limit: PAGE_ROWS }),
   );
 }
 
@@ -221,7 +221,7 @@ async function* pagedLines<Item>(
     });
     yield page.map((each) => line(shown(each))).join("");
     await progress(0);
-    last = page.length < PAGE ? undefined : page.at(-1);
+    last = page.length < PAGE_ROWS ? undefined : page.at(-1);
   } while (last !== undefined);
 }
 
@@ -264,8 +264,8 @@ async function* messagesInFormer({ store, account, check }: AccountDataOptions) 
   for (const { id: conversationId, seq } of await store.read((tx) =>
     tx.formerConversations(senderId),
   )) {
-    for (let after = 0; after < seq; after += PAGE) {
-      const range = { conversationId, senderId, after, upTo: after + PAGE };
+    for (let after = 0; after < seq; after += PAGE_ROWS) {
+      const range = { conversationId, senderId, after, upTo: after + PAGE_ROWS };
       const page = await store.read(async (tx) => {
         await check?.(tx);
         return tx.messageViews(await tx.sentIn(range), senderId);
@@ -299,6 +299,6 @@ async function messagePage(
     conversationId: found.id,
     viewerId: account.id,
     from: { seq: after, direction: "newer" },
-    limit: PAGE,
+    limit: PAGE_ROWS,
   });
 }

@@ -35,7 +35,7 @@ export function gifCanvas(bytes: Uint8Array): { width: number; height: number } 
   return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
 }
 
-const GIF_HEADER = 13;
+const GIF_HEADER_BYTES = 13;
 const EXTENSION = 0x21;
 const IMAGE = 0x2c;
 const TRAILER = 0x3b;
@@ -68,7 +68,7 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
     kept.keep(start, start + length);
     kept.keep(end - 1, end);
   };
-  let at = GIF_HEADER + colors(byte(10));
+  let at = GIF_HEADER_BYTES + colors(byte(10));
   kept.keep(0, at);
   let keepControl = () => {};
   let hasLoop = false;
@@ -88,9 +88,9 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
     } else if (kind === EXTENSION) {
       const end = afterBlocks(start + 2);
       at = end;
-      if (isControl(bytes, start)) keepControl = () => keepExtension(start, CONTROL_LENGTH, end);
+      if (isControl(bytes, start)) keepControl = () => keepExtension(start, CONTROL_BYTES, end);
       else if (!hasLoop && isLoop(bytes, start)) {
-        keepExtension(start, LOOP_LENGTH, end);
+        keepExtension(start, LOOP_BYTES, end);
         hasLoop = true;
       }
     } else throw new Damaged("the picture has an unknown block");
@@ -98,8 +98,8 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
 }
 
 /** The lengths of extensions with the blocks that belong to them, without the zero at their end. */
-const CONTROL_LENGTH = 7;
-const LOOP_LENGTH = 18;
+const CONTROL_BYTES = 7;
+const LOOP_BYTES = 18;
 const LOOP_BLOCK_AT = 14;
 
 /** How the next frame is shown. */
@@ -112,9 +112,9 @@ const isLoop = (bytes: Uint8Array, at: number) =>
   LOOPS.some((each) => isAscii(bytes, at + 3, each)) &&
   bytes[at + LOOP_BLOCK_AT] === 3;
 
-const FRAME_HEADER = 16;
+const FRAME_HEADER_BYTES = 16;
 /** The content of an ANIM chunk: a colour and the number of repetitions. */
-const ANIM_LENGTH = 6;
+const ANIM_BYTES = 6;
 /** A frame has one or two chunks, and others are rare. */
 const MAX_FRAME_CHUNKS = 16;
 
@@ -125,19 +125,19 @@ function stripWebp([header, ...others]: readonly Chunk[]): Uint8Array[] {
   return webpOf([
     ...extendedHeader(header, ANIMATION | ALPHA | (profile ? PROFILE : 0)),
     ...(profile ? chunkOf("ICCP", [profile.body]) : []),
-    ...chunkOf("ANIM", [settings.body.subarray(0, ANIM_LENGTH)]),
+    ...chunkOf("ANIM", [settings.body.subarray(0, ANIM_BYTES)]),
     ...others.filter(({ kind }) => kind === "ANMF").flatMap(stripFrame),
   ]);
 }
 
 function stripFrame({ body }: Chunk): Uint8Array[] {
   const content = frameContent(body).flatMap((chunk) => chunkOf(chunk.kind, [chunk.body]));
-  return chunkOf("ANMF", [body.subarray(0, FRAME_HEADER), ...content]);
+  return chunkOf("ANMF", [body.subarray(0, FRAME_HEADER_BYTES), ...content]);
 }
 
 /** The chunks of a frame that have its pixels. */
 const frameContent = (body: Uint8Array) =>
-  chunksIn(body.subarray(FRAME_HEADER), MAX_FRAME_CHUNKS).filter(({ kind }) =>
+  chunksIn(body.subarray(FRAME_HEADER_BYTES), MAX_FRAME_CHUNKS).filter(({ kind }) =>
     ["ALPH", "VP8 ", "VP8L"].includes(kind),
   );
 

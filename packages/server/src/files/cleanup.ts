@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import { type BlobEntry, type Blobs, previewOf } from "./blobs.ts";
 
 /** Rows that one unit of work reads or deletes. */
-const BATCH = 100;
+const BATCH_ROWS = 100;
 /** Objects without a row that one run deletes at most. The next run continues. */
 const MOST_UNKNOWN = 10_000;
 /** Up to this many objects without a row are deleted even if they are most of all. */
@@ -34,7 +34,7 @@ export async function deleteBlob(blobs: Blobs, blob: string): Promise<void> {
 /** Deletes the bytes of deleted files. What a crash interrupts is deleted again by the next run. */
 export async function deleteAbandonedBlobs(options: CleanupOptions): Promise<void> {
   const { store, blobs, proceed } = options;
-  const next = () => store.read((tx) => tx.abandonedBlobs(BATCH));
+  const next = () => store.read((tx) => tx.abandonedBlobs(BATCH_ROWS));
   for (let found = await next(); found.length > 0; found = await next()) {
     for (const blob of found) {
       await deleteBlob(blobs, blob);
@@ -48,7 +48,7 @@ export async function deleteAbandonedBlobs(options: CleanupOptions): Promise<voi
 export async function deleteUnusedFiles(options: CleanupOptions, before: number): Promise<void> {
   const { store, log, proceed } = options;
   let files = 0;
-  const next = () => store.read((tx) => tx.unusedFiles(before, BATCH));
+  const next = () => store.read((tx) => tx.unusedFiles(before, BATCH_ROWS));
   for (let found = await next(); found.length > 0; found = await next()) {
     files += await store.write((tx) => tx.deleteUnusedFiles(found));
     await proceed();
@@ -104,7 +104,7 @@ async function* batchesOf(entries: AsyncIterable<BlobEntry>): AsyncGenerator<Blo
   for await (const entry of entries) {
     if (!OWN_NAME.test(entry.name)) continue;
     batch.push(entry);
-    if (batch.length < BATCH) continue;
+    if (batch.length < BATCH_ROWS) continue;
     yield batch;
     batch = [];
   }
@@ -129,13 +129,13 @@ const blobOf = (name: string) => OWN_NAME.exec(name)?.[1] ?? name;
 export async function checkFiles(options: CleanupOptions, after: string): Promise<string> {
   const { store, proceed } = options;
   let last = after;
-  for (let checked = 0; checked < CHECKED_FILES; checked += BATCH) {
-    const files = await store.read((tx) => tx.storedFiles(last, BATCH));
+  for (let checked = 0; checked < CHECKED_FILES; checked += BATCH_ROWS) {
+    const files = await store.read((tx) => tx.storedFiles(last, BATCH_ROWS));
     for (const file of files) {
       await checkFile(options, file);
       await proceed();
     }
-    if (files.length < BATCH) return FIRST_FILE;
+    if (files.length < BATCH_ROWS) return FIRST_FILE;
     last = files.at(-1)?.id ?? FIRST_FILE;
   }
   return last;

@@ -22,20 +22,20 @@ export function withoutLargeProfile(bytes: Uint8Array): Uint8Array[] | null {
 export const smallProfile = (chunks: readonly Chunk[]): Chunk | undefined =>
   chunks.find(({ kind, body }) => kind === "ICCP" && body.length <= MAX_PROFILE_BYTES);
 
-const PNG_SIGNATURE = 8;
-/** Length, kind and checksum. */
-const PNG_CHUNK = 12;
+const PNG_SIGNATURE_BYTES = 8;
+/** A chunk without its content: length, kind and checksum. */
+const PNG_CHUNK_BYTES = 12;
 
 function pngWithoutProfile(bytes: Uint8Array): Uint8Array[] | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const kept = new KeptParts(bytes);
-  kept.keep(0, PNG_SIGNATURE);
+  kept.keep(0, PNG_SIGNATURE_BYTES);
   let profiles = 0;
   let isLarge = false;
-  let at = PNG_SIGNATURE;
-  for (let chunks = 0; at + PNG_CHUNK <= bytes.length; chunks++) {
+  let at = PNG_SIGNATURE_BYTES;
+  for (let chunks = 0; at + PNG_CHUNK_BYTES <= bytes.length; chunks++) {
     if (chunks === MAX_CHUNKS) throw new Damaged("the picture has too many chunks");
-    const end = at + PNG_CHUNK + view.getUint32(at);
+    const end = at + PNG_CHUNK_BYTES + view.getUint32(at);
     if (end > bytes.length) throw new Damaged("the picture ends too early");
     if (isAscii(bytes, at + 4, "iCCP")) {
       const isSmall = ++profiles === 1 && isSmallPngProfile(bytes.subarray(at + 8, end - 4));

@@ -32,12 +32,12 @@ async function readHead(path: string): Promise<Uint8Array> {
 }
 
 /** How much of a text shows which markup it is. */
-const MARKUP_LENGTH = 4096;
+const MARKUP_CHARACTERS = 4096;
 const HTML = /<(?:!doctype html|html|head|body|script|iframe)\b/;
 
 /** Recognises markup in which browsers would run scripts. */
 function markupType(text: string): string | null {
-  const start = text.trimStart().slice(0, MARKUP_LENGTH).toLowerCase();
+  const start = text.trimStart().slice(0, MARKUP_CHARACTERS).toLowerCase();
   if (!start.startsWith("<")) return null;
   if (start.includes("<svg")) return "image/svg+xml";
   if (HTML.test(start)) return "text/html";

@@ -1,9 +1,9 @@
 import { Damaged, isAscii } from "./picture-parts.ts";
 
-const RIFF_HEADER = 12;
-const CHUNK_HEADER = 8;
+const RIFF_HEADER_BYTES = 12;
+const CHUNK_HEADER_BYTES = 8;
 const MAX_CHUNKS = 10_000;
-const EXTENDED_HEADER = 10;
+const EXTENDED_HEADER_BYTES = 10;
 const SIZE_AT = 4;
 
 /** Flags of the extended header. */
@@ -20,20 +20,21 @@ export interface Chunk {
 
 export const webpChunks = (bytes: Uint8Array) => {
   const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
-  return chunksIn(bytes.subarray(RIFF_HEADER, CHUNK_HEADER + size), MAX_CHUNKS);
+  return chunksIn(bytes.subarray(RIFF_HEADER_BYTES, CHUNK_HEADER_BYTES + size), MAX_CHUNKS);
 };
 
 /** Whether a file is a WebP whose still picture is lossless. */
 export const isLosslessWebp = (bytes: Uint8Array) =>
-  isAscii(bytes, RIFF_HEADER, "VP8L") ||
-  (isAscii(bytes, RIFF_HEADER, "VP8X") && webpChunks(bytes).some(({ kind }) => kind === "VP8L"));
+  isAscii(bytes, RIFF_HEADER_BYTES, "VP8L") ||
+  (isAscii(bytes, RIFF_HEADER_BYTES, "VP8X") &&
+    webpChunks(bytes).some(({ kind }) => kind === "VP8L"));
 
 export function chunksIn(bytes: Uint8Array, maxChunks: number): Chunk[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const chunks: Chunk[] = [];
-  for (let at = 0; at + CHUNK_HEADER <= bytes.length; ) {
+  for (let at = 0; at + CHUNK_HEADER_BYTES <= bytes.length; ) {
     const kind = Buffer.from(bytes.subarray(at, at + 4)).toString("latin1");
-    const start = at + CHUNK_HEADER;
+    const start = at + CHUNK_HEADER_BYTES;
     const end = start + view.getUint32(at + 4, true);
     if (end > bytes.length) throw new Damaged("the picture ends too early");
     const next = end + (end % 2 === start % 2 ? 0 : 1);
@@ -61,11 +62,11 @@ export function webpOf(chunks: readonly Uint8Array[]): Uint8Array[] {
 
 /** The extended header that a file begins with, with only these of its flags. */
 export function extendedHeader(header: Chunk | undefined, flags: number): Uint8Array[] {
-  if (header?.kind !== "VP8X" || header.body.length < EXTENDED_HEADER) {
+  if (header?.kind !== "VP8X" || header.body.length < EXTENDED_HEADER_BYTES) {
     throw new Damaged("the picture has no header");
   }
   const kept = [(header.body[0] ?? 0) & flags, 0, 0, 0];
-  const size = header.body.subarray(SIZE_AT, EXTENDED_HEADER);
+  const size = header.body.subarray(SIZE_AT, EXTENDED_HEADER_BYTES);
   return chunkOf("VP8X", [new Uint8Array([...kept, ...size])]);
 }
 

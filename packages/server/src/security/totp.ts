@@ -5,7 +5,7 @@ import { isSameSecret } from "./same-secret.ts";
 const STEP_MS = 30_000;
 const DIGITS = 6;
 /** Steps before and after the current one whose codes are accepted: clocks differ, and people type slowly. */
-const TOLERANCE = 1;
+const TOLERANCE_STEPS = 1;
 const SECRET_BYTES = 20;
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
@@ -40,7 +40,7 @@ export function codeOf(secret: string, step: number): string {
 /** The time step, among those accepted at a time, that a code belongs to; null for a wrong code. */
 export function stepOf(secret: string, code: string, at: number): number | null {
   const now = timeStep(at);
-  for (let step = now - TOLERANCE; step <= now + TOLERANCE; step++) {
+  for (let step = now - TOLERANCE_STEPS; step <= now + TOLERANCE_STEPS; step++) {
     if (isSameSecret(code, codeOf(secret, step))) return step;
   }
   return null;

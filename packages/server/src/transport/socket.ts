@@ -22,7 +22,7 @@ import { bearer, originAllowed } from "./headers.ts";
 /** Concurrent calls of one socket; further frames wait. */
 const CALLS_AT_ONCE = 64;
 /** Bytes of replies that the client has not read; beyond it further frames wait. */
-const REPLY_BACKLOG = 256 * 1024;
+const REPLY_BACKLOG_BYTES = 256 * 1024;
 const SWEEP_MS = 5000;
 /** How often an open socket updates its session: often enough for «last used», and writes stay rare. */
 const RENEW_MS = 60 * 60 * 1000;
@@ -126,8 +126,8 @@ class Connection implements Client, Reader {
   /** Frames that wait for `hello` or for an end of congestion; null when nothing holds frames back. */
   private waiting: (string | Buffer)[] | null = [];
   private calls = 0;
-  private outbox: string[] = [];
-  private outboxBytes = 0;
+  private unsentReplies: string[] = [];
+  private unsentReplyBytes = 0;
   /** How calls fail once the socket is being closed; null before. */
   private ended: Failure | null = null;
   /** The last call without an id. The next one starts after its reply: such replies keep the order. */
@@ -209,7 +209,7 @@ class Connection implements Client, Reader {
   }
 
   unsent(): number {
-    return this.buffered() + this.outboxBytes;
+    return this.buffered() + this.unsentReplyBytes;
   }
 
   closeSlow(): void {
@@ -231,8 +231,8 @@ class Connection implements Client, Reader {
   closed(): void {
     this.socket = null;
     this.gone?.abort();
-    this.outbox = [];
-    this.outboxBytes = 0;
+    this.unsentReplies = [];
+    this.unsentReplyBytes = 0;
     this.waiting = null;
     if (this.person) this.shared.services.hub.leave(this.person, this);
   }
@@ -253,7 +253,11 @@ class Connection implements Client, Reader {
   }
 
   private congested(): boolean {
-    return this.calls >= CALLS_AT_ONCE || this.outbox.length > 0 || this.buffered() > REPLY_BACKLOG;
+    return (
+      this.calls >= CALLS_AT_ONCE ||
+      this.unsentReplies.length > 0 ||
+      this.buffered() > REPLY_BACKLOG_BYTES
+    );
   }
 
   private startWaiting(): void {
@@ -306,17 +310,17 @@ class Connection implements Client, Reader {
     if (!this.socket) return;
     const text = encodeReply(id, outcome);
     const bytes = Buffer.byteLength(text);
-    this.outbox.push(text);
-    this.outboxBytes += bytes;
+    this.unsentReplies.push(text);
+    this.unsentReplyBytes += bytes;
     this.shared.backlog.sent(bytes);
-    if (this.outbox.length === 1) queueMicrotask(() => this.flush());
+    if (this.unsentReplies.length === 1) queueMicrotask(() => this.flush());
   }
 
-  private flush(most = REPLY_BACKLOG): void {
+  private flush(most = REPLY_BACKLOG_BYTES): void {
     this.socket?.cork((socket) => {
-      while (this.outbox.length > 0 && socket.getBufferedAmount() <= most) {
-        const text = this.outbox.shift() as string;
-        this.outboxBytes -= Buffer.byteLength(text);
+      while (this.unsentReplies.length > 0 && socket.getBufferedAmount() <= most) {
+        const text = this.unsentReplies.shift() as string;
+        this.unsentReplyBytes -= Buffer.byteLength(text);
         socket.send(text);
       }
     });

@@ -4,9 +4,9 @@ import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
-/** How often tool calls that expire before the next time are looked for: others may have been added. */
+/** The longest time between two checks: a call that was added since may expire first. */
 const EXPIRE_MS = 60_000;
-/** Calls that cannot be expired now, because the store fails, are not tried again at once. */
+/** The shortest time between two checks: calls stay expired while the store fails. */
 const MIN_EXPIRE_MS = 1000;
 const DAY_MS = 24 * PURGE_MS;
 /** Rows deleted per unit of work, so that other units are not held up. */
@@ -56,17 +56,16 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
 
   async function expireCalls(): Promise<void> {
     await purge("tool call expiry", expireToolCalls, EXPIRE_BATCH);
-    const delay = await untilNextExpiry().catch((err) => {
+    const delayMs = await msUntilNextExpiry().catch((err) => {
       log.error({ err }, "tool call expiry check failed");
       return EXPIRE_MS;
     });
     if (isStopped) return;
-    expiryTimer = setTimeout(expire, delay);
+    expiryTimer = setTimeout(expire, delayMs);
     expiryTimer.unref();
   }
 
-  /** Milliseconds until the next call expires. */
-  async function untilNextExpiry(): Promise<number> {
+  async function msUntilNextExpiry(): Promise<number> {
     const now = Date.now();
     const [next] = await store.read((tx) => tx.expiredToolCalls(now + EXPIRE_MS, 1));
     return Math.max((next?.expires_at ?? now + EXPIRE_MS) - now, MIN_EXPIRE_MS);

@@ -116,7 +116,7 @@ function largestCount(text: string): number {
   return largest;
 }
 
-const LONGEST_OUTLINE = 300;
+const MAX_OUTLINE_CHARACTERS = 300;
 /** The beginning of a dictionary that is not in a comment, with its whole line. */
 const DICTIONARY_START = /[\r\n][^%\r\n]*<<$/;
 
@@ -126,8 +126,8 @@ const DICTIONARY_START = /[\r\n][^%\r\n]*<<$/;
  * its end is not certain.
  */
 function isOutline(text: string, at: number): boolean {
-  const before = text.slice(Math.max(0, at - LONGEST_OUTLINE), at);
-  const after = text.slice(at, at + LONGEST_OUTLINE);
+  const before = text.slice(Math.max(0, at - MAX_OUTLINE_CHARACTERS), at);
+  const after = text.slice(at, at + MAX_OUTLINE_CHARACTERS);
   const start = before.lastIndexOf("<<") + 2;
   const end = after.indexOf(">>");
   if (end < 0 || !DICTIONARY_START.test(before.slice(0, start))) return false;
