@@ -11,13 +11,13 @@ export interface Fallback {
   apply(request: ModelRequest): ModelRequest;
 }
 
-/** How providers refuse calls without thoughts. Others mean no credit or an unknown model. */
+/** The statuses with which providers refuse calls without thoughts. Others mean no credit or an unknown model. */
 const INVALID: ReadonlySet<number | undefined> = new Set([400, 422]);
 
 /**
- * Many models take no pictures, some know no tools, take back nothing that they sent or want back all
- * of it, and documents can be damaged. Returns what to leave out of the refused request; null if nothing
- * can be.
+ * Many models accept no pictures, and documents can be damaged. Some models accept no tools, some reject
+ * the fields and thoughts of earlier calls, and others reject calls without them. Returns what to leave
+ * out of the refused request; null if nothing can be.
  */
 export function fallback(request: ModelRequest, error: unknown): Fallback | null {
   if (!(error instanceof ProviderError) || error.status === undefined) return null;
@@ -29,7 +29,7 @@ export function fallback(request: ModelRequest, error: unknown): Fallback | null
   const isTooLong = error.code === "context_too_long";
   if (!isTooLong && error.code !== "provider_refused") return null;
   if (haveProviderFields(messages)) return inMessages("provider fields", withoutProviderFields);
-  // Before the files, which a model that wants its thoughts back may see.
+  // Before the files: a model that wants its thoughts back may accept them.
   if (!isTooLong && INVALID.has(error.status) && haveCalls(messages)) {
     return inMessages("calls", callsAsText);
   }

@@ -42,9 +42,9 @@ export function keyTester(services: KeyServices): KeyTester {
         sandbox = isSandboxKey(key);
         const request = testRequest(provider, model, key);
         const options = { ...fetchForKey(key, config), ...CALL_OPTIONS };
-        const events = callModel(adapters[provider.protocol], request, options);
-        // The first event proves that the key works. Leaving the loop closes the connection.
-        for await (const _ of events) break;
+        const outputs = callModel(adapters[provider.protocol], request, options);
+        // The first output proves that the key works. Leaving the loop closes the connection.
+        for await (const _ of outputs) break;
         return { works: true, error: null, model, sandbox };
       } catch (thrown) {
         const error =

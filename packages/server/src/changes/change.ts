@@ -67,8 +67,8 @@ export interface EventChange<How extends Delivery = Delivery> {
 export type InternalChange =
   | { kind: "session_ended"; session_id: string }
   /**
-   * All sockets of the account close: it was suspended or deleted. Sockets that it opens afterwards must
-   * not, so no node delivers the change with this id twice. Earlier versions stored none.
+   * All sockets of the account close: it was suspended or deleted. Sockets that it opens afterwards stay
+   * open, so no node delivers a change with the same id twice. Earlier versions stored no id.
    */
   | { kind: "account_suspended"; username: string; id?: string | undefined }
   /** The owner of an agent answered what a tool asked. */
@@ -234,7 +234,7 @@ export const transient = <Name extends EventsDelivered<"transient">>(
 export const frameOf = ({ data }: EventChange): EventFrame => JSON.parse(data) as EventFrame;
 
 /**
- * The next chunk of a streaming message; `offset` is the message's length in bytes including it,
+ * The next delta of a streaming message; `offset` is the message's length in bytes including it,
  * `after` the counter value of its placeholder.
  */
 export const messageDelta = (

@@ -16,7 +16,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
  * Parses PARLEY_FILES. Null: the server takes no files. Several nodes do not share a data folder, so
- * that they take none unless their storage is named.
+ * they take none unless a shared storage is named.
  */
 export function readFileStorage(
   env: Environment,

@@ -12,12 +12,12 @@ import { joinedConversation } from "./access.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * What a file counts at least toward the daily bytes: its row and its objects cost space too, so that
- * the quota also bounds the number of empty files.
+ * The least that a file counts toward the daily bytes: its row and its objects take space too, and the
+ * daily limit should also bound the number of empty files.
  */
 const MIN_COUNTED_BYTES = 64 * 1024;
 
-/** What an announcement adds to the daily bytes of the person who makes it, or whose agent does. */
+/** What the announcement of a file adds to the daily bytes of the person, or of the agent's owner. */
 export const uploadUsage = (owner: AccountRecord, size: number, now: number): UploadUsage => ({
   person_id: personOf(owner),
   day: dayOf(now),
@@ -104,9 +104,9 @@ export async function loadableFiles(
 }
 
 /**
- * Makes a file ready whose bytes were found, and failed whose bytes are missing, also in what its
- * message shows, and announces that as an edit. Returns false, and changes nothing, if the file is
- * gone or was sent meanwhile.
+ * Sets the status of a file to ready if its bytes were found, and to failed if they are missing, also in
+ * its message, and announces that as an edit. Returns false, and changes nothing, if the file was deleted
+ * or sent meanwhile.
  */
 export async function markBytesFound(
   tx: WriteTx,

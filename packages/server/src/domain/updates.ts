@@ -2,7 +2,7 @@ import type { InputOf } from "@parley/protocol";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 
-/** The state from which a client follows events. */
+/** The state that a client has when it begins to receive events. */
 export interface StartPoint {
   /** Whether the session has ended, the token was revoked, or its person suspended, meanwhile. */
   readonly isEnded: boolean;
@@ -10,7 +10,7 @@ export interface StartPoint {
   readonly history_id: string;
 }
 
-/** Reads from where a client starts that is about to receive events. */
+/** Reads the start point of a client that is about to receive events. */
 export const readStartPoint = (
   { store }: { store: Store },
   { id }: AccountRecord,

@@ -29,8 +29,9 @@ export interface Exports {
   /** A link that works until it expires or the session ends. Without a session: until it expires. */
   link(account: AccountRecord, sessionId?: string): ExportLink;
   /**
-   * Begins the download of a link. Throws `not_found` when the link is wrong or has expired, its session
-   * has ended or its account is deleted, `suspended`, and `conflict` while another download of the same person runs on any node.
+   * Begins the download of a link. Throws `not_found` if the link is wrong or has expired, its session
+   * has ended or its account is deleted, `suspended` if the account is, and `conflict` while another
+   * download of the same person runs on any node.
    */
   open(token: string): Promise<ExportDownload>;
 }

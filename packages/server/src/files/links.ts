@@ -28,7 +28,7 @@ export function fileLinks(vault: Pick<Vault, "fingerprint">): Links {
   };
 }
 
-/** Makes links to be answered now, absolute if the server knows its address. */
+/** Makes links for a reply that is sent now, absolute if the server knows its address. */
 export function linksNow({ links }: { links: Links }, { base }: { base?: string | undefined }) {
   const end = linkEnd(Date.now());
   return {

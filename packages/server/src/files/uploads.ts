@@ -161,7 +161,7 @@ async function putAll(blobs: Blobs, { content, objects }: Examined): Promise<voi
   try {
     for (const [name, path] of objects) await blobs.put(name, path);
   } catch (error) {
-    // If the storage is away, maintenance deletes them later.
+    // If the storage is unavailable, maintenance deletes them later.
     void deleteBlob(blobs, content.blob).catch(() => {});
     throw error;
   }

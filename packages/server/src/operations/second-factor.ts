@@ -143,7 +143,7 @@ async function checkPassword(
   const hash = await withdrawOnError(attempt, ownHash(context));
   if (hash === null) {
     attempt.withdrawn();
-    throw forbidden("this account has no password; who signs it in decides on a second factor");
+    throw forbidden("this account has no password: whoever signs it in decides on a second factor");
   }
   if (!(await verifyPassword(attempt, context, password, hash))) throw await wrongPassword(context);
   return hash;

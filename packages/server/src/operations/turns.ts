@@ -235,5 +235,3 @@ const receiptCall = (call: ToolCallRecord) => ({
       ? null
       : call.finished_at - call.started_at,
 });
-
-/** The fields of an entry of the audit log about a provider key. */

@@ -36,7 +36,7 @@ export const WEBHOOK_SUBSCRIPTION = "webhooks";
 
 /** How often to look for lanes that are due. */
 const POLL_MS = 1000;
-/** How often to look for new webhooks of other nodes, while there are none, and to count. */
+/** How often to look for webhooks that other nodes have added, while there are none, and to count deliveries. */
 const REFRESH_MS = 5000;
 const PRUNE_MS = 60_000;
 /**
@@ -202,7 +202,7 @@ class WebhookSender implements Webhooks {
         return unit(tx);
       });
     } catch (error) {
-      // Tried again in the next pass. An end that always fails must not keep the others.
+      // Tried again in the next pass. An end that always fails must not hold up the others.
       if (error instanceof Unavailable) this.#ending.unshift(...ending);
       throw error;
     }

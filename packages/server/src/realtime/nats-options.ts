@@ -30,7 +30,7 @@ export function connectionOptions(
   name: string,
 ): () => ConnectionOptions {
   const urls = servers.map((server) => new URL(/:\/\//.test(server) ? server : `nats://${server}`));
-  const withLogin = urls.find(({ username }) => username !== "");
+  const withUserInfo = urls.find(({ username }) => username !== "");
   const usesTls = tls !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   for (const file of [credentialsFile, tls?.caFile, tls?.certFile, tls?.keyFile]) {
     if (file !== undefined) readFileSync(file);
@@ -47,7 +47,7 @@ export function connectionOptions(
     reconnectJitter: RECONNECT_JITTER_MS,
     reconnectJitterTLS: RECONNECT_JITTER_MS,
     pingInterval: PING_INTERVAL_MS,
-    ...(withLogin && login(withLogin)),
+    ...(withUserInfo && userInfo(withUserInfo)),
     ...(credentialsFile && {
       authenticator: credsAuthenticator(() => readFileSync(credentialsFile)),
     }),
@@ -55,7 +55,7 @@ export function connectionOptions(
   });
 }
 
-function login({ username, password }: URL): ConnectionOptions {
+function userInfo({ username, password }: URL): ConnectionOptions {
   const user = decodeURIComponent(username);
   return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
 }

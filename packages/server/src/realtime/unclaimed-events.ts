@@ -7,8 +7,8 @@ const MAX_CHARACTERS = 8_000_000;
 
 /**
  * The latest counted events of this node in conversations that nobody here takes part in. Another node
- * may have added somebody whose client is here, and its introduction may arrive later: the log does
- * not bring a node's own events.
+ * may have added somebody whose client is here, and its introduction may arrive later. They are kept
+ * here because a node does not read its own events from the log.
  */
 export class UnclaimedEvents {
   private events: EventChange[] = [];

@@ -116,7 +116,7 @@ export function shownKind({ type }: Pick<File, "type">): ShownKind | null {
   return isTextType(type) ? "text" : null;
 }
 
-/** Of a text that is too large the beginning is shown. */
+/** No text is too large: the beginning of a long one is shown. */
 function isTooLarge({ size }: File, kind: ShownKind, documentBytes: number): boolean {
   if (kind === "text") return false;
   return size > (kind === "image" ? MAX_IMAGE_FILE_BYTES : documentBytes);

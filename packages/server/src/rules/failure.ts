@@ -33,7 +33,7 @@ export const conflict = (why: string) => new Failure("conflict", `conflict: ${wh
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 
-/** Wrong fields that an answer names: more help nobody, and a request can have tens of thousands. */
+/** The most wrong fields that a failure names: a request can have tens of thousands. */
 export const MAX_REPORTED_FIELDS = 20;
 
 export function badFields(fields: Record<string, string>): Failure {

@@ -6,7 +6,7 @@ export const haveProviderFields = (messages: readonly ModelMessage[]) =>
     content.some((part) => part.type === "tool_use" && (part.provider_fields || part.thoughts)),
   );
 
-/** The same messages for a provider that does not accept these, such as another one than has sent them. */
+/** The same messages without these, for a provider that does not accept them. */
 export const withoutProviderFields = (messages: readonly ModelMessage[]): ModelMessage[] =>
   messages.map((message) =>
     message.role === "assistant"

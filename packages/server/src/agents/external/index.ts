@@ -14,7 +14,7 @@ import { Presence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
 
 const TICK_MS = 1000;
-/** A check that is later by this many intervals means that the store was away, or the process paused. */
+/** A check that is this many intervals late means that the store was unavailable, or the process paused. */
 const LATE_FACTOR = 5;
 /** How long to wait when another unit owns the conversation of the turn. */
 const BUSY_RETRY_MS = 10;
@@ -195,7 +195,7 @@ class ProgramTurns implements ExternalTurns {
     const { store, offlineMs = OFFLINE_MS } = this.#options;
     const now = performance.now();
     await this.#presence.flush(this.#waiting.agents());
-    // No node could store which programs it has, or programs were cut off from this one.
+    // Nodes could not store which programs they have, or programs could not reach this node.
     if (this.#isLate(this.#checkedAt)) this.#graceSince = performance.now();
     if (now - this.#graceSince > offlineMs) await this.#failOfflineTurns(now);
     else await store.ready();

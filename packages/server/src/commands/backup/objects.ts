@@ -193,7 +193,7 @@ export function placeObjects(objects: readonly VerifiedObject[], folder: string)
   makeFolder(join(folder, INCOMING));
 }
 
-/** Ends a restore whose database has its name. */
+/** Ends a restore, after the database got its final name. */
 export const deleteDraft = (folder: string) =>
   rmSync(draftOf(folder), { recursive: true, force: true });
 

@@ -86,7 +86,7 @@ function marksOf({ bold, italic, strike, code }: Run): string {
 }
 
 /**
- * Removes emphasis that CommonMark would not read but show. A run right after one with emphasis has
+ * Removes emphasis whose marks CommonMark would show as text. A run right after one with emphasis has
  * none, because the marks of both would be read as one.
  */
 function withReadableMarks(run: Resolved, index: number, all: readonly Resolved[]): Resolved {
