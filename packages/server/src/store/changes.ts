@@ -23,7 +23,7 @@ export interface ChangeLog {
    * Entries after a cursor in commit order, at most `limit`. An entry that commits late is never
    * skipped: entries after it are returned only once it has committed or rolled back. Null when an
    * entry after the cursor was pruned. Entries of `skippedNode` come without their changes: a node
-   * that follows the log knows its own.
+   * that tails the log has delivered its own.
    */
   read(after: Cursor, limit: number, skippedNode?: string): Promise<readonly LogEntry[] | null>;
 }

@@ -11,11 +11,11 @@ export interface ErasureReads {
 
 export interface ErasureWrites {
   /**
-   * Marks an account, of a person or an agent, and those that belong to it as erased. Deletes the password, the external
-   * id, metadata, identities, names to be found by, provider keys, settings of agents, incoming hooks,
-   * hidden messages, uploads that no message has, and the rights of an operator. Sessions end, and keep neither client nor network.
-   * The username stays, so that nobody else can have it. Begins an open erasure. Returns false, and
-   * changes nothing, when the account is erased already.
+   * Marks an account, of a person or an agent, and those that belong to it as erased. Deletes the
+   * password, the external id, metadata, identities, names to be found by, provider keys, settings of
+   * agents, incoming hooks, hidden messages, uploads that no message has, and the rights of an operator.
+   * Sessions end, and keep neither client nor network. The username stays, so that nobody else can have
+   * it. Begins an open erasure. Returns false, and changes nothing, when the account is erased already.
    */
   eraseAccount(account: AccountRecord, erasure: NewErasure): Awaitable<boolean>;
   finishErasure(accountId: number): Awaitable<void>;

@@ -3,9 +3,9 @@ import type { Store } from "./store.ts";
 /** Resolves in the next iteration of the event loop, when what has arrived at the sockets was read. */
 export const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** The loop runs what waits for it after this time: sockets, timers and other work. */
+/** After this time, the loop runs other work that waits: sockets and timers. */
 const SLICE_MS = 10;
-/** What a caller does begins some microtasks after it is resumed. */
+/** A resumed caller begins its work some microtasks later. */
 const MICROTASKS = 16;
 
 /**

@@ -34,9 +34,9 @@ export interface FileWrites {
   /** Deletes the files among these that nothing uses, and abandons their blobs. Returns how many. */
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
   /**
-   * Makes a file ready whose blob was found, and failed whose blob is missing. Returns false, and
-   * changes nothing, if the file is gone, or has another blob or another message by now. The unit
-   * owns the message's conversation, and changes what the message shows of the file.
+   * Sets the status of a file to ready if its blob was found, and to failed if it is missing. Returns
+   * false, and changes nothing, if the file is gone, or has another blob or another message by now. The
+   * unit owns the message's conversation, and changes what the message shows of the file.
    */
   setBlobFound(file: Omit<StoredFile, "status">, isFound: boolean): Awaitable<boolean>;
   /** Forgets abandoned blobs once they are deleted. */

@@ -1,13 +1,13 @@
 import type { Awaitable } from "./awaitable.ts";
 import type { MessageRecord } from "./messages.ts";
 
+/** Row ids of messages that one read examines. */
+export const SCANNED_IDS = 5000;
+
 /**
  * Finds messages of all conversations by their row ids, which grow with each new message. Callers read
  * one short range after another, so that no read takes long, however many messages there are.
  */
-/** Row ids of messages that one read examines. */
-export const SCANNED_IDS = 5000;
-
 export interface MessageScanReads {
   /** The highest row id of a message; zero when there is none. */
   lastMessageId(): Awaitable<number>;

@@ -7,7 +7,10 @@ export interface SessionReads {
   session(tokenHash: string): Awaitable<SessionRecord | null>;
   /** Whether any session of the account, ended ones included, was opened from this network. */
   signedInFrom(accountId: number, network: string): Awaitable<boolean>;
-  /** Also true while the account is suspended. False for a session that is not known, such as one of an OIDC token that is not stored. */
+  /**
+   * Also true while the account is suspended. False for a session that is not known, such as one of an
+   * OIDC token that is not stored.
+   */
   hasSessionEnded(id: string): Awaitable<boolean>;
   /** Sessions that have neither expired nor ended, most recently used first. */
   sessions(accountId: number, now: number): Awaitable<Omit<Session, "current">[]>;

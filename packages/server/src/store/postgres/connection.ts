@@ -120,7 +120,7 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
       } finally {
         // Another transaction cannot begin on a connection that is still in an aborted one.
         if (isInTransaction && !isSilent) await run("ROLLBACK").catch(() => {});
-        // If this one is not answered, others that wait for nothing now would not be either.
+        // If this connection gets no answer, the idle ones would not get one either.
         if (isSilent) for (const each of [reserved, ...idle.splice(0)]) discard(each);
         else if (isInTransaction) await reserved.close().catch(() => {});
         else if (broken) reserved.release();

@@ -144,7 +144,7 @@ export class JobQueue {
       const batch = again?.jobs ?? this.#takeBatch();
       try {
         await this.#runBatch(batch);
-        // The answers to these jobs go out first: what their clients send next shares the batch.
+        // The results of these jobs are sent first: what their clients send next shares the batch.
         await nextIteration();
       } catch (error) {
         for (const job of batch) this.retry(job, error);

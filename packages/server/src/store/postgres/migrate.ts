@@ -20,8 +20,8 @@ export async function migrate(pool: SQL): Promise<string> {
 }
 
 async function migrateSchema(tx: TransactionSQL): Promise<string> {
-  // The node that has this row may migrate for long. Tables are waited for as long as by other units:
-  // whoever wants to use a table waits behind the one that wants to change it.
+  // Without a timeout for this row, because another node may migrate for long. The usual timeout holds
+  // for the locks of tables: units that use a table queue behind a migration that waits for its lock.
   await tx.unsafe("SET LOCAL lock_timeout = 0");
   const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
   await tx.unsafe("SET LOCAL lock_timeout TO DEFAULT");
