@@ -10,7 +10,7 @@ const PROCESSING_TIMEOUT_MS = 60_000;
 const PAYLOAD_TOO_LARGE = 413;
 
 export interface TransferOptions {
-  /** How long no byte may leave. */
+  /** How long the transfer may stall. */
   timeoutMs: number;
   signal: AbortSignal;
   /** Called with how much is sent, from 0 to 1. */

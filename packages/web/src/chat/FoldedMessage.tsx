@@ -9,7 +9,7 @@ export function FoldedMessage({ onShow }: { onShow: () => void }) {
       <button
         type="button"
         onClick={({ currentTarget }) => {
-          // The button goes away.
+          // The button disappears.
           currentTarget.closest("article")?.focus({ preventScroll: true });
           onShow();
         }}

@@ -55,7 +55,7 @@ function useStop(): Stop | null {
   const { chat } = useChatContext();
   const client = useClient();
   const { items } = useMessages(chat.id);
-  const running = items.slice(-RECENT).filter(isStreaming);
+  const running = items.slice(-RECENT_MESSAGES).filter(isStreaming);
   const [first] = running;
   if (!first) return null;
   if (chat.kind === "direct") {
@@ -74,7 +74,7 @@ function useStop(): Stop | null {
 }
 
 /** Streaming answers are among the latest messages; searching only those is cheap. */
-const RECENT = 50;
+const RECENT_MESSAGES = 50;
 
 const isStreaming = ({ finalized_at, turn }: LocalMessage) => turn !== null && !finalized_at;
 

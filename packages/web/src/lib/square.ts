@@ -1,5 +1,5 @@
 /** The server scales pictures of accounts and groups to this size. */
-const PIXELS = 512;
+const SIDE_PIXELS = 512;
 const QUALITY = 0.92;
 
 /**
@@ -11,7 +11,7 @@ export async function squareOf(file: File): Promise<File> {
     const image = await createImageBitmap(file);
     const { width, height } = image;
     const side = Math.min(width, height);
-    const pixels = Math.min(PIXELS, side);
+    const pixels = Math.min(SIDE_PIXELS, side);
     const canvas = new OffscreenCanvas(pixels, pixels);
     const drawing = canvas.getContext("2d");
     if (!drawing) return file;

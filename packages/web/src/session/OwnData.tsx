@@ -11,7 +11,7 @@ export function OwnData({ hasPassword }: { hasPassword: boolean }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [isDeleting, setDeleting] = useState(false);
-  const download = () => run(async () => follow((await client.exportMe()).url));
+  const download = () => run(async () => downloadFrom((await client.exportMe()).url));
   return (
     <div className="flex flex-col gap-4">
       <Row text="Everything Parley has of you, in one archive: conversations, messages, agents, sessions.">
@@ -40,7 +40,7 @@ function Row({ text, children }: { text: string; children: ReactNode }) {
 }
 
 /** Has the browser download a file, while the page stays. */
-function follow(url: string): void {
+function downloadFrom(url: string): void {
   const link = document.createElement("a");
   link.href = url;
   link.download = "";

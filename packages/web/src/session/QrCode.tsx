@@ -1,11 +1,11 @@
 import encodeQR from "qr";
 
 /** The light margin, in modules, that readers need around a code. */
-const MARGIN = 4;
+const MARGIN_MODULES = 4;
 
 /** A QR code, drawn here: what it says is sent nowhere. */
 export function QrCode({ text, label }: { text: string; label: string }) {
-  const rows = encodeQR(text, "raw", { ecc: "medium", border: MARGIN });
+  const rows = encodeQR(text, "raw", { ecc: "medium", border: MARGIN_MODULES });
   const squares = rows.flatMap((row, y) =>
     row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])),
   );

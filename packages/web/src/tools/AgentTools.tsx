@@ -183,7 +183,7 @@ function ToolRow({
             size="small"
             busy={chosen !== undefined}
             onClick={() => {
-              // The button goes.
+              // The button disappears.
               select.current?.focus();
               void save(grant.policy);
             }}

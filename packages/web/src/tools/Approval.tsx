@@ -176,7 +176,7 @@ interface DecisionsProps {
 function Decisions({ decision, refusal, onDecide, children }: DecisionsProps) {
   const reject = useRef<HTMLButtonElement>(null);
   const known = useRef(decision.refusal);
-  // «Approve» goes when the server has refused it.
+  // The button «Approve» disappears when the server has refused an approval.
   useLayoutEffect(() => {
     const isNew = known.current !== decision.refusal;
     known.current = decision.refusal;

@@ -4,7 +4,7 @@ import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
 import { usePending } from "./pending.ts";
 
-/** Leads to what waits for the person's decision; not there while nothing does. */
+/** Leads to what waits for the person's decision. Hidden while nothing does. */
 export function WaitingLink() {
   const { items, questions } = usePending();
   const isOpen = useRoute().name === "waiting";

@@ -17,8 +17,8 @@ interface Decision {
 }
 
 /**
- * A card that is decided goes, and the next one takes its place. For this time after a decision none is
- * taken, so that a double click does not decide about a call that nobody has read.
+ * The card of a decided call disappears, and the next one takes its place. For this time, no further
+ * decision is accepted, so that a double click does not decide about a call that nobody has read.
  */
 const PAUSE_MS = 700;
 let nextDecisionAt = 0;

@@ -54,7 +54,7 @@ export function PictureField({ label, hasPicture, url, onChange, children }: Pic
     if (!(await run(() => onChange(null)))) return;
     setPreview(null);
     setDone("Picture removed");
-    // The button is gone.
+    // The button has disappeared.
     choose.current?.focus();
   };
 
