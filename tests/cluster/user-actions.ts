@@ -7,7 +7,7 @@ const EMOJIS = ["👍", "🎉", "❤️"] as const;
 /** The most conversations that the users start during a run. */
 const MOST_CHATS = 30;
 /** Users edit, delete, resend and react to this number of latest messages. */
-const RECENT = 20;
+const RECENT_MESSAGES = 20;
 
 /** The relative frequency of each action. */
 export const actions = {
@@ -97,7 +97,7 @@ export class UserActions {
     },
     react: (chat) => {
       const { items } = this.client.model.get(`messages:${chat}`);
-      const shown = items.filter(({ delivery }) => delivery === "sent").slice(-RECENT);
+      const shown = items.filter(({ delivery }) => delivery === "sent").slice(-RECENT_MESSAGES);
       const message = this.random.pick(shown)?.id;
       const emoji = this.random.pick(EMOJIS) ?? "👍";
       const on = this.random.number() < 0.6;
@@ -117,7 +117,7 @@ export class UserActions {
     // The owner hides nothing, so that they see every message. Nobody hides what they reacted to.
     hide: async (chat) => {
       if (this.member === this.users.owner) return;
-      const shown = this.client.model.get(`messages:${chat}`).items.slice(-RECENT);
+      const shown = this.client.model.get(`messages:${chat}`).items.slice(-RECENT_MESSAGES);
       const others = shown.filter(({ id, sender, delivery }) => {
         const isOwn = sender.username === this.username || this.reactedTo.has(id);
         return delivery === "sent" && !isOwn;
@@ -137,7 +137,7 @@ export class UserActions {
   }
 
   private recent(fits: (send: Operation<"send">) => boolean = () => true) {
-    return this.random.pick(this.sent.filter(fits).slice(-RECENT));
+    return this.random.pick(this.sent.filter(fits).slice(-RECENT_MESSAGES));
   }
 
   private async send(chat: string, content: string, asks = false, key = Bun.randomUUIDv7()) {

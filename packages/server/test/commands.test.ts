@@ -40,7 +40,7 @@ describe("help", () => {
     expect(await run("help password reset")).toEqual(help);
   });
 
-  test("of a group lists its commands", async () => {
+  test("of the first word of several commands lists them", async () => {
     const help = await run("keys --help");
     expect(help.code).toBe(0);
     expect(help.stdout).toContain("keys rotate");

@@ -419,7 +419,7 @@ export class Socket extends Listener implements AsyncDisposable {
     return reply;
   }
 
-  /** A call by its dotted name, with `conversation_id` in location of `chat_id`. */
+  /** A call by its dotted name, with `conversation_id` in place of `chat_id`. */
   async call<Name extends OperationName>(
     name: Name,
     input?: InputOf<Name>,

@@ -11,7 +11,7 @@ export interface Fallback {
   apply(request: ModelRequest): ModelRequest;
 }
 
-/** The statuses with which providers refuse calls without thoughts. Others mean no credit or an unknown model. */
+/** Statuses that may mean a refusal of calls without thoughts. Others mean no credit or an unknown model. */
 const INVALID: ReadonlySet<number | undefined> = new Set([400, 422]);
 
 /**

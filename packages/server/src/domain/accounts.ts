@@ -8,7 +8,7 @@ import type { WriteTx } from "../store/store.ts";
 export interface NewPerson {
   username: string;
   display_name: string;
-  /** Absent for people who sign in in another way: with a token of the OIDC issuer, or of a product. */
+  /** Absent for people who sign in differently: with a token of the OIDC issuer, or of a product. */
   password_hash?: string;
   /** The id in the product that embeds the service. */
   external_id?: string;

@@ -36,7 +36,7 @@ export const WEBHOOK_SUBSCRIPTION = "webhooks";
 
 /** How often to look for lanes that are due. */
 const POLL_MS = 1000;
-/** How often to look for webhooks that other nodes have added, while there are none, and to count deliveries. */
+/** How often to look for the first webhook, which another node may add, and to count deliveries. */
 const REFRESH_MS = 5000;
 const PRUNE_MS = 60_000;
 /**

@@ -250,7 +250,6 @@ export const seqsReceived = (changes: readonly Change[], { uuid }: Room) =>
   );
 
 /** Emits a change that tests recognise. */
-/** Emits a change that tests recognise. */
 export const emitMarker = (tx: WriteTx, marker: string) =>
   tx.emit({ kind: "session_ended", session_id: marker });
 export const failed = (work: Promise<unknown>) => work.then(() => false).catch(() => true);
