@@ -10,10 +10,9 @@ import {
   NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
-  RENAMED_PER_PAGE,
+  RENAMED,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
-  SHOWN_TO,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -22,11 +21,6 @@ import { incrementOwnCounter } from "./own-counter.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
-
-const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
-    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1 OR ${SHOWN_TO("$1")} AS visible
-  FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
-        ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
 
 export const accountReads: Methods<keyof AccountReads> = {
   renamedSince: async (unit, viewerId, since) => {
@@ -38,8 +32,8 @@ export const accountReads: Methods<keyof AccountReads> = {
   },
   nameAudience: async (unit, accountId) => {
     const [conversations, readers] = await Promise.all([
-      unit.all<{ uuid: string }>(SHOWING_CONVERSATIONS("$1"), accountId),
-      unit.all<{ username: string }>(NAME_READERS("$1"), accountId),
+      unit.all<{ uuid: string }>(SHOWING_CONVERSATIONS, accountId),
+      unit.all<{ username: string }>(NAME_READERS, accountId),
     ]);
     return {
       conversations: conversations.map(({ uuid }) => uuid),

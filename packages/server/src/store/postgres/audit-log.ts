@@ -4,7 +4,7 @@ import type { Methods } from "./unit.ts";
 
 export const auditReads: Methods<keyof AuditReads> = {
   auditLog: async (unit, query) => {
-    const { sql, values } = auditQuery(query, (number) => `$${number}`);
+    const { sql, values } = auditQuery(query);
     return (await unit.all<AuditRow>(sql, ...values)).map(toAuditRecord);
   },
 };

@@ -2,7 +2,7 @@ import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
 import {
   ELICITATION,
   type ElicitationRow,
-  openElicitations,
+  OPEN_ELICITATIONS,
   toElicitation,
 } from "../shared/elicitations.ts";
 import { list, type Methods } from "./unit.ts";
@@ -13,7 +13,7 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
     return row && toElicitation(row);
   },
   openElicitations: async (unit, ownerId) => {
-    const rows = await unit.all<{ message_uuid: string }>(openElicitations("$1"), ownerId);
+    const rows = await unit.all<{ message_uuid: string }>(OPEN_ELICITATIONS, ownerId);
     return rows.map(({ message_uuid }) => message_uuid);
   },
 };

@@ -23,9 +23,9 @@ export const erasureReads: Methods<keyof ErasureReads> = {
 export const erasureWrites: Methods<keyof ErasureWrites> = {
   eraseAccount: async (unit, account, { messages, at }) => {
     await unit.ownRow("accounts", account.id);
-    const erased = await unit.change(ERASE_ACCOUNT("$1", "$2::bigint"), account.id, at);
+    const erased = await unit.change(ERASE_ACCOUNT, account.id, at);
     if (erased.count === 0) return false;
-    for (const { sql, values } of erasureStatements(account, at, (number) => `$${number}`)) {
+    for (const { sql, values } of erasureStatements(account, at)) {
       await unit.change(sql, ...values);
     }
     await deleteUnusedFilesOf(unit, account.id);

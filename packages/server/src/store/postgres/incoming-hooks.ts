@@ -33,7 +33,7 @@ export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {
       hook.account,
       hook.created_at,
     );
-    await unit.change(SHOW_HOOK_ACCOUNT("$1", "$2"), hook.chat, hook.account);
+    await unit.change(SHOW_HOOK_ACCOUNT, hook.chat, hook.account);
   },
   deleteIncomingHook: async (unit, id) => {
     await unit.change("DELETE FROM incoming_hooks WHERE id = $1", id);

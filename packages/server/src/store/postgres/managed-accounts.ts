@@ -8,7 +8,7 @@ import type { Methods } from "./unit.ts";
 
 export const managedAccountReads: Methods<keyof ManagedAccountReads> = {
   managedAccounts: async (unit, query) => {
-    const { sql, values } = managedAccountsQuery(query, (number) => `$${number}`);
+    const { sql, values } = managedAccountsQuery(query);
     return (await unit.all<ManagedAccountRow>(sql, ...values)).map(toManagedAccount);
   },
 };

@@ -14,7 +14,7 @@ export const reportReads: Methods<keyof ReportReads> = {
     return row && toReport(row);
   },
   reports: async (unit, query) => {
-    const { sql, values } = reportQuery(query, (number) => `$${number}`);
+    const { sql, values } = reportQuery(query);
     return (await unit.all<ReportRow>(sql, ...values)).map(toReport);
   },
 };

@@ -63,7 +63,7 @@ export const webhookReads: Methods<keyof WebhookReads> = {
     return row && toWebhook(row);
   },
   deliveries: async (unit, query) => {
-    const { sql, values } = deliveryQuery(query, (number) => `$${number}`);
+    const { sql, values } = deliveryQuery(query);
     return (await unit.all<DeliveryRow>(sql, ...values)).map(toDelivery);
   },
   delivery: async (unit, id) => {

@@ -44,28 +44,34 @@ export const toCredentials = (row: CredentialsRow) => ({
   password_hash: row.password_hash,
 });
 
-/** The conversations that show the account with this id: it takes part, or its history is there. */
-const SHOWN_IN = (id: string) => `SELECT conversation_id FROM members WHERE account_id = ${id}
-  UNION SELECT conversation_id FROM former_members WHERE account_id = ${id}`;
+/** The conversations that show an account: it takes part, or its history is there. */
+const SHOWN_IN = `SELECT conversation_id FROM members WHERE account_id = $1
+  UNION SELECT conversation_id FROM former_members WHERE account_id = $1`;
 
-/** Whether a conversation of the viewer shows the account with the alias `a`. */
-export const SHOWN_TO = (viewer: string) => `EXISTS (SELECT 1 FROM members mine
-    JOIN members theirs ON theirs.conversation_id = mine.conversation_id
-    WHERE mine.account_id = ${viewer} AND theirs.account_id = a.id)
-  OR EXISTS (SELECT 1 FROM former_members theirs
-    JOIN members mine ON mine.conversation_id = theirs.conversation_id
-    WHERE theirs.account_id = a.id AND mine.account_id = ${viewer})`;
+export const SHOWING_CONVERSATIONS = `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`;
 
-export const SHOWING_CONVERSATIONS = (id: string) =>
-  `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN(id)})`;
-
-/** The people who take part in a conversation that shows the account. */
-export const NAME_READERS = (id: string) => `SELECT DISTINCT a.username
+/** The people who take part in a conversation that shows an account. */
+export const NAME_READERS = `SELECT DISTINCT a.username
   FROM members m JOIN accounts a ON a.id = m.account_id
-  WHERE m.conversation_id IN (${SHOWN_IN(id)}) AND a.kind = 'human' AND a.erased_at IS NULL`;
+  WHERE m.conversation_id IN (${SHOWN_IN}) AND a.kind = 'human' AND a.erased_at IS NULL`;
 
 /** Number of renamed accounts that one page examines. */
-export const RENAMED_PER_PAGE = 1000;
+const RENAMED_PER_PAGE = 1000;
+
+/**
+ * Selects `RenamedRow`s: renamed accounts after a version, and whether they are visible to a viewer.
+ * The parameters are the viewer and the version.
+ */
+export const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
+    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1
+    OR EXISTS (SELECT 1 FROM members mine
+      JOIN members theirs ON theirs.conversation_id = mine.conversation_id
+      WHERE mine.account_id = $1 AND theirs.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM former_members theirs
+      JOIN members mine ON mine.conversation_id = theirs.conversation_id
+      WHERE theirs.account_id = a.id AND mine.account_id = $1) AS visible
+  FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
+        ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
 
 export type RenamedRow = AccountRow & { visible: boolean | number };
 

@@ -1,4 +1,5 @@
 import type { AuditDetails, AuditQuery, AuditRecord } from "../audit-log.ts";
+import { bindings } from "./bindings.ts";
 
 export type AuditRow = Omit<AuditRecord, "details"> & { details: string | AuditDetails };
 
@@ -9,16 +10,14 @@ export const toAuditRecord = ({ details, ...row }: AuditRow): AuditRecord => ({
 });
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-export function auditQuery(query: AuditQuery, place: (number: number) => string) {
-  const filters = [
-    ["action = ", query.action],
-    ["account = ", query.account],
-    ["at >= ", query.since],
-    ["id < ", query.before],
-  ] as const;
-  const given = filters.flatMap(([test, value]) => (value === undefined ? [] : [{ test, value }]));
-  const where = given.map(({ test }, index) => `${test}${place(index + 1)}`).join(" AND ");
+export function auditQuery({ action, account, since, before, limit }: AuditQuery) {
+  const { values, bind } = bindings();
+  const filters = ["true"];
+  if (action !== undefined) filters.push(`action = ${bind(action)}`);
+  if (account !== undefined) filters.push(`account = ${bind(account)}`);
+  if (since !== undefined) filters.push(`at >= ${bind(since)}`);
+  if (before !== undefined) filters.push(`id < ${bind(before)}`);
   const sql = `SELECT id, at, action, account, details FROM audit_log
-    WHERE ${where || "true"} ORDER BY id DESC LIMIT ${place(given.length + 1)}`;
-  return { sql, values: [...given.map(({ value }) => value), query.limit] };
+    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
+  return { sql, values };
 }

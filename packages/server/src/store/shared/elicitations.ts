@@ -4,9 +4,8 @@ export const ELICITATION =
   "SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content FROM elicitations";
 
 /** Questions of earlier versions have no message. */
-export const openElicitations = (owner: "?" | "$1") =>
-  `SELECT message_uuid FROM elicitations
-   WHERE owner_id = ${owner} AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`;
+export const OPEN_ELICITATIONS = `SELECT message_uuid FROM elicitations
+  WHERE owner_id = $1 AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`;
 
 export type ElicitationRow = Omit<ElicitationRecord, "schema" | "answer"> & {
   schema: string | null;

@@ -13,10 +13,10 @@ export const toErasure = (row: ErasureRow): ErasureRecord => ({
 });
 
 /** Erases the account unless it is erased already. The parameters are its id and the time. */
-export const ERASE_ACCOUNT = (id: string, at: string) => `UPDATE accounts
-  SET password_hash = NULL, external_id = NULL, metadata = NULL, erased_at = ${at},
-    suspended_at = coalesce(suspended_at, ${at})
-  WHERE id = ${id} AND erased_at IS NULL`;
+export const ERASE_ACCOUNT = `UPDATE accounts
+  SET password_hash = NULL, external_id = NULL, metadata = NULL, erased_at = $2,
+    suspended_at = coalesce(suspended_at, $2)
+  WHERE id = $1 AND erased_at IS NULL`;
 
 interface Statement {
   readonly sql: string;
@@ -24,39 +24,34 @@ interface Statement {
 }
 
 /** Statements that delete what other tables have of a person, or of an agent. */
-export function erasureStatements(
-  { id, username }: AccountRecord,
-  at: number,
-  place: (number: number) => string,
-): Statement[] {
-  const [first, second] = [place(1), place(2)];
-  const owned = `SELECT id FROM accounts WHERE owner_id = ${first}`;
+export function erasureStatements({ id, username }: AccountRecord, at: number): Statement[] {
+  const owned = "SELECT id FROM accounts WHERE owner_id = $1";
   const byId = (sql: string) => ({ sql, values: [id] });
   return [
     {
-      sql: `UPDATE accounts SET erased_at = ${second} WHERE owner_id = ${first}`,
+      sql: "UPDATE accounts SET erased_at = $2 WHERE owner_id = $1",
       values: [id, at],
     },
     {
       sql: `UPDATE sessions SET user_agent = NULL, network = NULL,
-        ended_at = coalesce(ended_at, ${second}) WHERE account_id = ${first}`,
+        ended_at = coalesce(ended_at, $2) WHERE account_id = $1`,
       values: [id, at],
     },
-    ...PERSONAL.map((table) => byId(`DELETE FROM ${table} WHERE account_id = ${first}`)),
-    byId(`DELETE FROM agent_keys WHERE owner_id = ${first}`),
-    byId(`DELETE FROM tool_servers WHERE owner_id = ${first}`),
-    byId(`DELETE FROM tool_grants WHERE agent_id = ${first} OR agent_id IN (${owned})`),
-    byId(`DELETE FROM upload_usage WHERE owner_id = ${first}`),
-    byId(`DELETE FROM elicitations WHERE owner_id = ${first}`),
+    ...PERSONAL.map((table) => byId(`DELETE FROM ${table} WHERE account_id = $1`)),
+    byId("DELETE FROM agent_keys WHERE owner_id = $1"),
+    byId("DELETE FROM tool_servers WHERE owner_id = $1"),
+    byId(`DELETE FROM tool_grants WHERE agent_id = $1 OR agent_id IN (${owned})`),
+    byId("DELETE FROM upload_usage WHERE owner_id = $1"),
+    byId("DELETE FROM elicitations WHERE owner_id = $1"),
     // What only the owner saw. The arguments stay with the messages.
     byId(
       `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
-       WHERE owner_id = ${first}`,
+       WHERE owner_id = $1`,
     ),
     ...["agents", "agent_tokens", "agent_presence"].map((table) =>
-      byId(`DELETE FROM ${table} WHERE account_id = ${first} OR account_id IN (${owned})`),
+      byId(`DELETE FROM ${table} WHERE account_id = $1 OR account_id IN (${owned})`),
     ),
-    { sql: `DELETE FROM incoming_hooks WHERE creator = ${first}`, values: [username] },
+    { sql: "DELETE FROM incoming_hooks WHERE creator = $1", values: [username] },
   ];
 }
 

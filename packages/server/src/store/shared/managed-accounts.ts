@@ -2,6 +2,7 @@ import type { Metadata } from "../accounts.ts";
 import type { ManagedAccountQuery, ManagedAccountRecord } from "../managed-accounts.ts";
 import { nameRange } from "./account-names.ts";
 import { ACCOUNT } from "./accounts.ts";
+import { bindings } from "./bindings.ts";
 
 export type ManagedAccountRow = Omit<ManagedAccountRecord, "metadata" | "is_operator"> & {
   metadata: string | Metadata | null;
@@ -17,12 +18,9 @@ export const toManagedAccount = (row: ManagedAccountRow): ManagedAccountRecord =
 });
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-export function managedAccountsQuery(
-  { query, username, suspended, after = "", limit }: ManagedAccountQuery,
-  place: (number: number) => string,
-) {
-  const values: (string | number)[] = [];
-  const bind = (value: string | number) => place(values.push(value));
+export function managedAccountsQuery(given: ManagedAccountQuery) {
+  const { query, username, suspended, after = "", limit } = given;
+  const { values, bind } = bindings();
   const filters = ["a.kind = 'human'", "a.erased_at IS NULL", `a.username > ${bind(after)}`];
   if (username !== undefined) filters.push(`a.username = ${bind(username)}`);
   if (suspended !== undefined) filters.push(`a.suspended_at IS ${suspended ? "NOT " : ""}NULL`);

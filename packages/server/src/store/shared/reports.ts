@@ -2,6 +2,7 @@ import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { ReportQuery, ReportRecord } from "../reports.ts";
 import { PUBLIC_ACCOUNT } from "./accounts.ts";
+import { bindings } from "./bindings.ts";
 
 export interface ReportRow extends AccountRow {
   id: string;
@@ -72,12 +73,8 @@ const unnamed = (account: Account): Account => ({
 });
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-export function reportQuery(
-  { resolved, reporterId, before, limit }: ReportQuery,
-  place: (number: number) => string,
-) {
-  const values: (string | number)[] = [];
-  const bind = (value: string | number) => place(values.push(value));
+export function reportQuery({ resolved, reporterId, before, limit }: ReportQuery) {
+  const { values, bind } = bindings();
   const filters = ["true"];
   if (resolved !== undefined) filters.push(`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`);
   if (reporterId !== undefined) filters.push(`r.reporter_id = ${bind(reporterId)}`);

@@ -1,10 +1,10 @@
-/** Selects a row of `Statistics`. `day` and `month` are the placeholders of the two times. */
-export const statisticsQuery = (day: string, month: string) => `SELECT
+/** Selects a row of `Statistics`. The parameters are the two times. */
+export const STATISTICS = `SELECT
   (SELECT count(*) FROM accounts WHERE kind = 'human' AND erased_at IS NULL) AS people,
   (SELECT count(*) FROM accounts
     WHERE suspended_at IS NOT NULL AND erased_at IS NULL) AS suspended,
-  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${day}) AS active_day,
-  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${month}) AS active_month,
+  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= $1) AS active_day,
+  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= $2) AS active_month,
   (SELECT count(*) FROM conversations) AS conversations,
   (SELECT coalesce(max(id), 0) FROM messages) AS messages,
   (SELECT count(*) FROM turns WHERE status IN ('waiting', 'running')) AS open_turns`;

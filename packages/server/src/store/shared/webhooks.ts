@@ -7,6 +7,7 @@ import type {
   WebhookFields,
   WebhookRecord,
 } from "../webhooks.ts";
+import { bindings } from "./bindings.ts";
 
 /** The parts of the writes, which each store implements one by one. */
 export type WebhookSettings =
@@ -67,15 +68,12 @@ export function lanesOf(deliveries: readonly NewDelivery[]) {
 }
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-export function deliveryQuery(query: DeliveryQuery, place: (number: number) => string) {
-  const filters = [
-    ["webhook_id = ", query.webhookId],
-    ["status = ", query.status],
-    ["id < ", query.before],
-  ] as const;
-  const given = filters.flatMap(([test, value]) => (value === undefined ? [] : [{ test, value }]));
-  const where = given.map(({ test }, index) => `${test}${place(index + 1)}`).join(" AND ");
+export function deliveryQuery({ webhookId, status, before, limit }: DeliveryQuery) {
+  const { values, bind } = bindings();
+  const filters = [`webhook_id = ${bind(webhookId)}`];
+  if (status !== undefined) filters.push(`status = ${bind(status)}`);
+  if (before !== undefined) filters.push(`id < ${bind(before)}`);
   const sql = `SELECT ${DELIVERY} FROM deliveries
-    WHERE ${where} ORDER BY id DESC LIMIT ${place(given.length + 1)}`;
-  return { sql, values: [...given.map(({ value }) => value), query.limit] };
+    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
+  return { sql, values };
 }

@@ -12,11 +12,9 @@ import {
   type CredentialsRow,
   NAME_READERS,
   type ProductRow,
-  PUBLIC_ACCOUNT,
-  RENAMED_PER_PAGE,
+  RENAMED,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
-  SHOWN_TO,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -62,14 +60,9 @@ export function accountReads(db: Connection): AccountReads {
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ? AND a.erased_at IS NULL`,
   );
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
-  const renamed = db.query<RenamedRow>(
-    `SELECT ${PUBLIC_ACCOUNT},
-       a.id = ?1 OR a.owner_id IS ?1 OR ${SHOWN_TO("?1")} AS visible
-     FROM (SELECT * FROM accounts WHERE version > ?2 AND version > 0
-           ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`,
-  );
-  const showing = db.query<{ uuid: string }>(SHOWING_CONVERSATIONS("?1"));
-  const readers = db.query<{ username: string }>(NAME_READERS("?1"));
+  const renamed = db.query<RenamedRow>(RENAMED);
+  const showing = db.query<{ uuid: string }>(SHOWING_CONVERSATIONS);
+  const readers = db.query<{ username: string }>(NAME_READERS);
   return {
     nameAudience: (accountId) => ({
       conversations: showing.all(accountId).map(({ uuid }) => uuid),

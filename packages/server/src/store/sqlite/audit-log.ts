@@ -4,7 +4,7 @@ import type { Connection } from "./connection.ts";
 
 export const auditReads = (db: Connection): AuditReads => ({
   auditLog: (query) => {
-    const { sql, values } = auditQuery(query, (number) => `?${number}`);
+    const { sql, values } = auditQuery(query);
     return db
       .query<AuditRow>(sql)
       .all(...values)

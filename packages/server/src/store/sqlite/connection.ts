@@ -124,7 +124,13 @@ export function connection(db: Database): Connection {
 function prepared(db: Database, sql: string): () => Statement<never, Binding[]> {
   let statement: Statement<never, Binding[]> | undefined;
   return () => {
-    statement ??= db.query(sql) as Statement<never, Binding[]>;
+    statement ??= db.query(numbered(sql)) as Statement<never, Binding[]>;
     return statement;
   };
 }
+
+/**
+ * Statements that both stores share have the placeholders of PostgreSQL. SQLite would take `$1` for a
+ * name, and number names in the order in which they appear.
+ */
+const numbered = (sql: string) => sql.replaceAll(/\$(\d+)/g, "?$1");

@@ -2,14 +2,14 @@ import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
 import {
   ELICITATION,
   type ElicitationRow,
-  openElicitations,
+  OPEN_ELICITATIONS,
   toElicitation,
 } from "../shared/elicitations.ts";
 import type { Connection } from "./connection.ts";
 
 export function elicitationReads(db: Connection): ElicitationReads {
   const byId = db.query<ElicitationRow>(`${ELICITATION} WHERE uuid = ?`);
-  const open = db.query<{ message_uuid: string }>(openElicitations("?"));
+  const open = db.query<{ message_uuid: string }>(OPEN_ELICITATIONS);
   return {
     elicitation: (uuid) => {
       const row = byId.get(uuid);

@@ -23,7 +23,7 @@ export function erasureReads(db: Connection): ErasureReads {
 }
 
 export function erasureWrites(db: Connection): ErasureWrites {
-  const erase = db.change(ERASE_ACCOUNT("?1", "?2"));
+  const erase = db.change(ERASE_ACCOUNT);
   const begin = db.change(
     "INSERT INTO erasures (account_id, messages, created_at) VALUES (?, ?, ?)",
   );
@@ -31,7 +31,7 @@ export function erasureWrites(db: Connection): ErasureWrites {
   return {
     eraseAccount: (account, { messages, at }) => {
       if (erase.run(account.id, at).changes === 0) return false;
-      for (const { sql, values } of erasureStatements(account, at, (number) => `?${number}`)) {
+      for (const { sql, values } of erasureStatements(account, at)) {
         db.change(sql).run(...values);
       }
       deleteUnusedFilesOf(db, account.id);

@@ -27,7 +27,7 @@ export function incomingHookWrites(db: Connection): IncomingHookWrites {
   const insert = db.change(
     `INSERT INTO incoming_hooks (${INCOMING_HOOK}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
-  const show = db.change(SHOW_HOOK_ACCOUNT("?1", "?2"));
+  const show = db.change(SHOW_HOOK_ACCOUNT);
   const remove = db.change("DELETE FROM incoming_hooks WHERE id = ?");
   return {
     insertIncomingHook: ({ id, secret_hash, chat, name, creator, account, created_at }) => {

@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 
 export const managedAccountReads = (db: Connection): ManagedAccountReads => ({
   managedAccounts: (query) => {
-    const { sql, values } = managedAccountsQuery(query, (number) => `?${number}`);
+    const { sql, values } = managedAccountsQuery(query);
     return db
       .query<ManagedAccountRow>(sql)
       .all(...values)

@@ -16,7 +16,7 @@ export function reportReads(db: Connection): ReportReads {
       return row && toReport(row);
     },
     reports: (query) => {
-      const { sql, values } = reportQuery(query, (number) => `?${number}`);
+      const { sql, values } = reportQuery(query);
       return db
         .query<ReportRow>(sql)
         .all(...values)

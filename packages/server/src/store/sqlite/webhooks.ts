@@ -38,7 +38,7 @@ export function webhookReads(db: Connection): WebhookReads {
       return row && toWebhook(row);
     },
     deliveries: (query) => {
-      const { sql, values } = deliveryQuery(query, (number) => `?${number}`);
+      const { sql, values } = deliveryQuery(query);
       return db
         .query<DeliveryRow>(sql)
         .all(...values)
