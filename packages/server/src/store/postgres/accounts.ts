@@ -7,6 +7,7 @@ import {
   ACCOUNT,
   byId,
   type CredentialsRow,
+  INSERT_ACCOUNT,
   NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
@@ -133,10 +134,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
   },
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
-      `INSERT INTO accounts AS a
-         (username, kind, display_name, password_hash, owner_id, provider, external_id, metadata,
-          created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9) ON CONFLICT DO NOTHING RETURNING ${ACCOUNT}`,
+      INSERT_ACCOUNT,
       account.username,
       account.kind,
       account.display_name,

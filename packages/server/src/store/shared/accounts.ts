@@ -2,12 +2,48 @@ import type { Account } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accounts.ts";
 
+const columnsOf = (table: string, columns: readonly string[]) =>
+  columns.map((column) => `${table}.${column}`).join(", ");
+
+const COLUMNS = [
+  "id",
+  "username",
+  "kind",
+  "display_name",
+  "version",
+  "owner_id",
+  "provider",
+  "suspended_at",
+  "erased_at",
+] as const;
+
 /** Columns of an `AccountRecord`, from a table with the alias `a`. */
-export const ACCOUNT = `a.id, a.username, a.kind, a.display_name, a.version,
-  a.owner_id, a.provider, a.suspended_at, a.erased_at`;
+export const ACCOUNT = columnsOf("a", COLUMNS);
+
+const PUBLIC_COLUMNS = ["username", "kind", "display_name", "version", "erased_at"] as const;
+
+type PublicRecord = Pick<AccountRecord, (typeof PUBLIC_COLUMNS)[number]>;
 
 /** Columns of an `AccountRow`, from a table with the alias `a`. */
-export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version, a.erased_at";
+export const PUBLIC_ACCOUNT = columnsOf("a", PUBLIC_COLUMNS);
+
+/** Columns of a second account in a row. They begin with the alias of its table. */
+export type JoinedAccount<Alias extends string> = {
+  [Column in keyof PublicRecord as `${Alias}_${Column}`]: PublicRecord[Column];
+};
+
+/** Selects the columns of a `JoinedAccount`, and reads it from a row. */
+export function joinedAccount<Alias extends string>(alias: Alias) {
+  const names = PUBLIC_COLUMNS.map((column) => [column, `${alias}_${column}`] as const);
+  return {
+    columns: names.map(([column, name]) => `${alias}.${column} AS ${name}`).join(", "),
+    of: (row: JoinedAccount<Alias>) => {
+      const account: Record<string, unknown> = {};
+      for (const [column, name] of names) account[column] = row[name];
+      return account as PublicRecord;
+    },
+  };
+}
 
 /** Picks the account from a row that has other columns too. */
 export const accountOf = (row: AccountRecord): AccountRecord => ({
@@ -36,6 +72,12 @@ export const toProductAccount = (row: ProductRow): ProductAccount => ({
   metadata:
     typeof row.metadata === "string" ? (JSON.parse(row.metadata) as Metadata) : row.metadata,
 });
+
+/** Inserts an account, and returns its `AccountRecord` unless its username or external id is taken. */
+export const INSERT_ACCOUNT = `INSERT INTO accounts (username, kind, display_name, password_hash,
+    owner_id, provider, external_id, metadata, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+  RETURNING ${columnsOf("accounts", COLUMNS)}`;
 
 export type CredentialsRow = AccountRecord & { password_hash: string | null };
 

@@ -2,23 +2,24 @@ import type { AgentLimits } from "@parley/protocol";
 import { DEFAULT_LIMITS } from "../../rules/budget.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { AgentRecord, ConversationAgent } from "../agents.ts";
-import { ACCOUNT, accountOf } from "./accounts.ts";
+import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./accounts.ts";
+
+const owner = joinedAccount("owner");
 
 /** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
-export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
-    o.display_name AS owner_display_name, o.version AS owner_version,
-    o.suspended_at AS owner_suspended_at, o.erased_at AS owner_erased_at, g.model, g.instructions,
-    g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
-    g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
+export const AGENT = `SELECT ${ACCOUNT}, ${owner.columns}, owner.suspended_at AS owner_suspended_at,
+    g.model, g.instructions, g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens,
+    g.turns_per_minute, g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
-  JOIN accounts o ON o.id = a.owner_id
+  JOIN accounts owner ON owner.id = a.owner_id
   LEFT JOIN agents g ON g.account_id = a.id
   LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
 
 /** Sorts default agents, which are named after their provider, before others. */
-export const IS_CREATED = "(a.username <> o.username || ':' || a.provider)";
+export const IS_CREATED = "(a.username <> owner.username || ':' || a.provider)";
 
 export type AgentRow = AccountRecord &
+  JoinedAccount<"owner"> &
   AgentLimits & {
     /** False, or null for an agent without settings: the default limits apply. */
     limits_set: boolean | number | null;
@@ -26,25 +27,17 @@ export type AgentRow = AccountRecord &
     instructions: string | null;
     sealed_key: string | null;
     key_tail: string | null;
-    owner_username: string;
-    owner_display_name: string;
-    owner_version: number;
     owner_suspended_at: number | null;
-    owner_erased_at: number | null;
   };
 
 export const toAgent = (row: AgentRow): AgentRecord => ({
   account: accountOf(row),
   owner: {
+    ...owner.of(row),
     id: row.owner_id ?? 0,
-    username: row.owner_username,
-    kind: "human",
-    display_name: row.owner_display_name,
-    version: row.owner_version,
     owner_id: null,
     provider: null,
     suspended_at: row.owner_suspended_at,
-    erased_at: row.owner_erased_at,
   },
   model: row.model,
   instructions: row.instructions,

@@ -1,10 +1,10 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { ReportQuery, ReportRecord } from "../reports.ts";
-import { PUBLIC_ACCOUNT } from "./accounts.ts";
+import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./accounts.ts";
 import { bindings } from "./bindings.ts";
 
-export interface ReportRow extends AccountRow {
+export interface ReportRow extends AccountRow, JoinedAccount<"sender"> {
   id: string;
   at: number;
   reason: string;
@@ -13,19 +13,15 @@ export interface ReportRow extends AccountRow {
   resolved_at: number | null;
   resolved_by: string | null;
   note: string | null;
-  sender_username: string;
-  sender_kind: "human" | "agent";
-  sender_display_name: string;
-  sender_version: number;
-  sender_erased_at: number | null;
 }
+
+const sender = joinedAccount("sender");
 
 /** Selects `ReportRow`s: with the reporter's account and the sender's as they are now. */
 export const REPORTS = `SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
-    r.resolved_by, r.note, ${PUBLIC_ACCOUNT},
-    s.username AS sender_username, s.kind AS sender_kind, s.display_name AS sender_display_name,
-    s.version AS sender_version, s.erased_at AS sender_erased_at
-  FROM reports r JOIN accounts a ON a.id = r.reporter_id JOIN accounts s ON s.id = r.sender_id`;
+    r.resolved_by, r.note, ${PUBLIC_ACCOUNT}, ${sender.columns}
+  FROM reports r JOIN accounts a ON a.id = r.reporter_id
+  JOIN accounts sender ON sender.id = r.sender_id`;
 
 /** Earlier versions stored messages without files. */
 type StoredMessage = Omit<Message, "files"> & Partial<Pick<Message, "files">>;
@@ -38,13 +34,7 @@ export const toReport = (row: ReportRow): ReportRecord => ({
   message: {
     files: [],
     ...(JSON.parse(row.message) as StoredMessage),
-    sender: publicAccount({
-      username: row.sender_username,
-      kind: row.sender_kind,
-      display_name: row.sender_display_name,
-      version: row.sender_version,
-      erased_at: row.sender_erased_at,
-    }),
+    sender: publicAccount(sender.of(row)),
   },
   around: JSON.parse(row.around) as string[],
   resolved_at: row.resolved_at,

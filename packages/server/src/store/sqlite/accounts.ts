@@ -10,6 +10,7 @@ import { accountNames, nameRange, withAgents } from "../shared/account-names.ts"
 import {
   ACCOUNT,
   type CredentialsRow,
+  INSERT_ACCOUNT,
   NAME_READERS,
   type ProductRow,
   RENAMED,
@@ -97,13 +98,7 @@ export function accountReads(db: Connection): AccountReads {
 }
 
 export function accountWrites(db: Connection): AccountWrites {
-  const insert = db.change<AccountRecord>(
-    `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider,
-       external_id, metadata, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-     RETURNING id, username, kind, display_name, version, owner_id, provider, suspended_at,
-       erased_at`,
-  );
+  const insert = db.change<AccountRecord>(INSERT_ACCOUNT);
   const countName = db.change<{ seq: number }>(
     "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
   );
