@@ -6,12 +6,18 @@ import type {
   ConversationRecord,
   ConversationWrites,
 } from "../conversations.ts";
-import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
+import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   blockOf,
+  CONVERSATION,
+  CONVERSATION_VIEW,
+  COUNTERS,
   type ConversationRow,
+  FORMER_CONVERSATIONS,
+  MEMBERS,
   type MemberRow,
   pairKey,
+  READ_POSITIONS,
   type ReadPositionRow,
   SHOWN_PARTICIPANTS,
   toConversation,
@@ -19,24 +25,12 @@ import {
   toMember,
   toReadPositions,
   toSharedConversation,
+  UNREAD_COUNT,
 } from "../shared/conversations.ts";
 import { latestMessages } from "./message-views.ts";
 import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
-
-const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
-    k.participants AS participant_count, admin.username AS admin,
-    maker.username AS by_username, maker.kind AS by_kind, maker.display_name AS by_display_name,
-    maker.version AS by_version, maker.erased_at AS by_erased_at,
-    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
-    me.unread_mentions, me.last_read_seq,
-    (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
-  FROM conversations c
-  JOIN counters k ON k.conversation_id = c.id
-  JOIN accounts maker ON maker.id = c.created_by
-  LEFT JOIN accounts admin ON admin.id = c.admin_id
-  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
 
 /** Caches the row ids of conversations by uuid, which never change. Evicts the oldest entries. */
 const knownIds = new Map<string, number>();
@@ -51,10 +45,7 @@ async function findId(unit: Unit, uuid: string): Promise<number | null> {
 
 /** Reads conversations for many units at once: most units begin with it. */
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
-  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id, k.seq,
-      k.participants AS participant_count, k.agent_participants AS agent_count,
-      m.account_id IS NOT NULL AS joined,
-      ${blockOf("j.viewer_id")}
+  sql: `SELECT ${CONVERSATION}, m.account_id IS NOT NULL AS joined, ${blockOf("j.viewer_id")}
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
     LEFT JOIN (conversations c JOIN counters k ON k.conversation_id = c.id) ON c.id = j.id
     LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id
@@ -81,22 +72,11 @@ export const conversationReads: Methods<keyof ConversationReads> = {
     return row?.id ?? null;
   },
   members: async (unit, id) => {
-    const rows = await unit.all<MemberRow>(
-      `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
-       JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`,
-      id,
-    );
+    const rows = await unit.all<MemberRow>(MEMBERS, id);
     return rows.map(toMember);
   },
   readPositions: async (unit, id) =>
-    toReadPositions(
-      await unit.all<ReadPositionRow>(
-        `SELECT a.username, a.kind, m.last_read_seq FROM members m
-         JOIN accounts a ON a.id = m.account_id
-         WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
-        id,
-      ),
-    ),
+    toReadPositions(await unit.all<ReadPositionRow>(READ_POSITIONS, id)),
   participantsAmong: async (unit, id, usernames) => {
     const rows = await unit.all<{ username: string }>(
       `SELECT a.username
@@ -108,26 +88,11 @@ export const conversationReads: Methods<keyof ConversationReads> = {
     );
     return rows.map((row) => row.username);
   },
-  counters: (unit, accountId) =>
-    unit.all<{ uuid: string; seq: number }>(
-      `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
-       JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
-      accountId,
-    ),
+  counters: (unit, accountId) => unit.all<{ uuid: string; seq: number }>(COUNTERS, accountId),
   formerConversations: (unit, accountId) =>
-    unit.all<{ id: number; seq: number }>(
-      `SELECT f.conversation_id AS id, k.seq FROM former_members f
-       JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`,
-      accountId,
-    ),
+    unit.all<{ id: number; seq: number }>(FORMER_CONVERSATIONS, accountId),
   unreadCount: async (unit, id, accountId) => {
-    const row = await unit.get<{ count: number }>(
-      `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
-       FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
-       WHERE m.conversation_id = $1 AND m.account_id = $2`,
-      id,
-      accountId,
-    );
+    const row = await unit.get<{ count: number }>(UNREAD_COUNT, id, accountId);
     return row?.count ?? 0;
   },
   conversationView: async (unit, id, viewerId) => {
@@ -156,7 +121,7 @@ export const conversationReads: Methods<keyof ConversationReads> = {
   },
   chats: async (unit, { viewerId, after, limit }) => {
     const rows = await unit.all<ConversationRow>(
-      `${VIEW} WHERE c.id IN (
+      `${CONVERSATION_VIEW} WHERE c.id IN (
          SELECT m.conversation_id FROM members m JOIN counters n ON n.conversation_id = m.conversation_id
          WHERE m.account_id = $1
            AND ($2::bigint IS NULL OR (n.updated_at, n.conversation_id) < ($2, $3::bigint))
@@ -179,7 +144,11 @@ export const conversationReads: Methods<keyof ConversationReads> = {
 };
 
 async function viewRow(unit: Unit, id: number, viewerId: number): Promise<ConversationRow> {
-  const found = await unit.get<ConversationRow>(`${VIEW} WHERE c.id = $2`, viewerId, id);
+  const found = await unit.get<ConversationRow>(
+    `${CONVERSATION_VIEW} WHERE c.id = $2`,
+    viewerId,
+    id,
+  );
   if (!found) throw new Error(`conversation ${id} is missing`);
   return found;
 }
@@ -284,12 +253,7 @@ const changeCounts = (sign: "+" | "-", moved: string) => `UPDATE counters SET
       JOIN accounts a ON a.id = ${moved}.account_id WHERE a.kind = 'agent')
   WHERE conversation_id = $1`;
 
-/**
- * An unread count is the conversation's total of messages minus the member's total of read ones, so
- * its cost does not depend on the number of messages. Moving the read position sets the member's
- * total: the running total of the latest message up to that position, plus the later messages that
- * are deleted or hidden, which count as read.
- */
+/** What it sets is explained at `UNREAD_COUNT`. */
 const MARK_READ = `WITH reached AS (
     SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,
            coalesce(max(agent_n), 0) AS agents

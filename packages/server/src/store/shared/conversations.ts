@@ -9,7 +9,11 @@ import { publicAccount } from "../../rules/accounts.ts";
 import { iso } from "../../rules/time.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
-import { accountOf } from "./accounts.ts";
+import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./accounts.ts";
+
+/** Columns of a `ConversationRecord` that do not depend on the viewer. `k` is the alias of the counters. */
+export const CONVERSATION = `c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id,
+  k.seq, k.participants AS participant_count, k.agent_participants AS agent_count`;
 
 /** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
 export const blockOf = (viewer: string) =>
@@ -26,6 +30,9 @@ export const SHOWN_PARTICIPANTS = 50;
 export const pairKey = ([one, other]: readonly [number, number]) =>
   `${Math.min(one, other)}:${Math.max(one, other)}`;
 
+export const MEMBERS = `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
+  JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`;
+
 export type MemberRow = AccountRecord & { always_on: boolean | number; last_read_seq: number };
 
 export const toMember = (row: MemberRow): MemberRecord => ({
@@ -34,8 +41,25 @@ export const toMember = (row: MemberRow): MemberRecord => ({
   last_read_seq: row.last_read_seq,
 });
 
-/** Columns after `by_erased_at` belong to the viewer's membership. */
-export interface ConversationRow {
+const creator = joinedAccount("creator");
+
+/**
+ * Selects `ConversationRow`s for the viewer, parameter 1. `k` is the alias of the counters, `me` of the
+ * viewer's membership.
+ */
+export const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
+    k.participants AS participant_count, admin.username AS admin, ${creator.columns},
+    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
+    me.unread_mentions, me.last_read_seq,
+    (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
+  FROM conversations c
+  JOIN counters k ON k.conversation_id = c.id
+  JOIN accounts creator ON creator.id = c.created_by
+  LEFT JOIN accounts admin ON admin.id = c.admin_id
+  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
+
+/** Columns after `admin` belong to the viewer's membership. */
+export interface ConversationRow extends JoinedAccount<"creator"> {
   id: number;
   uuid: string;
   kind: "direct" | "group";
@@ -46,11 +70,6 @@ export interface ConversationRow {
   seq: number;
   participant_count: number;
   admin: string | null;
-  by_username: string;
-  by_kind: "human" | "agent";
-  by_display_name: string;
-  by_version: number;
-  by_erased_at: number | null;
   unread_humans: number;
   unread_agents: number;
   unread_mentions: number;
@@ -67,13 +86,7 @@ export const toSharedConversation = (
   kind: row.kind,
   title: row.title,
   participants,
-  created_by: publicAccount({
-    username: row.by_username,
-    kind: row.by_kind,
-    display_name: row.by_display_name,
-    version: row.by_version,
-    erased_at: row.by_erased_at,
-  }),
+  created_by: publicAccount(creator.of(row)),
   admin: row.admin,
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
@@ -112,6 +125,11 @@ export function toConversationDetail(
   };
 }
 
+/** How far the members have read whom lists show. */
+export const READ_POSITIONS = `SELECT a.username, a.kind, m.last_read_seq FROM members m
+  JOIN accounts a ON a.id = m.account_id
+  WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`;
+
 export type ReadPositionRow = Pick<Account, "username" | "kind"> & { last_read_seq: number };
 
 /** How far people have read, by username. */
@@ -121,3 +139,20 @@ export const toReadPositions = (members: readonly ReadPositionRow[]): Record<str
       .filter(({ kind }) => kind === "human")
       .map(({ username, last_read_seq }) => [username, last_read_seq]),
   );
+
+export const COUNTERS = `SELECT c.uuid, k.seq FROM members m
+  JOIN conversations c ON c.id = m.conversation_id
+  JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`;
+
+export const FORMER_CONVERSATIONS = `SELECT f.conversation_id AS id, k.seq FROM former_members f
+  JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`;
+
+/**
+ * An unread count is the conversation's total of messages minus the member's total of read ones, so
+ * its cost does not depend on the number of messages. `markRead` sets the member's total: the running
+ * total of the latest message up to the new read position, plus the later messages that are deleted or
+ * hidden, which count as read.
+ */
+export const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
+  FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
+  WHERE m.conversation_id = $1 AND m.account_id = $2`;

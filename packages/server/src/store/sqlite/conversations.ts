@@ -7,12 +7,18 @@ import type {
   ConversationWrites,
   MemberRecord,
 } from "../conversations.ts";
-import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
+import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   blockOf,
+  CONVERSATION,
+  CONVERSATION_VIEW,
+  COUNTERS,
   type ConversationRow,
+  FORMER_CONVERSATIONS,
+  MEMBERS,
   type MemberRow,
   pairKey,
+  READ_POSITIONS,
   type ReadPositionRow,
   SHOWN_PARTICIPANTS,
   toConversation,
@@ -20,60 +26,29 @@ import {
   toMember,
   toReadPositions,
   toSharedConversation,
+  UNREAD_COUNT,
 } from "../shared/conversations.ts";
 import type { Connection } from "./connection.ts";
 import { latestMessage } from "./message-views.ts";
 
-const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
-    k.participants AS participant_count, admin.username AS admin,
-    by.username AS by_username, by.kind AS by_kind, by.display_name AS by_display_name,
-    by.version AS by_version, by.erased_at AS by_erased_at,
-    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
-    me.unread_mentions, me.last_read_seq,
-    (SELECT own_seq FROM accounts WHERE id = ?1) AS own_seq
-  FROM conversations c
-  JOIN counters k ON k.conversation_id = c.id
-  JOIN accounts by ON by.id = c.created_by
-  LEFT JOIN accounts admin ON admin.id = c.admin_id
-  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ?1`;
-
 export function conversationReads(db: Connection): ConversationReads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
-    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id, k.seq,
-            k.participants AS participant_count,
-            k.agent_participants AS agent_count,
-            EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
-              AS joined,
-            ${blockOf("?2")}
+    `SELECT ${CONVERSATION},
+       EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
+         AS joined,
+       ${blockOf("?2")}
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
   );
   const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");
-  const members = db.query<MemberRow>(
-    `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
-     JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = ? ORDER BY m.position`,
-  );
-  const positions = db.query<ReadPositionRow>(
-    `SELECT a.username, a.kind, m.last_read_seq FROM members m
-     JOIN accounts a ON a.id = m.account_id
-     WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
-  );
+  const members = db.query<MemberRow>(MEMBERS);
+  const positions = db.query<ReadPositionRow>(READ_POSITIONS);
   const among = db.query<{ username: string }>(
     `SELECT a.username FROM json_each(?2) j JOIN accounts a ON a.username = j.value
      JOIN members m ON m.conversation_id = ?1 AND m.account_id = a.id ORDER BY j.key`,
   );
-  const counters = db.query<{ uuid: string; seq: number }>(
-    `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
-     JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = ?`,
-  );
-  const former = db.query<{ id: number; seq: number }>(
-    `SELECT f.conversation_id AS id, k.seq FROM former_members f
-     JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = ?`,
-  );
-  const unread = db.query<{ count: number }>(
-    `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
-     FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
-     WHERE m.conversation_id = ? AND m.account_id = ?`,
-  );
+  const counters = db.query<{ uuid: string; seq: number }>(COUNTERS);
+  const former = db.query<{ id: number; seq: number }>(FORMER_CONVERSATIONS);
+  const unread = db.query<{ count: number }>(UNREAD_COUNT);
   const memberRecords = (conversationId: number): MemberRecord[] =>
     members.all(conversationId).map(toMember);
 
@@ -95,10 +70,11 @@ export function conversationReads(db: Connection): ConversationReads {
 }
 
 function conversationViews(db: Connection, members: (id: number) => MemberRecord[]) {
-  const one = db.query<ConversationRow>(`${VIEW} WHERE c.id = ?2`);
+  const one = db.query<ConversationRow>(`${CONVERSATION_VIEW} WHERE c.id = $2`);
   const list = db.query<ConversationRow>(
-    `${VIEW} WHERE me.account_id IS NOT NULL AND (?2 IS NULL OR (k.updated_at, c.id) < (?2, ?3))
-     ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
+    `${CONVERSATION_VIEW} WHERE me.account_id IS NOT NULL
+       AND ($2 IS NULL OR (k.updated_at, c.id) < ($2, $3))
+     ORDER BY k.updated_at DESC, c.id DESC LIMIT $4`,
   );
   const shownRows = db.query<AccountRow>(
     `SELECT ${PUBLIC_ACCOUNT} FROM members m JOIN accounts a ON a.id = m.account_id
@@ -194,12 +170,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
   };
 }
 
-/**
- * An unread count is the conversation's total of messages minus the member's total of read ones, so
- * its cost does not depend on the number of messages. Moving the read position sets the member's
- * total: the running total of the latest message up to that position, plus the later messages that
- * are deleted or hidden, which count as read.
- */
+/** What it sets is explained at `UNREAD_COUNT`. */
 function markRead(db: Connection): ConversationWrites["markRead"] {
   const position = db.query<{ last_read_seq: number }>(
     "SELECT last_read_seq FROM members WHERE conversation_id = ? AND account_id = ?",
