@@ -2,10 +2,15 @@ import {
   DELIVERY,
   type DeliveryQueue,
   type DeliveryRow,
-  deletedWebhooks,
+  DISABLE_WEBHOOK,
   deliveryQuery,
   fieldColumns,
+  INSERT_WEBHOOK,
   lanesOf,
+  ORPHANED_DELIVERIES,
+  ORPHANED_LANES,
+  PRUNE_DELIVERIES,
+  REQUEUE_DELIVERY,
   toDelivery,
   toWebhook,
   WEBHOOK,
@@ -93,8 +98,7 @@ export const webhookReads: Methods<keyof WebhookReads> = {
 const webhookSettings: Methods<WebhookSettings> = {
   insertWebhook: async (unit, { id, url, secret, events, chat, creator, since, created_at }) => {
     await unit.change(
-      `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      INSERT_WEBHOOK,
       id,
       url,
       secret,
@@ -111,12 +115,7 @@ const webhookSettings: Methods<WebhookSettings> = {
     }
   },
   disableWebhook: async (unit, { id, resumed_at }, reason) => {
-    const { count } = await unit.change(
-      "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3",
-      reason,
-      id,
-      resumed_at,
-    );
+    const { count } = await unit.change(DISABLE_WEBHOOK, reason, id, resumed_at);
     return count > 0;
   },
   resealWebhook: async (unit, id, from, to) => {
@@ -156,11 +155,7 @@ const deliveryQueue: Methods<DeliveryQueue> = {
     await wakeLanes(unit, lanesOf(deliveries));
   },
   requeueDelivery: async (unit, delivery, at) => {
-    await unit.change(
-      "UPDATE deliveries SET status = 'pending', queued_at = $1, attempts = 0 WHERE id = $2",
-      at,
-      delivery.id,
-    );
+    await unit.change(REQUEUE_DELIVERY, at, delivery.id);
     await wakeLanes(unit, [delivery]);
   },
   resumeLanes: async (unit, webhookId, claimMs, at) => {
@@ -179,31 +174,17 @@ const deliveryQueue: Methods<DeliveryQueue> = {
 
 const pruning: Methods<WebhookPruning> = {
   pruneDeliveries: async (unit, { webhookId, before, kept, most }) => {
-    const { count } = await unit.change(
-      `DELETE FROM deliveries WHERE id IN (
-         SELECT id FROM deliveries WHERE webhook_id = $1 AND status <> 'pending'
-           AND (queued_at < $2 OR id <= coalesce((SELECT id FROM deliveries
-             WHERE webhook_id = $1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET $3), 0))
-         ORDER BY id LIMIT $4)`,
-      webhookId,
-      before,
-      kept,
-      most,
-    );
+    const { count } = await unit.change(PRUNE_DELIVERIES, webhookId, before, kept, most);
     return count;
   },
   pruneDeletedWebhooks: async (unit, most) => {
     const lanes = await unit.change(
-      `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (
-         SELECT webhook_id, lane FROM webhook_lanes
-         WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT $1
-         FOR UPDATE SKIP LOCKED)`,
+      `DELETE FROM webhook_lanes
+       WHERE (webhook_id, lane) IN (${ORPHANED_LANES} FOR UPDATE SKIP LOCKED)`,
       most,
     );
     const deliveries = await unit.change(
-      `DELETE FROM deliveries WHERE id IN (
-         SELECT id FROM deliveries WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT $1
-         FOR UPDATE SKIP LOCKED)`,
+      `DELETE FROM deliveries WHERE id IN (${ORPHANED_DELIVERIES} FOR UPDATE SKIP LOCKED)`,
       most,
     );
     return lanes.count + deliveries.count;

@@ -24,17 +24,41 @@ export const WEBHOOK =
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
 
+export const INSERT_WEBHOOK = `INSERT INTO webhooks
+    (id, url, secret, events, chat, creator, since, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+
+export const DISABLE_WEBHOOK =
+  "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3";
+
+export const REQUEUE_DELIVERY =
+  "UPDATE deliveries SET status = 'pending', queued_at = $1, attempts = 0 WHERE id = $2";
+
+export const PRUNE_DELIVERIES = `DELETE FROM deliveries WHERE id IN (
+  SELECT id FROM deliveries WHERE webhook_id = $1 AND status <> 'pending'
+    AND (queued_at < $2 OR id <= coalesce((SELECT id FROM deliveries
+      WHERE webhook_id = $1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET $3), 0))
+  ORDER BY id LIMIT $4)`;
+
 /**
  * Selects deleted webhooks that have rows in a table, at least one if there is any. It looks only at the
  * first row after those of each webhook, however many rows there are.
  */
-export const deletedWebhooks = (table: "deliveries" | "webhook_lanes") =>
+const deletedWebhooks = (table: "deliveries" | "webhook_lanes") =>
   `SELECT following.id FROM (
      SELECT (SELECT webhook_id FROM ${table} WHERE webhook_id > known.id
        ORDER BY webhook_id LIMIT 1) AS id
      FROM (SELECT id FROM webhooks UNION ALL SELECT '') known) following
    WHERE following.id IS NOT NULL
      AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = following.id)`;
+
+/** Some lanes of deleted webhooks. */
+export const ORPHANED_LANES = `SELECT webhook_id, lane FROM webhook_lanes
+  WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT $1`;
+
+/** Some deliveries of deleted webhooks. */
+export const ORPHANED_DELIVERIES = `SELECT id FROM deliveries
+  WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT $1`;
 
 export type WebhookRow = Omit<WebhookRecord, "events"> & { events: string };
 export type DeliveryRow = Omit<DeliveryRecord, "change" | "history"> & {

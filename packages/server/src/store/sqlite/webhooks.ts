@@ -2,10 +2,15 @@ import {
   DELIVERY,
   type DeliveryQueue,
   type DeliveryRow,
-  deletedWebhooks,
+  DISABLE_WEBHOOK,
   deliveryQuery,
   fieldColumns,
+  INSERT_WEBHOOK,
   lanesOf,
+  ORPHANED_DELIVERIES,
+  ORPHANED_LANES,
+  PRUNE_DELIVERIES,
+  REQUEUE_DELIVERY,
   toDelivery,
   toWebhook,
   WEBHOOK,
@@ -63,13 +68,8 @@ export const webhookWrites = (db: Connection): WebhookWrites => ({
 });
 
 function webhookSettings(db: Connection): Pick<WebhookWrites, WebhookSettings> {
-  const insert = db.change(
-    `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const disable = db.change(
-    "UPDATE webhooks SET disabled = ? WHERE id = ? AND disabled IS NULL AND resumed_at = ?",
-  );
+  const insert = db.change(INSERT_WEBHOOK);
+  const disable = db.change(DISABLE_WEBHOOK);
   const reseal = db.change("UPDATE webhooks SET secret = ?3 WHERE id = ?1 AND secret = ?2");
   const remove = db.change("DELETE FROM webhooks WHERE id = ?");
   return {
@@ -100,9 +100,7 @@ function deliveryQueue(db: Connection): Pick<WebhookWrites, DeliveryQueue> {
      ON CONFLICT (webhook_id, lane)
      DO UPDATE SET next_at = coalesce(next_at, excluded.next_at), version = version + 1`,
   );
-  const requeue = db.change(
-    "UPDATE deliveries SET status = 'pending', queued_at = ?, attempts = 0 WHERE id = ?",
-  );
+  const requeue = db.change(REQUEUE_DELIVERY);
   const resume = db.change(
     `UPDATE webhook_lanes SET version = version + 1,
        next_at = CASE WHEN next_at <= ?2 + ?3 THEN next_at ELSE ?2 END
@@ -131,22 +129,11 @@ function deliveryQueue(db: Connection): Pick<WebhookWrites, DeliveryQueue> {
 }
 
 function pruning(db: Connection): Pick<WebhookWrites, WebhookPruning> {
-  const prune = db.change(
-    `DELETE FROM deliveries WHERE id IN (
-       SELECT id FROM deliveries WHERE webhook_id = ?1 AND status <> 'pending'
-         AND (queued_at < ?2 OR id <= coalesce((SELECT id FROM deliveries
-           WHERE webhook_id = ?1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))
-       ORDER BY id LIMIT ?4)`,
-  );
+  const prune = db.change(PRUNE_DELIVERIES);
   const removeLanes = db.change(
-    `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (
-       SELECT webhook_id, lane FROM webhook_lanes
-       WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT ?)`,
+    `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (${ORPHANED_LANES})`,
   );
-  const removeDeliveries = db.change(
-    `DELETE FROM deliveries WHERE id IN (
-       SELECT id FROM deliveries WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT ?)`,
-  );
+  const removeDeliveries = db.change(`DELETE FROM deliveries WHERE id IN (${ORPHANED_DELIVERIES})`);
   return {
     pruneDeliveries: ({ webhookId, before, kept, most }) =>
       prune.run(webhookId, before, kept, most).changes,
