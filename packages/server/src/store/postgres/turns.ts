@@ -1,6 +1,25 @@
-import { EXTERNAL, EXTERNAL_NODE } from "../../rules/agents.ts";
+import { EXTERNAL_NODE } from "../../rules/agents.ts";
 import { toStoredMentions } from "../shared/mentions.ts";
-import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
+import {
+  BEGIN_TURN,
+  CLAIMABLE_TURNS,
+  FINALIZE_MESSAGE,
+  FINISH_TURN,
+  FOLD_TURN,
+  foldValues,
+  INSERT_TURN,
+  NEXT_EXTERNAL_TURN,
+  NEXT_TURNS,
+  OPEN_TURNS,
+  offlineTurns,
+  RESERVE_TURN,
+  TURN,
+  type TurnHead,
+  type TurnRow,
+  toShownTurn,
+  toTurn,
+  turnValues,
+} from "../shared/turns.ts";
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
 import type { FinishedTurn, NewChunk, TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
 import { incrementCounter } from "./counters.ts";
@@ -12,12 +31,6 @@ import { list, type Methods, NOW, type Unit } from "./unit.ts";
 import { addUsage } from "./usage.ts";
 
 const one = (row: TurnRow | null) => row && toTurn(row);
-
-/** The first waiting turns where no turn of the agent runs. A condition and `GROUP BY` follow. */
-const HEADS = `SELECT min(t.id) AS id, t.conversation_id FROM turns t
-  JOIN accounts a ON a.id = t.agent_id
-  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
-    AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
 
 /** Nodes of earlier versions are not in the table: their turns have leases alone. */
 const ABANDONED = `t.status = 'running' AND t.lease_until <= ${NOW} AND (t.node = $1
@@ -42,11 +55,7 @@ export const turnReads: Methods<keyof TurnReads> = {
     one(await unit.get<TurnRow>(`${TURN} WHERE t.message_id = $1`, message.id)),
   openTurns: async (unit, conversationId) => {
     await unit.own(conversationId);
-    const rows = await unit.all<TurnRow>(
-      `${TURN} WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') ORDER BY t.id`,
-      conversationId,
-    );
-    return rows.map(toTurn);
+    return (await unit.all<TurnRow>(OPEN_TURNS, conversationId)).map(toTurn);
   },
   conversationsWithOpenTurns: async (unit, ownerId) => {
     const rows = await unit.all<{ id: number }>(
@@ -65,49 +74,15 @@ export const turnReads: Methods<keyof TurnReads> = {
     );
     return row?.length ?? 0;
   },
-  claimableTurns: async (unit, agentId, most) => {
-    const heads = await unit.all<Candidate>(
-      `${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL GROUP BY t.conversation_id
-       ORDER BY id LIMIT $2`,
-      agentId,
-      most,
-    );
-    return turnsOf(unit, heads);
-  },
+  claimableTurns: async (unit, agentId, most) =>
+    turnsOf(unit, await unit.all<TurnHead>(CLAIMABLE_TURNS, agentId, most)),
 };
 
 export const turnWrites: Methods<keyof TurnWrites> = {
   queueTurn: async (unit, turn) => {
-    const { agent_id, conversation_id, trigger_uuid, open_ended, refusal, at } = turn;
-    await unit.own(conversation_id);
-    if (open_ended) {
-      const { count } = await unit.change(
-        `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
-         WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
-             AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
-           AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
-             AND status = 'waiting') >= $5`,
-        agent_id,
-        conversation_id,
-        trigger_uuid,
-        refusal,
-        turn.most_waiting,
-      );
-      if (count > 0) return;
-    }
-    await unit.change(
-      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at,
-         continues_id)
-       SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
-       FROM messages WHERE uuid = $3`,
-      agent_id,
-      conversation_id,
-      trigger_uuid,
-      open_ended,
-      refusal,
-      at,
-      turn.continues_uuid ?? null,
-    );
+    await unit.own(turn.conversation_id);
+    if (turn.open_ended && (await unit.change(FOLD_TURN, ...foldValues(turn))).count > 0) return;
+    await unit.change(INSERT_TURN, ...turnValues(turn));
   },
   dropTurns: async (unit, ids) => {
     if (ids.length === 0) return;
@@ -115,37 +90,21 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     await unit.change(sql, list(ids));
   },
   claimTurns: async (unit, node, leaseMs, most) => {
-    const next = await unit.all<Candidate>(
-      `${HEADS} AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
-       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
-      most,
-    );
+    const next = await unit.all<TurnHead>(NEXT_TURNS, most);
     const turns = await claimHeads(unit, next, node, leaseMs);
     return { turns, more: turns.length < next.length || next.length === most };
   },
   claimExternalTurn: async (unit, { agentId, turnId }, leaseMs) => {
-    const heads = await unit.all<Candidate>(
-      `SELECT h.id, h.conversation_id FROM (${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL
-         GROUP BY t.conversation_id) h WHERE $2::bigint IS NULL OR h.id = $2 ORDER BY h.id LIMIT 1`,
-      agentId,
-      turnId,
-    );
+    const heads = await unit.all<TurnHead>(NEXT_EXTERNAL_TURN, agentId, turnId);
     const [turn = null] = await claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
     return { turn, busy: turn === null && heads.length > 0 };
   },
   claimOfflineTurns: async (unit, waitedMs, leaseMs, most) => {
-    const heads = await unit.all<Candidate>(
-      `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL
-         AND t.created_at <= ${NOW} - $1::bigint AND NOT EXISTS (SELECT 1 FROM agent_presence p
-           WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - $1::bigint)
-       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $2`,
-      waitedMs,
-      most,
-    );
+    const heads = await unit.all<TurnHead>(offlineTurns(`${NOW} - $1::bigint`), waitedMs, most);
     return claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
   },
   abandonedTurns: async (unit, node) => {
-    const found = await unit.all<Candidate>(
+    const found = await unit.all<TurnHead>(
       `SELECT id, conversation_id FROM turns t WHERE ${ABANDONED} ORDER BY id LIMIT 100`,
       node,
     );
@@ -193,28 +152,13 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
   },
   beginTurn: async (unit, id, { messageUuid, model, at }) => {
-    await unit.change(
-      `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
-         started_at = $4 WHERE id = $1`,
-      id,
-      messageUuid,
-      model,
-      at,
-    );
+    await unit.change(BEGIN_TURN, id, messageUuid, model, at);
   },
   reserveTurn: async (unit, turn, reservation) => {
     const { input_tokens, context_ids, by_operator } = reservation;
     const { reserved, usage } = newReservation(turn, reservation);
     await addUsage(unit, usage);
-    await unit.change(
-      `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4, by_operator = $5
-       WHERE id = $1`,
-      turn.id,
-      reserved,
-      input_tokens,
-      context_ids,
-      by_operator,
-    );
+    await unit.change(RESERVE_TURN, turn.id, reserved, input_tokens, context_ids, by_operator);
   },
   setRounds: async (unit, id, rounds) => {
     await unit.change("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
@@ -226,15 +170,10 @@ export const turnWrites: Methods<keyof TurnWrites> = {
   finishTurn,
 };
 
-interface Candidate {
-  id: number;
-  conversation_id: number;
-}
-
 /** Claims those of these turns whose conversations no other transaction holds at this moment. */
 async function claimHeads(
   unit: Unit,
-  heads: readonly Candidate[],
+  heads: readonly TurnHead[],
   node: string,
   leaseMs: number,
 ): Promise<TurnRecord[]> {
@@ -255,7 +194,7 @@ async function claimHeads(
 /** Claims the candidates whose conversations no other transaction holds at this moment. */
 async function claimFree(
   unit: Unit,
-  candidates: readonly Candidate[],
+  candidates: readonly TurnHead[],
   claim: (ids: string) => Promise<readonly { id: number }[]>,
 ): Promise<readonly { id: number }[]> {
   const owned = await unit.ownFree(candidates.map((one) => one.conversation_id));
@@ -328,8 +267,7 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   const { status, content, mentions, error, usage, at } = finished;
   const version = await incrementCounter(unit, conversation_id);
   const [place] = await unit.change<{ seq: number; sender_id: number }>(
-    `UPDATE messages SET content = $2, mentions = $3, turn = $4, finalized_at = $5, version = $6
-     WHERE id = $1 RETURNING seq, sender_id`,
+    FINALIZE_MESSAGE,
     message_id,
     content,
     toStoredMentions(mentions),
@@ -345,8 +283,7 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
     reindex(unit, message_id, conversation_id, content),
     addUsage(unit, settledUsage(turn, finished)),
     unit.change(
-      `UPDATE turns SET status = $2, error = $3, finished_at = $4, input_tokens = $5,
-         output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
+      FINISH_TURN,
       turn.id,
       status,
       error,

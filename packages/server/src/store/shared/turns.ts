@@ -1,6 +1,7 @@
 import type { Turn } from "@parley/protocol";
+import { EXTERNAL } from "../../rules/agents.ts";
 import type { AccountRecord } from "../accounts.ts";
-import type { FinishedTurn, TurnRecord, TurnRound } from "../turns.ts";
+import type { FinishedTurn, NewTurn, TurnRecord, TurnRound } from "../turns.ts";
 import { ACCOUNT, accountOf } from "./accounts.ts";
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
@@ -17,6 +18,89 @@ export const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conver
   JOIN messages g ON g.id = t.trigger_id
   LEFT JOIN messages m ON m.id = t.message_id
   LEFT JOIN messages p ON p.id = t.continues_id`;
+
+export const OPEN_TURNS = `${TURN} WHERE t.conversation_id = $1
+  AND t.status IN ('waiting', 'running') ORDER BY t.id`;
+
+/**
+ * Gives the last waiting turn that is open-ended and has the same refusal the new trigger, if as many
+ * turns wait as may. The parameters are those of `foldValues`.
+ */
+export const FOLD_TURN = `UPDATE turns SET folded = true,
+    trigger_id = (SELECT id FROM messages WHERE uuid = $3)
+  WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+      AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
+    AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+      AND status = 'waiting') >= $5`;
+
+export const foldValues = (turn: NewTurn) => [
+  turn.agent_id,
+  turn.conversation_id,
+  turn.trigger_uuid,
+  turn.refusal,
+  turn.most_waiting,
+];
+
+export const INSERT_TURN = `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended,
+    refusal, status, created_at, continues_id)
+  SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
+  FROM messages WHERE uuid = $3`;
+
+/** The parameters of `INSERT_TURN`. */
+export const turnValues = (turn: NewTurn) => [
+  turn.agent_id,
+  turn.conversation_id,
+  turn.trigger_uuid,
+  turn.open_ended,
+  turn.refusal,
+  turn.at,
+  turn.continues_uuid ?? null,
+];
+
+/** A waiting turn that may be claimed. */
+export interface TurnHead {
+  id: number;
+  conversation_id: number;
+}
+
+/** Selects `TurnHead`s: the first waiting turns where no turn of the agent runs. */
+const HEADS = `SELECT min(t.id) AS id, t.conversation_id
+  FROM turns t JOIN accounts a ON a.id = t.agent_id
+  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
+    AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
+
+/** The turns that nodes claim. */
+export const NEXT_TURNS = `${HEADS}
+  AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
+  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`;
+
+/** The turns that the program of an external agent, parameter 1, can claim. */
+const CLAIMABLE = `${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL GROUP BY t.conversation_id`;
+
+export const CLAIMABLE_TURNS = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
+
+/** One of them: the one with the id of parameter 2, or without an id the oldest. */
+export const NEXT_EXTERNAL_TURN = `SELECT h.id, h.conversation_id FROM (${CLAIMABLE}) h
+  WHERE h.id = coalesce($2, h.id) ORDER BY h.id LIMIT 1`;
+
+/** The turns of external agents that have waited since a time, and whose agents were not seen since. */
+export const offlineTurns = (since: string) => `${HEADS} AND a.provider = '${EXTERNAL}'
+  AND t.refusal IS NULL AND t.created_at <= ${since} AND NOT EXISTS (
+    SELECT 1 FROM agent_presence p WHERE p.account_id = t.agent_id AND p.seen_at > ${since})
+  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $2`;
+
+export const BEGIN_TURN = `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2),
+  model = $3, started_at = $4 WHERE id = $1`;
+
+export const RESERVE_TURN = `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4,
+  by_operator = $5 WHERE id = $1`;
+
+export const FINALIZE_MESSAGE = `UPDATE messages SET content = $2, mentions = $3, turn = $4,
+  finalized_at = $5, version = $6 WHERE id = $1 RETURNING seq, sender_id`;
+
+export const FINISH_TURN = `UPDATE turns SET status = $2, error = $3, finished_at = $4,
+  input_tokens = $5, output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL
+  WHERE id = $1`;
 
 type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
 

@@ -1,6 +1,25 @@
 import type { Turn } from "@parley/protocol";
-import { EXTERNAL, EXTERNAL_NODE } from "../../rules/agents.ts";
-import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
+import { EXTERNAL_NODE } from "../../rules/agents.ts";
+import {
+  BEGIN_TURN,
+  CLAIMABLE_TURNS,
+  FINALIZE_MESSAGE,
+  FINISH_TURN,
+  FOLD_TURN,
+  foldValues,
+  INSERT_TURN,
+  NEXT_EXTERNAL_TURN,
+  NEXT_TURNS,
+  OPEN_TURNS,
+  offlineTurns,
+  RESERVE_TURN,
+  TURN,
+  type TurnHead,
+  type TurnRow,
+  toShownTurn,
+  toTurn,
+  turnValues,
+} from "../shared/turns.ts";
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
 import type { TurnReads, TurnRecord, TurnRound, TurnWrites } from "../turns.ts";
 import type { Connection } from "./connection.ts";
@@ -23,17 +42,10 @@ const parsed = (row: StoredTurnRow): TurnRecord =>
     rounds: row.rounds === null ? null : (JSON.parse(row.rounds) as TurnRound[]),
   });
 
-/** The first waiting turns where no turn of the agent runs. A condition and `GROUP BY` follow. */
-const HEADS = `SELECT min(t.id) AS id FROM turns t JOIN accounts a ON a.id = t.agent_id
-  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id
-    AND r.conversation_id = t.conversation_id AND r.status = 'running')`;
-
 export function turnReads(db: Connection): TurnReads {
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   const byMessage = db.query<StoredTurnRow>(`${TURN} WHERE t.message_id = ?`);
-  const open = db.query<StoredTurnRow>(
-    `${TURN} WHERE t.conversation_id = ? AND t.status IN ('waiting', 'running') ORDER BY t.id`,
-  );
+  const open = db.query<StoredTurnRow>(OPEN_TURNS);
   const openOfOwner = db.query<{ id: number }>(
     `SELECT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
      WHERE a.owner_id = ?1 AND t.status = 'waiting'
@@ -44,8 +56,7 @@ export function turnReads(db: Connection): TurnReads {
     "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = ?",
   );
   const claimable = db.query<StoredTurnRow>(
-    `${TURN} WHERE t.id IN (${HEADS} AND t.agent_id = ?1 AND t.refusal IS NULL
-       GROUP BY t.conversation_id) ORDER BY t.id LIMIT ?2`,
+    `${TURN} WHERE t.id IN (SELECT id FROM (${CLAIMABLE_TURNS})) ORDER BY t.id`,
   );
   const one = (row: StoredTurnRow | null) => row && parsed(row);
   return {
@@ -72,36 +83,12 @@ function waitingTurnWrites(
   TurnWrites,
   "queueTurn" | "dropTurns" | "claimTurns" | "claimExternalTurn" | "claimOfflineTurns"
 > {
-  const waiting = db.query<{ count: number }>(
-    `SELECT count(*) AS count FROM turns
-     WHERE agent_id = ? AND conversation_id = ? AND status = 'waiting'`,
-  );
-  const fold = db.change(
-    `UPDATE turns SET folded = 1, trigger_id = (SELECT id FROM messages WHERE uuid = ?3)
-     WHERE id = (SELECT max(id) FROM turns WHERE agent_id = ?1 AND conversation_id = ?2
-       AND status = 'waiting' AND open_ended = 1 AND refusal IS ?4)`,
-  );
-  const insert = db.change(
-    `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at,
-       continues_id)
-     SELECT ?1, ?2, id, ?4, ?5, 'waiting', ?6, (SELECT id FROM messages WHERE uuid = ?7)
-     FROM messages WHERE uuid = ?3`,
-  );
+  const fold = db.change(FOLD_TURN);
+  const insert = db.change(INSERT_TURN);
   const drop = db.change("DELETE FROM turns WHERE id = ? AND status = 'waiting'");
-  const next = db.query<{ id: number }>(
-    `${HEADS} AND (a.provider IS NOT '${EXTERNAL}' OR t.refusal IS NOT NULL)
-     GROUP BY t.agent_id, t.conversation_id ORDER BY id LIMIT ?`,
-  );
-  const nextExternal = db.query<{ id: number }>(
-    `SELECT h.id FROM (${HEADS} AND t.agent_id = ?1 AND t.refusal IS NULL
-       GROUP BY t.conversation_id) h WHERE ?2 IS NULL OR h.id = ?2 ORDER BY h.id LIMIT 1`,
-  );
-  const nextOffline = db.query<{ id: number }>(
-    `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND t.created_at <= ?1
-       AND NOT EXISTS (SELECT 1 FROM agent_presence p
-         WHERE p.account_id = t.agent_id AND p.seen_at > ?1)
-     GROUP BY t.agent_id, t.conversation_id ORDER BY id LIMIT ?2`,
-  );
+  const next = db.query<TurnHead>(NEXT_TURNS);
+  const nextExternal = db.query<TurnHead>(NEXT_EXTERNAL_TURN);
+  const nextOffline = db.query<TurnHead>(offlineTurns("$1"));
   const claim = db.change(
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
@@ -112,16 +99,9 @@ function waitingTurnWrites(
   };
 
   return {
-    queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, ...rest }) => {
-      const count = waiting.get(agent_id, conversation_id)?.count ?? 0;
-      const folded =
-        open_ended &&
-        count >= rest.most_waiting &&
-        fold.run(agent_id, conversation_id, trigger_uuid, refusal).changes > 0;
-      if (folded) return;
-      const { at, continues_uuid = null } = rest;
-      const isOpen = open_ended ? 1 : 0;
-      insert.run(agent_id, conversation_id, trigger_uuid, isOpen, refusal, at, continues_uuid);
+    queueTurn: (turn) => {
+      if (turn.open_ended && fold.run(...foldValues(turn)).changes > 0) return;
+      insert.run(...turnValues(turn));
     },
     dropTurns: (ids) => {
       for (const id of ids) drop.run(id);
@@ -176,14 +156,8 @@ function leaseWrites(
 function runningTurnWrites(
   db: Connection,
 ): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "setRounds" | "setTries" | "appendChunks"> {
-  const begin = db.change(
-    `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
-       started_at = ?4 WHERE id = ?1`,
-  );
-  const reserve = db.change(
-    `UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4, by_operator = ?5
-       WHERE id = ?1`,
-  );
+  const begin = db.change(BEGIN_TURN);
+  const reserve = db.change(RESERVE_TURN);
   const rounds = db.change("UPDATE turns SET rounds = ?2 WHERE id = ?1");
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
   // Apart from the insertion: a statement that reads the table it inserts into needs a temporary one.
@@ -204,8 +178,7 @@ function runningTurnWrites(
       const { reserved, usage } = newReservation(turn, reservation);
       addToUsage(usage);
       const ids = JSON.stringify(reservation.context_ids);
-      const { input_tokens, by_operator } = reservation;
-      reserve.run(turn.id, reserved, input_tokens, ids, Number(by_operator));
+      reserve.run(turn.id, reserved, reservation.input_tokens, ids, reservation.by_operator);
     },
     setRounds: (id, all) => void rounds.run(id, JSON.stringify(all)),
     setTries: (id, count) => void tries.run(id, count),
@@ -226,26 +199,16 @@ function finishTurn(db: Connection): TurnWrites["finishTurn"] {
   const increment = incrementCounter(db);
   const addToUsage = addUsage(db);
   const mentions = mentionWrites(db);
-  const message = db.query<{ seq: number; sender_id: number }>(
-    "SELECT seq, sender_id FROM messages WHERE id = ?",
-  );
-  const finalize = db.change(
-    `UPDATE messages SET content = ?2, mentions = ?3, turn = ?4, finalized_at = ?5, version = ?6
-     WHERE id = ?1`,
-  );
-  const finish = db.change(
-    `UPDATE turns SET status = ?2, error = ?3, finished_at = ?4, input_tokens = ?5,
-       output_tokens = ?6, reserved = 0, node = NULL, lease_until = NULL WHERE id = ?1`,
-  );
+  const finalize = db.change<{ seq: number; sender_id: number }>(FINALIZE_MESSAGE);
+  const finish = db.change(FINISH_TURN);
   const dropChunks = db.change("DELETE FROM chunks WHERE message_id = ?");
   const reindex = db.change("INSERT INTO search_changes (message_id) VALUES (?)");
 
   return (turn, finished) => {
-    const place = message.get(turn.message_id);
-    if (turn.message_id === null || !place) throw new Error(`turn ${turn.id} has no message`);
+    if (turn.message_id === null) throw new Error(`turn ${turn.id} has no message`);
     const version = increment(turn.conversation_id);
     const names = finished.mentions;
-    finalize.run(
+    const place = finalize.get(
       turn.message_id,
       finished.content,
       storedMentions(names),
@@ -253,7 +216,7 @@ function finishTurn(db: Connection): TurnWrites["finishTurn"] {
       finished.at,
       version,
     );
-    if (names.length > 0) {
+    if (place && names.length > 0) {
       mentions.add(names, turn.conversation_id, place.seq, place.sender_id);
     }
     dropChunks.run(turn.message_id);
