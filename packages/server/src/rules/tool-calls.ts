@@ -4,6 +4,7 @@ import { iso, isoOrNull } from "./time.ts";
 /** The columns of a call that decide what everybody in its conversation sees. */
 export interface ShownCall extends Omit<ToolCall, "id"> {
   readonly uuid: string;
+  /** When it expires if nobody decides; null if nobody has to. */
   readonly expires_at: number | null;
 }
 
@@ -42,7 +43,9 @@ export const shownCallOfMessage = ({ expires_at = null, ...call }: CallOfMessage
   status: currentStatus({ ...call, expires_at }),
 });
 
-interface DetailedCall extends ShownCall {
+/** A call with what only some people see of it. */
+export interface DetailedCall extends ShownCall {
+  /** Who pays for the agent, and decides. */
   readonly owner_id: number;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly result: string | null;
@@ -52,7 +55,6 @@ interface DetailedCall extends ShownCall {
   readonly decided_at: number | null;
   readonly started_at: number | null;
   readonly finished_at: number | null;
-  readonly expires_at: number | null;
 }
 
 /** A call with its arguments. Only the owner of its agent sees what the tool returned. */

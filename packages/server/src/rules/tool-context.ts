@@ -8,22 +8,25 @@ import type {
 } from "./model-content.ts";
 import { quoteName } from "./quoting.ts";
 import { estimateTokens } from "./token-estimate.ts";
+import type { DetailedCall } from "./tool-calls.ts";
 import { functionName } from "./tool-names.ts";
 
 /** A call as a model reads it in the turn that goes on after it. */
-export interface ContextCall {
+export interface ContextCall
+  extends Pick<
+    DetailedCall,
+    "server" | "tool" | "arguments" | "status" | "result" | "error" | "note"
+  > {
+  /** The round of the turn that asked for it. */
   readonly round: number;
+  /** The length in bytes of what the agent had written before. */
   readonly text_bytes: number;
+  /** The id that the model gave it. */
   readonly model_id: string;
+  /** What only the provider of the model understands of it; null if there is nothing. */
   readonly provider_fields: ProviderFields | null;
+  /** Null for built-in tools. */
   readonly server_id: string | null;
-  readonly server: string;
-  readonly tool: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly status: Message["tool_calls"][number]["status"];
-  readonly result: string | null;
-  readonly error: string | null;
-  readonly note: string | null;
 }
 
 /** The messages that a turn continues, newest first: one for each time that it waited. */

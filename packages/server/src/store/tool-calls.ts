@@ -1,5 +1,5 @@
-import type { ToolCall } from "@parley/protocol";
-import type { ProviderFields } from "../rules/model-content.ts";
+import type { DetailedCall } from "../rules/tool-calls.ts";
+import type { ContextCall } from "../rules/tool-context.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
@@ -30,49 +30,23 @@ export interface ToolCallWrites {
   startToolCall(call: ToolCallRecord, at: number): Awaitable<void>;
 }
 
-export interface NewToolCall {
-  readonly uuid: string;
+export interface ToolCallRecord extends DetailedCall, ContextCall {
   readonly message_id: number;
+  readonly message_uuid: string;
   readonly conversation_id: number;
+  readonly conversation_uuid: string;
+  readonly agent: AccountRecord;
   readonly agent_id: number;
-  /** Who pays for the agent, and decides. */
-  readonly owner_id: number;
-  /** The round of the turn that asked for it. */
-  readonly round: number;
   /** Its place among the calls of the message. */
   readonly position: number;
-  /** The length in bytes of what the agent had written before. */
-  readonly text_bytes: number;
-  /** The id that the model gave it. */
-  readonly model_id: string;
-  /** What only the provider of the model understands of it; null if there is nothing. */
-  readonly provider_fields: ProviderFields | null;
-  /** Null for built-in tools. */
-  readonly server_id: string | null;
-  readonly server: string;
-  readonly tool: string;
-  readonly title: string;
   /** The fingerprint of the tool for which the call was asked; null for built-in tools. */
   readonly fingerprint: string | null;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly status: ToolCall["status"];
-  readonly error: string | null;
-  readonly created_at: number;
-  readonly started_at: number | null;
-  readonly finished_at: number | null;
-  /** When it expires if nobody decides; null if nobody has to. */
-  readonly expires_at: number | null;
 }
 
-export interface ToolCallRecord extends NewToolCall {
-  readonly agent: AccountRecord;
-  readonly message_uuid: string;
-  readonly conversation_uuid: string;
-  readonly result: string | null;
-  readonly decided_by: string | null;
-  readonly note: string | null;
-  readonly decided_at: number | null;
-}
+export type NewToolCall = Omit<
+  ToolCallRecord,
+  "message_uuid" | "conversation_uuid" | "agent" | "result" | "decided_by" | "note" | "decided_at"
+>;
 
 /** What may change of a call. A field that is left out stays. */
 export type ToolCallChange = Pick<ToolCallRecord, "status"> &
