@@ -2,20 +2,20 @@ import type { ConversationChange } from "@parley/protocol";
 import type { GroupChangeReads, GroupChangeWrites } from "../group-changes.ts";
 import {
   accountsIn,
+  GROUP_CHANGE,
+  GROUP_CHANGES_SINCE,
   type GroupChangeRow,
+  LATEST_GROUP_CHANGES,
   toConversationChanges,
   toStoredChanges,
 } from "../shared/group-changes.ts";
 import { accountsById } from "./accounts.ts";
 import type { Methods, Unit } from "./unit.ts";
 
-const COLUMNS = "seq, at, actor_id, changes";
-
 export const groupChangeReads: Methods<keyof GroupChangeReads> = {
   conversationChanges: async (unit, { conversationId, after, before, limit }) => {
     const rows = await unit.all<GroupChangeRow>(
-      `SELECT ${COLUMNS} FROM conversation_changes
-       WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
+      LATEST_GROUP_CHANGES,
       conversationId,
       after,
       before,
@@ -31,14 +31,7 @@ export const groupChangesSince = (
   conversationId: number,
   since: number,
   limit: number,
-) =>
-  unit.all<GroupChangeRow>(
-    `SELECT ${COLUMNS} FROM conversation_changes
-     WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-    conversationId,
-    since,
-    limit,
-  );
+) => unit.all<GroupChangeRow>(GROUP_CHANGES_SINCE, conversationId, since, limit);
 
 /** Converts rows to changes as all viewers see them. */
 export const groupChangeViews = async (
@@ -54,7 +47,7 @@ export const groupChangeWrites: Methods<keyof GroupChangeWrites> = {
       `WITH counted AS (
          UPDATE counters SET seq = seq + 1, updated_at = $2
          WHERE conversation_id = $1 RETURNING conversation_id, seq)
-       INSERT INTO conversation_changes (conversation_id, seq, at, actor_id, changes)
+       INSERT INTO conversation_changes (conversation_id, ${GROUP_CHANGE})
        SELECT conversation_id, seq, $2, $3, $4::jsonb FROM counted RETURNING seq`,
       id,
       given.at,

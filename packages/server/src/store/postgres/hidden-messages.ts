@@ -1,5 +1,11 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
-import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
+import {
+  DISCOUNT_HIDDEN,
+  HIDDEN_PER_PAGE,
+  HIDE_MESSAGE,
+  type HiddenRow,
+  toHidden,
+} from "../shared/hidden-messages.ts";
 import { countsIn } from "../shared/messages.ts";
 import { mentionWrites } from "./mentions.ts";
 import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
@@ -40,27 +46,11 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
     let hidden = 0;
     for (const message of messages) {
       const { conversation_id, seq } = message;
-      const { count } = await unit.change(
-        `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
-         SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2
-         ON CONFLICT DO NOTHING`,
-        accountId,
-        conversation_id,
-        seq,
-        own_seq,
-      );
+      const { count } = await unit.change(HIDE_MESSAGE, accountId, conversation_id, seq, own_seq);
       if (count === 0) continue;
       hidden++;
       const { humans, agents } = countsIn(message);
-      await unit.change(
-        `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
-         WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
-        conversation_id,
-        accountId,
-        seq,
-        humans,
-        agents,
-      );
+      await unit.change(DISCOUNT_HIDDEN, conversation_id, accountId, seq, humans, agents);
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
     return hidden === 0 ? null : incrementOwnCounter(unit, accountId);

@@ -1,15 +1,7 @@
 import type { MessageScanReads } from "../message-scans.ts";
-import {
-  MESSAGE_RECORD,
-  MESSAGE_TABLES,
-  type MessageRecordRow,
-  toMessageRecord,
-} from "../shared/messages.ts";
+import { OLDEST_AT, SCAN } from "../shared/message-scans.ts";
+import { type MessageRecordRow, toMessageRecord } from "../shared/messages.ts";
 import { list, type Methods } from "./unit.ts";
-
-const RANGE = "m.id > $1 AND m.id <= $2 AND m.deleted_at IS NULL";
-
-const SCAN = `SELECT ${MESSAGE_RECORD} FROM ${MESSAGE_TABLES} WHERE ${RANGE}`;
 
 export const messageScanReads: Methods<keyof MessageScanReads> = {
   lastMessageId: async (unit) => {
@@ -33,11 +25,7 @@ export const messageScanReads: Methods<keyof MessageScanReads> = {
     return rows.map(toMessageRecord);
   },
   oldestMessageAt: async (unit, { after, upTo }) => {
-    const row = await unit.get<{ at: number | null }>(
-      `SELECT min(m.created_at) AS at FROM messages m WHERE ${RANGE}`,
-      after,
-      upTo,
-    );
+    const row = await unit.get<{ at: number | null }>(OLDEST_AT, after, upTo);
     return row?.at ?? null;
   },
 };

@@ -1,24 +1,15 @@
 import type { ComponentUse, Message, ReactionSummary } from "@parley/protocol";
-import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
-import { type ComponentUseRow, toComponentUse } from "../shared/components.ts";
+import { COMPONENT_USES, type ComponentUseRow, toComponentUse } from "../shared/components.ts";
 import {
   detailsNeeded,
   MESSAGE,
-  MESSAGE_TABLES,
   type MessageRow,
+  NOT_HIDDEN,
   toMessage,
 } from "../shared/messages.ts";
 import { type ReactionSummaryRow, toReactionSummaries } from "../shared/reactions.ts";
 import { accountsById } from "./accounts.ts";
 import { list, type Unit } from "./unit.ts";
-
-/** True unless the viewer, parameter 2, has hidden the message. */
-export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
-  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
-
-/** The messages of the conversation, parameter 1, that the viewer, parameter 2, can see. */
-export const VISIBLE_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
-  WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
 
 /** Converts rows to messages as a viewer sees them. */
 export async function viewMessages(
@@ -48,9 +39,7 @@ async function componentUses(
 ): Promise<Map<number, ComponentUse[]>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<ComponentUseRow>(
-    `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
-     FROM component_uses u JOIN accounts a ON a.id = u.account_id
-     WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
+    `${COMPONENT_USES} WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
     list(ids),
   );
   const byMessage = Map.groupBy(rows, (row) => row.message_id);

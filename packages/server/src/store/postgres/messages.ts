@@ -4,15 +4,23 @@ import type { MessageReads, MessageRecord, MessageWrites, NewMessage } from "../
 import { type StoredAction, toStoredAction } from "../shared/components.ts";
 import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
 import {
+  CONTEXT_MESSAGES,
   checkNotDeleted,
   conversationOfDeleted,
   countsIn,
+  DELETE_MESSAGE,
+  DISCOUNT_DELETED,
   historyPage,
+  LATER_ANSWERS,
   MESSAGE,
   MESSAGE_RECORD,
   MESSAGE_TABLES,
   type MessageRecordRow,
   type MessageRow,
+  NEWER_MESSAGES,
+  NOT_HIDDEN,
+  OLDER_MESSAGES,
+  SENT_IN,
   toMessageRecord,
   toNewMessage,
 } from "../shared/messages.ts";
@@ -20,7 +28,7 @@ import { LAST_SEQ } from "../shared/updates.ts";
 import { incrementCounter } from "./counters.ts";
 import { deleteFilesOf } from "./files.ts";
 import { mentionWrites } from "./mentions.ts";
-import { NOT_HIDDEN, VISIBLE_MESSAGES, viewMessages } from "./message-views.ts";
+import { viewMessages } from "./message-views.ts";
 import { reindex, searchVector } from "./search.ts";
 import { type Batch, list, type Methods, textList, type Unit } from "./unit.ts";
 
@@ -62,22 +70,13 @@ export const messageReads: Methods<keyof MessageReads> = {
     return row?.uuid ?? null;
   },
   sentIn: async (unit, { conversationId, senderId, after, upTo }) => {
-    const rows = await unit.all<{ uuid: string }>(
-      `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
-         AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`,
-      conversationId,
-      senderId,
-      after,
-      upTo,
-    );
+    const rows = await unit.all<{ uuid: string }>(SENT_IN, conversationId, senderId, after, upTo);
     return rows.map(({ uuid }) => uuid);
   },
   history: async (unit, query) => {
     const { conversationId, viewerId, from, limit } = query;
     const found = await unit.all<MessageRow>(
-      from?.direction === "newer"
-        ? `${VISIBLE_MESSAGES} AND m.seq > $3 ORDER BY m.seq LIMIT $4`
-        : `${VISIBLE_MESSAGES} AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4`,
+      from?.direction === "newer" ? NEWER_MESSAGES : OLDER_MESSAGES,
       conversationId,
       viewerId,
       from?.seq ?? LAST_SEQ,
@@ -89,9 +88,7 @@ export const messageReads: Methods<keyof MessageReads> = {
   contextMessages: async (unit, { conversationId, viewerId, upTo, answers, limit }) => {
     const [later, rows] = await Promise.all([
       unit.all<MessageRow>(
-        `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.seq <= $4 AND m.finalized_at IS NOT NULL AND m.sender_id = $5
-         AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
-           WHERE t.message_id = m.id AND g.seq < $6) ORDER BY m.seq DESC`,
+        LATER_ANSWERS,
         conversationId,
         viewerId,
         upTo,
@@ -99,13 +96,7 @@ export const messageReads: Methods<keyof MessageReads> = {
         answers.agentId,
         answers.toBefore,
       ),
-      unit.all<MessageRow>(
-        `${VISIBLE_MESSAGES} AND m.seq <= $3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT $4`,
-        conversationId,
-        viewerId,
-        upTo,
-        limit,
-      ),
+      unit.all<MessageRow>(CONTEXT_MESSAGES, conversationId, viewerId, upTo, limit),
     ]);
     return viewMessages(unit, [...later, ...rows], viewerId);
   },
@@ -272,29 +263,12 @@ async function deleteOne(
     await mentionWrites.remove(unit, message.mentions, conversation_id, seq);
   }
   await Promise.all([
-    // For those who have not read it, and have not hidden it, it is no longer unread.
-    unit.change(
-      `UPDATE members SET read_humans = read_humans + $3, read_agents = read_agents + $4
-       WHERE conversation_id = $1 AND last_read_seq < $2 AND NOT EXISTS (
-         SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
-         AND h.conversation_id = $1 AND h.seq = $2)`,
-      conversation_id,
-      seq,
-      humans,
-      agents,
-    ),
+    unit.change(DISCOUNT_DELETED, conversation_id, seq, humans, agents),
     unit.change("DELETE FROM reactions WHERE message_id = $1", id),
     unit.change("DELETE FROM component_uses WHERE message_id = $1", id),
     unit.change("DELETE FROM tool_calls WHERE message_id = $1", id),
     message.files.length > 0 && deleteFilesOf(unit, id),
-    unit.change(
-      `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0,
-         action = NULL, uses = 0, files = NULL,
-         tool_calls = NULL, deleted_at = $2, version = $3 WHERE id = $1`,
-      id,
-      at,
-      version,
-    ),
+    unit.change(DELETE_MESSAGE, id, at, version),
     reindex(unit, id, conversation_id, null),
   ]);
 }

@@ -1,8 +1,9 @@
 import type { ReactionReads, ReactionRecord, ReactionWrites } from "../reactions.ts";
-import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  INSERT_REACTION,
   missingReaction,
   REACTION_RECORDS,
+  REACTIONS,
   type ReactionRow,
   repeatedReaction,
   toPlacedReaction,
@@ -27,10 +28,7 @@ export const reactionReads: Methods<keyof ReactionReads> = {
   },
   reactions: async (unit, { message, emoji, after, limit }) => {
     const rows = await unit.all<ReactionRow>(
-      `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
-       FROM reactions r JOIN accounts a ON a.id = r.account_id
-       WHERE r.message_id = $1 AND r.id > $2 AND ($3::text IS NULL OR r.emoji = $3)
-       ORDER BY r.id LIMIT $4`,
+      REACTIONS,
       message.id,
       after ?? 0,
       emoji ?? null,
@@ -60,14 +58,7 @@ export const reactionWrites: Methods<keyof ReactionWrites> = {
   addReaction: async (unit, message, { reactor, emoji, at }) => {
     const version = await incrementCounter(unit, message.conversation_id);
     const [added] = await Promise.all([
-      unit.change(
-        `INSERT INTO reactions (message_id, account_id, emoji, created_at)
-         VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-        message.id,
-        reactor.id,
-        emoji,
-        at,
-      ),
+      unit.change(INSERT_REACTION, message.id, reactor.id, emoji, at),
       updateMessage(unit, message.id, 1, version),
     ]);
     if (added.count === 0) throw repeatedReaction(message);

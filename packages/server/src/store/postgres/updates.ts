@@ -1,17 +1,19 @@
-import { MESSAGE, MESSAGE_TABLES, type MessageRow } from "../shared/messages.ts";
-import { completePage, LAST_SEQ, updatesPage } from "../shared/updates.ts";
+import { MESSAGE, type MessageRow, NOT_HIDDEN } from "../shared/messages.ts";
+import {
+  CHANGED_MESSAGES,
+  CREATED_MESSAGES,
+  completePage,
+  LAST_SEQ,
+  updatesPage,
+} from "../shared/updates.ts";
 import type { UpdateReads, Updates, UpdatesQuery } from "../updates.ts";
 import { groupChangesSince, groupChangeViews } from "./group-changes.ts";
-import { NOT_HIDDEN, VISIBLE_MESSAGES, viewMessages } from "./message-views.ts";
+import { viewMessages } from "./message-views.ts";
 import type { Methods, Unit } from "./unit.ts";
 
 /** As the number of rows of a statement: all of them. */
 const NO_LIMIT = null;
 
-const CREATED = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.version = m.seq ORDER BY m.seq LIMIT $4`;
-const CHANGED = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES} WHERE m.conversation_id = $1 AND m.version > m.seq
-  AND m.version > $3 AND m.version <= $5 AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN})
-  ORDER BY m.version LIMIT $4`;
 const STREAMING = `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
     JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
   WHERE t.conversation_id = $1 AND t.status = 'running' AND m.seq <= $3 AND m.version <= $3
@@ -26,7 +28,7 @@ async function updates(unit: Unit, query: UpdatesQuery): Promise<Updates> {
   const { conversationId: id, viewerId, since, limit } = query;
   const page = updatesPage(await findUpdates(unit, query), limit);
   const further = page.has_more
-    ? await unit.all<MessageRow>(CHANGED, id, viewerId, page.seq - 1, NO_LIMIT, page.seq)
+    ? await unit.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, page.seq - 1, NO_LIMIT, page.seq)
     : await unit.all<MessageRow>(STREAMING, id, viewerId, since);
   const { live, deleted, changes, seq, has_more } = completePage(page, further);
   const upTo = has_more ? seq : LAST_SEQ;
@@ -47,8 +49,8 @@ async function findUpdates(
   const most = limit + 1;
   const [counter, created, changed, changes] = await Promise.all([
     unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
-    unit.all<MessageRow>(CREATED, id, viewerId, since, most),
-    unit.all<MessageRow>(CHANGED, id, viewerId, since, most, LAST_SEQ),
+    unit.all<MessageRow>(CREATED_MESSAGES, id, viewerId, since, most),
+    unit.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, since, most, LAST_SEQ),
     groupChangesSince(unit, id, since, most),
   ]);
   return { created, changed, changes, counter: counter?.seq ?? 0 };

@@ -3,6 +3,17 @@ import { iso } from "../../rules/time.ts";
 import type { NewChanges } from "../group-changes.ts";
 import { SHOWN_PARTICIPANTS } from "./conversations.ts";
 
+/** Columns of a `GroupChangeRow`. */
+export const GROUP_CHANGE = "seq, at, actor_id, changes";
+
+/** Newest first. */
+export const LATEST_GROUP_CHANGES = `SELECT ${GROUP_CHANGE} FROM conversation_changes
+  WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`;
+
+/** Oldest first. */
+export const GROUP_CHANGES_SINCE = `SELECT ${GROUP_CHANGE} FROM conversation_changes
+  WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`;
+
 /** The changes that one call made. */
 export interface GroupChangeRow {
   seq: number;

@@ -2,6 +2,14 @@ import type { Hidden } from "../hidden-messages.ts";
 
 export const HIDDEN_PER_PAGE = 1000;
 
+export const HIDE_MESSAGE = `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+  SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2 ON CONFLICT DO NOTHING`;
+
+/** If the account has not read the message, it is no longer unread. */
+export const DISCOUNT_HIDDEN = `UPDATE members
+  SET read_humans = read_humans + $4, read_agents = read_agents + $5
+  WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`;
+
 export interface HiddenRow {
   conversation_id: string;
   id: string;

@@ -15,6 +15,27 @@ export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 
+/** True unless the viewer, parameter 2, has hidden the message. */
+export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
+  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
+
+/** The messages of the conversation, parameter 1, that the viewer, parameter 2, can see. */
+export const VISIBLE_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
+
+export const OLDER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4`;
+export const NEWER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 ORDER BY m.seq LIMIT $4`;
+
+/** For `contextMessages`: the messages up to a position. */
+export const CONTEXT_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq <= $3 AND m.finalized_at IS NOT NULL
+  ORDER BY m.seq DESC LIMIT $4`;
+
+/** For `contextMessages`: the later answers of the agent. */
+export const LATER_ANSWERS = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.seq <= $4
+  AND m.finalized_at IS NOT NULL AND m.sender_id = $5
+  AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
+    WHERE t.message_id = m.id AND g.seq < $6) ORDER BY m.seq DESC`;
+
 export interface MessageRow extends AccountRow {
   id: number;
   uuid: string;
@@ -117,6 +138,9 @@ export const MESSAGE_RECORD = `m.id, m.uuid, m.conversation_id, c.uuid AS conver
   m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.mentions, m.finalized_at,
   m.deleted_at, m.imported, m.files`;
 
+export const SENT_IN = `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
+  AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`;
+
 export type MessageRecordRow = Omit<
   MessageRecord,
   "mentions" | "files" | "finalized" | "deleted" | "imported"
@@ -139,6 +163,19 @@ export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
     imported: Boolean(record.imported),
   };
 };
+
+/** Turns a message into a tombstone. */
+export const DELETE_MESSAGE = `UPDATE messages SET content = '', mentions = NULL, turn = NULL,
+    reactions = 0, action = NULL, uses = 0, files = NULL, tool_calls = NULL, deleted_at = $2,
+    version = $3
+  WHERE id = $1`;
+
+/** For those who have not read a message, and have not hidden it, it is no longer unread. */
+export const DISCOUNT_DELETED = `UPDATE members
+  SET read_humans = read_humans + $3, read_agents = read_agents + $4
+  WHERE conversation_id = $1 AND last_read_seq < $2 AND NOT EXISTS (
+    SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
+    AND h.conversation_id = $1 AND h.seq = $2)`;
 
 /** The conversation of messages that are deleted together. Throws when they cannot be. */
 export function conversationOfDeleted(messages: NonEmpty<MessageRecord>): number {

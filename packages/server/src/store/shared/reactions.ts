@@ -3,6 +3,7 @@ import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { iso } from "../../rules/time.ts";
 import type { MessageRecord } from "../messages.ts";
 import type { PlacedReaction } from "../reactions.ts";
+import { PUBLIC_ACCOUNT } from "./accounts.ts";
 
 /** A reaction with its reactor. */
 export interface ReactionRow extends AccountRow {
@@ -16,6 +17,15 @@ export const REACTION_RECORDS = `SELECT r.id AS place, m.uuid AS message_id,
     c.uuid AS conversation_id, r.emoji, r.created_at
   FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
   JOIN conversations c ON c.id = m.conversation_id`;
+
+/** Selects `ReactionRow`s of a message after a place. Parameter 3 is an emoji, or null for all. */
+export const REACTIONS = `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
+  FROM reactions r JOIN accounts a ON a.id = r.account_id
+  WHERE r.message_id = $1 AND r.id > $2 AND r.emoji = coalesce($3, r.emoji)
+  ORDER BY r.id LIMIT $4`;
+
+export const INSERT_REACTION = `INSERT INTO reactions (message_id, account_id, emoji, created_at)
+  VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`;
 
 export const toReaction = (
   { uuid }: MessageRecord,

@@ -1,4 +1,19 @@
-import type { MessageRow } from "./messages.ts";
+import {
+  MESSAGE,
+  MESSAGE_TABLES,
+  type MessageRow,
+  NOT_HIDDEN,
+  VISIBLE_MESSAGES,
+} from "./messages.ts";
+
+/** The messages after a value of the counter that never changed, in their order. */
+export const CREATED_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.version = m.seq
+  ORDER BY m.seq LIMIT $4`;
+
+/** The messages that changed after a value of the counter and up to another, in that order. */
+export const CHANGED_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = $1 AND m.version > m.seq AND m.version > $3 AND m.version <= $5
+    AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN}) ORDER BY m.version LIMIT $4`;
 
 /** Larger than any counter value. */
 export const LAST_SEQ = Number.MAX_SAFE_INTEGER;

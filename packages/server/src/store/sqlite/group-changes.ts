@@ -3,21 +3,19 @@ import type { GroupChangeReads, GroupChangeWrites } from "../group-changes.ts";
 import { byId, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   accountsIn,
+  GROUP_CHANGE,
+  GROUP_CHANGES_SINCE,
   type GroupChangeRow,
+  LATEST_GROUP_CHANGES,
   toConversationChanges,
   toStoredChanges,
 } from "../shared/group-changes.ts";
 import type { Connection } from "./connection.ts";
 
-const COLUMNS = "seq, at, actor_id, changes";
-
 type StoredRow = Omit<GroupChangeRow, "changes"> & { changes: string };
 
 export function groupChangeReads(db: Connection): GroupChangeReads {
-  const latest = db.query<StoredRow>(
-    `SELECT ${COLUMNS} FROM conversation_changes
-     WHERE conversation_id = ?1 AND seq > ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4`,
-  );
+  const latest = db.query<StoredRow>(LATEST_GROUP_CHANGES);
   const views = groupChangeViews(db);
   return {
     conversationChanges: ({ conversationId, after, before, limit }) =>
@@ -27,10 +25,7 @@ export function groupChangeReads(db: Connection): GroupChangeReads {
 
 /** The first changes after a value of the counter, oldest first. */
 export function groupChangesSince(db: Connection) {
-  const rows = db.query<StoredRow>(
-    `SELECT ${COLUMNS} FROM conversation_changes
-     WHERE conversation_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
-  );
+  const rows = db.query<StoredRow>(GROUP_CHANGES_SINCE);
   return (conversationId: number, since: number, limit: number): GroupChangeRow[] =>
     rows.all(conversationId, since, limit).map(parsed);
 }
@@ -57,7 +52,7 @@ export function groupChangeWrites(db: Connection): GroupChangeWrites {
     "UPDATE counters SET seq = seq + 1, updated_at = ?2 WHERE conversation_id = ?1 RETURNING seq",
   );
   const insert = db.change(
-    `INSERT INTO conversation_changes (conversation_id, ${COLUMNS}) VALUES (?, ?, ?, ?, ?)`,
+    `INSERT INTO conversation_changes (conversation_id, ${GROUP_CHANGE}) VALUES (?, ?, ?, ?, ?)`,
   );
   return {
     changeGroup: (conversationId, given) => {

@@ -1,5 +1,11 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
-import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
+import {
+  DISCOUNT_HIDDEN,
+  HIDDEN_PER_PAGE,
+  HIDE_MESSAGE,
+  type HiddenRow,
+  toHidden,
+} from "../shared/hidden-messages.ts";
 import { countsIn } from "../shared/messages.ts";
 import type { Connection } from "./connection.ts";
 import { mentionWrites } from "./mentions.ts";
@@ -29,14 +35,8 @@ export function hiddenMessageReads(db: Connection): HiddenMessageReads {
 }
 
 export function hiddenMessageWrites(db: Connection): HiddenMessageWrites {
-  const hide = db.change(
-    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
-     SELECT ?1, ?2, ?3, seq, ?4 FROM counters WHERE conversation_id = ?2 ON CONFLICT DO NOTHING`,
-  );
-  const discountUnread = db.change(
-    `UPDATE members SET read_humans = read_humans + ?4, read_agents = read_agents + ?5
-     WHERE conversation_id = ?1 AND account_id = ?2 AND last_read_seq < ?3`,
-  );
+  const hide = db.change(HIDE_MESSAGE);
+  const discountUnread = db.change(DISCOUNT_HIDDEN);
   const ownSeq = ownCounter(db);
   const increment = incrementOwnCounter(db);
   const mentions = mentionWrites(db);

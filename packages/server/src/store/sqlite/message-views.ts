@@ -2,21 +2,16 @@ import type { File, Message, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { CallOfMessage } from "../../rules/tool-calls.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
-import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
 import {
-  detailsNeeded,
-  MESSAGE,
-  MESSAGE_TABLES,
-  type MessageRow,
-  toMessage,
-} from "../shared/messages.ts";
+  COMPONENT_USES,
+  type ComponentUseRow,
+  type StoredAction,
+  toComponentUse,
+} from "../shared/components.ts";
+import { detailsNeeded, type MessageRow, toMessage, VISIBLE_MESSAGES } from "../shared/messages.ts";
 import { type ReactionSummaryRow, toReactionSummaries } from "../shared/reactions.ts";
 import type { Connection } from "./connection.ts";
 import { parsedMentions } from "./mentions.ts";
-
-/** True unless the viewer, parameter 2, has hidden the message. */
-export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
-  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
 export type StoredMessageRow = Omit<
   MessageRow,
@@ -51,11 +46,7 @@ export function viewMessages(db: Connection): ViewMessages {
      GROUP BY r.message_id, r.emoji ORDER BY min(r.id)`,
   );
   const account = db.query<AccountRow>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
-  const uses = db.query<ComponentUseRow>(
-    `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
-     FROM component_uses u JOIN accounts a ON a.id = u.account_id
-     WHERE u.message_id = ? ORDER BY u.id`,
-  );
+  const uses = db.query<ComponentUseRow>(`${COMPONENT_USES} WHERE u.message_id = ? ORDER BY u.id`);
   const streamed = streamedText(db);
   return (stored, viewerId) => {
     const rows = stored.map(parsed);
@@ -91,10 +82,7 @@ export function streamedText(db: Connection) {
 /** The latest message of a conversation that a viewer can see. */
 export function latestMessage(db: Connection) {
   const view = viewMessages(db);
-  const latest = db.query<StoredMessageRow>(
-    `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES} WHERE m.conversation_id = ?1
-     AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY m.seq DESC LIMIT 1`,
-  );
+  const latest = db.query<StoredMessageRow>(`${VISIBLE_MESSAGES} ORDER BY m.seq DESC LIMIT 1`);
   return (conversationId: number, viewerId: number): Message | null =>
     view(latest.all(conversationId, viewerId), viewerId)[0] ?? null;
 }

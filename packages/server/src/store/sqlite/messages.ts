@@ -2,15 +2,23 @@ import type { MessageReads, MessageWrites } from "../messages.ts";
 import { toStoredAction } from "../shared/components.ts";
 import { mentionDifference } from "../shared/mentions.ts";
 import {
+  CONTEXT_MESSAGES,
   checkNotDeleted,
   conversationOfDeleted,
   countsIn,
   countsOf,
+  DELETE_MESSAGE,
+  DISCOUNT_DELETED,
   historyPage,
+  LATER_ANSWERS,
   MESSAGE,
   MESSAGE_RECORD,
   MESSAGE_TABLES,
   type MessageRecordRow,
+  NEWER_MESSAGES,
+  NOT_HIDDEN,
+  OLDER_MESSAGES,
+  SENT_IN,
   toMessageRecord,
   toNewMessage,
 } from "../shared/messages.ts";
@@ -18,7 +26,7 @@ import { LAST_SEQ } from "../shared/updates.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
 import { mentionWrites, parsedMentions, storedMentions } from "./mentions.ts";
-import { NOT_HIDDEN, parsedFiles, type StoredMessageRow, viewMessages } from "./message-views.ts";
+import { parsedFiles, type StoredMessageRow, viewMessages } from "./message-views.ts";
 
 export type StoredRecordRow = Omit<MessageRecordRow, "mentions" | "files"> & {
   mentions: string | null;
@@ -38,30 +46,17 @@ export function messageReads(db: Connection): MessageReads {
     `SELECT ${MESSAGE_RECORD} FROM ${MESSAGE_TABLES} WHERE m.uuid = ?`,
   );
   const views = db.query<StoredMessageRow>(
-    `SELECT ${MESSAGE} FROM json_each(?1) j JOIN ${MESSAGE_TABLES}
+    `SELECT ${MESSAGE} FROM json_each($1) j JOIN ${MESSAGE_TABLES}
      WHERE m.uuid = j.value AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY j.key`,
   );
   const sent = db.query<{ uuid: string }>(
     "SELECT uuid FROM messages WHERE conversation_id = ? AND sender_id = ? AND client_msg_id = ?",
   );
-  const sentIn = db.query<{ uuid: string }>(
-    `SELECT uuid FROM messages WHERE conversation_id = ? AND sender_id = ? AND seq > ? AND seq <= ?
-       AND deleted_at IS NULL ORDER BY seq`,
-  );
-  const visible = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
-    WHERE m.conversation_id = ?1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
-  const older = db.query<StoredMessageRow>(
-    `${visible} AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4`,
-  );
-  const newer = db.query<StoredMessageRow>(`${visible} AND m.seq > ?3 ORDER BY m.seq LIMIT ?4`);
-  const context = db.query<StoredMessageRow>(
-    `${visible} AND m.seq <= ?3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT ?4`,
-  );
-  const laterAnswers = db.query<StoredMessageRow>(
-    `${visible} AND m.seq > ?3 AND m.seq <= ?4 AND m.finalized_at IS NOT NULL AND m.sender_id = ?5
-     AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
-       WHERE t.message_id = m.id AND g.seq < ?6) ORDER BY m.seq DESC`,
-  );
+  const sentIn = db.query<{ uuid: string }>(SENT_IN);
+  const older = db.query<StoredMessageRow>(OLDER_MESSAGES);
+  const newer = db.query<StoredMessageRow>(NEWER_MESSAGES);
+  const context = db.query<StoredMessageRow>(CONTEXT_MESSAGES);
+  const laterAnswers = db.query<StoredMessageRow>(LATER_ANSWERS);
 
   return {
     message: (uuid) => {
@@ -194,10 +189,7 @@ function setMessageFiles(db: Connection): MessageWrites["setMessageFiles"] {
 
 function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
   const increment = incrementCounter(db);
-  const remove = db.change(
-    `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
-       uses = 0, files = NULL, tool_calls = NULL, deleted_at = ?2, version = ?3 WHERE id = ?1`,
-  );
+  const remove = db.change(DELETE_MESSAGE);
   const removeReactions = db.change("DELETE FROM reactions WHERE message_id = ?");
   const removeCalls = db.change("DELETE FROM tool_calls WHERE message_id = ?");
   const removeUses = db.change("DELETE FROM component_uses WHERE message_id = ?");
@@ -205,13 +197,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
     "INSERT INTO abandoned_blobs (blob) SELECT blob FROM files WHERE message_id = ?",
   );
   const removeFiles = db.change("DELETE FROM files WHERE message_id = ?");
-  // For those who have not read it, and have not hidden it, it is no longer unread.
-  const discountUnread = db.change(
-    `UPDATE members SET read_humans = read_humans + ?3, read_agents = read_agents + ?4
-     WHERE conversation_id = ?1 AND last_read_seq < ?2 AND NOT EXISTS (
-       SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
-       AND h.conversation_id = ?1 AND h.seq = ?2)`,
-  );
+  const discountUnread = db.change(DISCOUNT_DELETED);
   const reindex = db.change("INSERT INTO search_changes (message_id) VALUES (?)");
   const mentions = mentionWrites(db);
 

@@ -1,8 +1,9 @@
 import type { ReactionReads, ReactionRecord, ReactionWrites } from "../reactions.ts";
-import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  INSERT_REACTION,
   missingReaction,
   REACTION_RECORDS,
+  REACTIONS,
   type ReactionRow,
   repeatedReaction,
   toPlacedReaction,
@@ -15,12 +16,7 @@ export function reactionReads(db: Connection): ReactionReads {
   const find = db.query<{ created_at: number }>(
     "SELECT created_at FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );
-  const list = db.query<ReactionRow>(
-    `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
-     FROM reactions r JOIN accounts a ON a.id = r.account_id
-     WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
-     ORDER BY r.id LIMIT ?4`,
-  );
+  const list = db.query<ReactionRow>(REACTIONS);
   const byAccount = db.query<ReactionRecord>(
     `${REACTION_RECORDS} WHERE r.account_id = ? AND r.id > ? ORDER BY r.id LIMIT ?`,
   );
@@ -49,10 +45,7 @@ export function reactionReads(db: Connection): ReactionReads {
 
 export function reactionWrites(db: Connection): ReactionWrites {
   const increment = incrementCounter(db);
-  const insert = db.change(
-    `INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-  );
+  const insert = db.change(INSERT_REACTION);
   const remove = db.change(
     "DELETE FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );

@@ -1,9 +1,15 @@
-import { MESSAGE, MESSAGE_TABLES } from "../shared/messages.ts";
-import { completePage, LAST_SEQ, updatesPage } from "../shared/updates.ts";
+import { MESSAGE, NOT_HIDDEN } from "../shared/messages.ts";
+import {
+  CHANGED_MESSAGES,
+  CREATED_MESSAGES,
+  completePage,
+  LAST_SEQ,
+  updatesPage,
+} from "../shared/updates.ts";
 import type { UpdateReads } from "../updates.ts";
 import type { Connection } from "./connection.ts";
 import { groupChangesSince, groupChangeViews } from "./group-changes.ts";
-import { NOT_HIDDEN, type StoredMessageRow, viewMessages } from "./message-views.ts";
+import { type StoredMessageRow, viewMessages } from "./message-views.ts";
 
 /** As the number of rows of a statement: all of them. */
 const NO_LIMIT = -1;
@@ -13,15 +19,8 @@ const NO_LIMIT = -1;
  * index `messages_changed` all others.
  */
 export function updateReads(db: Connection): UpdateReads {
-  const created = db.query<StoredMessageRow>(
-    `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES} WHERE m.conversation_id = ?1 AND m.deleted_at IS NULL
-     AND m.seq > ?3 AND m.version = m.seq AND ${NOT_HIDDEN} ORDER BY m.seq LIMIT ?4`,
-  );
-  const changed = db.query<StoredMessageRow>(
-    `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES} WHERE m.conversation_id = ?1 AND m.version > m.seq
-     AND m.version > ?3 AND m.version <= ?5 AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN})
-     ORDER BY m.version LIMIT ?4`,
-  );
+  const created = db.query<StoredMessageRow>(CREATED_MESSAGES);
+  const changed = db.query<StoredMessageRow>(CHANGED_MESSAGES);
   const hidden = db.query<{ uuid: string }>(
     `SELECT m.uuid FROM hidden h CROSS JOIN messages m
        ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
@@ -31,8 +30,8 @@ export function updateReads(db: Connection): UpdateReads {
   const streaming = db.query<StoredMessageRow>(
     `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
        JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
-     WHERE t.conversation_id = ?1 AND t.status IN ('waiting', 'running') AND m.seq <= ?3 AND m.version <= ?3
-       AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`,
+     WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') AND m.seq <= $3
+       AND m.version <= $3 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`,
   );
   const counter = db.query<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = ?");
   const groupChanges = groupChangesSince(db);
