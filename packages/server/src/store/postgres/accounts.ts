@@ -6,9 +6,16 @@ import { accountNames, nameRange, withAgents } from "../shared/account-names.ts"
 import {
   ACCOUNT,
   byId,
+  COUNT_NAME,
   type CredentialsRow,
+  findAccounts,
   INSERT_ACCOUNT,
+  IS_LISTED,
+  isIndexed,
+  LACKS_INDEX,
+  LIST_ACCOUNTS,
   NAME_READERS,
+  OWN_AGENTS,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED,
@@ -20,8 +27,6 @@ import {
 } from "../shared/accounts.ts";
 import { incrementOwnCounter } from "./own-counter.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
-
-const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
 export const accountReads: Methods<keyof AccountReads> = {
   renamedSince: async (unit, viewerId, since) => {
@@ -74,7 +79,7 @@ export const accountReads: Methods<keyof AccountReads> = {
     if (usernames) {
       return unit.all<AccountRecord>(
         `SELECT ${ACCOUNT} FROM accounts a
-         WHERE a.username IN (SELECT jsonb_array_elements_text($3::jsonb)) AND ${VISIBLE}
+         WHERE a.username IN (SELECT jsonb_array_elements_text($3::jsonb)) AND ${IS_LISTED}
          ORDER BY a.username LIMIT $4`,
         viewerId,
         after,
@@ -82,35 +87,21 @@ export const accountReads: Methods<keyof AccountReads> = {
         limit,
       );
     }
-    return unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} AND a.erased_at IS NULL
-       ORDER BY a.username LIMIT $3`,
-      viewerId,
-      after,
-      limit,
-    );
+    return unit.all<AccountRecord>(LIST_ACCOUNTS, viewerId, after, limit);
   },
   findAccounts: async (unit, query) => {
     const range = nameRange(query);
     if (!range) return [];
     const { prefix, after, end } = range;
-    // An account that matches by several names is listed once, under the first of them.
     const found = await unit.all<FoundAccount>(
-      `SELECT ${ACCOUNT}, n.name FROM account_names n JOIN accounts a ON a.id = n.account_id
-       WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
-         AND NOT EXISTS (SELECT 1 FROM account_names o
-           WHERE o.account_id = n.account_id AND o.name >= $4 AND o.name < n.name)
-       ORDER BY n.name, n.username LIMIT $5`,
+      findAccounts("JOIN"),
       after.name,
       after.username,
       end,
       prefix,
       query.limit,
     );
-    const agents = await unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
-      query.viewerId,
-    );
+    const agents = await unit.all<AccountRecord>(OWN_AGENTS, query.viewerId);
     return withAgents(found, agents, range, query.limit);
   },
 };
@@ -151,7 +142,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
   insertAccounts: async (unit, accounts) => {
     if (accounts.length === 0) return [];
     const made = await unit.change<AccountRecord>(INSERT_ALL, accounts);
-    const people = made.filter(({ kind }) => kind === "human");
+    const people = made.filter(isIndexed);
     if (people.length > 0) await unit.change(ADD_NAMES, people.flatMap(namesOf));
     return [...made];
   },
@@ -168,7 +159,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     await unit.ownRow("accounts", id);
     await unit.ownRow("name_counter", 1);
     const [renamed] = await unit.change<AccountRecord>(
-      `WITH counted AS (UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq)
+      `WITH counted AS (${COUNT_NAME})
        UPDATE accounts a SET display_name = $2, version = counted.seq FROM counted WHERE a.id = $1
        RETURNING ${ACCOUNT}`,
       id,
@@ -200,8 +191,7 @@ const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
   ON CONFLICT DO NOTHING`;
 
 async function index(unit: Unit, account: AccountRecord): Promise<void> {
-  if (account.kind !== "human" || account.erased_at !== null) return;
-  await unit.change(ADD_NAMES, namesOf(account));
+  if (isIndexed(account)) await unit.change(ADD_NAMES, namesOf(account));
 }
 
 const namesOf = ({ id, username, display_name }: Indexed) =>
@@ -215,9 +205,7 @@ const INDEXED_AT_ONCE = 1000;
 export async function indexAccounts(tx: SQL): Promise<void> {
   for (let missing: Indexed[] = []; ; ) {
     missing = await tx.unsafe(
-      `SELECT a.id, a.username, a.display_name FROM accounts a WHERE a.kind = 'human'
-         AND a.erased_at IS NULL
-         AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)
+      `SELECT a.id, a.username, a.display_name FROM accounts a WHERE ${LACKS_INDEX}
        ORDER BY a.id LIMIT ${INDEXED_AT_ONCE}`,
     );
     if (missing.length === 0) return;

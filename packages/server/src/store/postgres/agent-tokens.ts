@@ -1,7 +1,9 @@
 import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
 import {
-  AGENT_TOKEN,
+  AGENT_TOKEN_BY_HASH,
+  AGENT_TOKENS,
   type AgentTokenRow,
+  INSERT_AGENT_TOKEN,
   toAgentToken,
   VALID_AGENT_TOKEN,
 } from "../shared/agent-tokens.ts";
@@ -9,31 +11,17 @@ import { list, type Methods } from "./unit.ts";
 
 export const agentTokenReads: Methods<keyof AgentTokenReads> = {
   agentToken: async (unit, tokenHash) => {
-    const row = await unit.get<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = $1`, tokenHash);
+    const row = await unit.get<AgentTokenRow>(AGENT_TOKEN_BY_HASH, tokenHash);
     return row && toAgentToken(row);
   },
-  isAgentTokenValid: async (unit, id) =>
-    (await unit.get(`${VALID_AGENT_TOKEN} WHERE k.id = $1`, id)) !== null,
-  agentTokens: async (unit, ownerId) => {
-    const rows = await unit.all<AgentTokenRow>(
-      `${AGENT_TOKEN} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`,
-      ownerId,
-    );
-    return rows.map(toAgentToken);
-  },
+  isAgentTokenValid: async (unit, id) => (await unit.get(VALID_AGENT_TOKEN, id)) !== null,
+  agentTokens: async (unit, ownerId) =>
+    (await unit.all<AgentTokenRow>(AGENT_TOKENS, ownerId)).map(toAgentToken),
 };
 
 export const agentTokenWrites: Methods<keyof AgentTokenWrites> = {
   insertAgentToken: async (unit, { id, token_hash, account_id, name, at }) => {
-    await unit.change(
-      `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
-       VALUES ($1, $2, $3, $4, $5)`,
-      id,
-      token_hash,
-      account_id,
-      name,
-      at,
-    );
+    await unit.change(INSERT_AGENT_TOKEN, id, token_hash, account_id, name, at);
   },
   touchAgentToken: async (unit, id, lastUsedAt) => {
     await unit.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);

@@ -2,22 +2,24 @@ import { dayOf } from "../../rules/time.ts";
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
 import {
   AGENT,
+  AGENTS_OF_OWNER,
   type AgentRow,
-  CONVERSATION_AGENT,
+  CONVERSATION_AGENTS,
   type ConversationAgentRow,
-  IS_CREATED,
+  limitValues,
+  RESEAL_AGENT_KEY,
+  SET_AGENT_KEY,
+  SET_AGENT_LIMITS,
+  SET_AGENT_PROFILE,
   toAgent,
   toConversationAgent,
 } from "../shared/agents.ts";
+import { SEALED_KEYS } from "../shared/sealed-texts.ts";
 import type { Methods } from "./unit.ts";
 
 export const agentReads: Methods<keyof AgentReads> = {
   agents: async (unit, ownerId) => {
-    const rows = await unit.all<AgentRow>(
-      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
-       ORDER BY ${IS_CREATED}, a.username COLLATE "C"`,
-      ownerId,
-    );
+    const rows = await unit.all<AgentRow>(`${AGENTS_OF_OWNER} COLLATE "C"`, ownerId);
     return rows.map(toAgent);
   },
   agent: async (unit, accountId) => {
@@ -25,36 +27,18 @@ export const agentReads: Methods<keyof AgentReads> = {
     return row && toAgent(row);
   },
   conversationAgents: async (unit, conversationId) => {
-    const rows = await unit.all<ConversationAgentRow>(
-      `${CONVERSATION_AGENT} WHERE m.conversation_id = $1 ORDER BY m.position`,
-      conversationId,
-    );
+    const rows = await unit.all<ConversationAgentRow>(CONVERSATION_AGENTS, conversationId);
     return rows.map(toConversationAgent);
   },
-  sealedKeys: (unit) => unit.all<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys"),
+  sealedKeys: (unit) => unit.all<SealedKey>(SEALED_KEYS),
 };
 
 export const agentWrites: Methods<keyof AgentWrites> = {
   setAgentKey: async (unit, { owner_id, provider, sealed, tail, at }) => {
-    await unit.change(
-      `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)
-       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (owner_id, provider) DO UPDATE
-       SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`,
-      owner_id,
-      provider,
-      sealed,
-      tail,
-      at,
-    );
+    await unit.change(SET_AGENT_KEY, owner_id, provider, sealed, tail, at);
   },
   resealKey: async (unit, key, sealed) => {
-    await unit.change(
-      "UPDATE agent_keys SET sealed = $4 WHERE owner_id = $1 AND provider = $2 AND sealed = $3",
-      key.owner_id,
-      key.provider,
-      key.sealed,
-      sealed,
-    );
+    await unit.change(RESEAL_AGENT_KEY, key.owner_id, key.provider, key.sealed, sealed);
   },
   removeAgentKey: async (unit, ownerId, provider) => {
     await unit.change(
@@ -64,14 +48,7 @@ export const agentWrites: Methods<keyof AgentWrites> = {
     );
   },
   setAgentProfile: async (unit, accountId, { model, instructions }) => {
-    await unit.change(
-      `INSERT INTO agents (account_id, model, instructions) VALUES ($1, $2, $3)
-       ON CONFLICT (account_id) DO UPDATE
-       SET model = excluded.model, instructions = excluded.instructions`,
-      accountId,
-      model,
-      instructions,
-    );
+    await unit.change(SET_AGENT_PROFILE, accountId, model, instructions);
   },
   setAgentProvider: async (unit, accountId, provider, at) => {
     await unit.ownRow("accounts", accountId);
@@ -83,19 +60,7 @@ export const agentWrites: Methods<keyof AgentWrites> = {
     );
   },
   setAgentLimits: async (unit, accountId, limits) => {
-    await unit.change(
-      `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
-         turns_per_minute, waiting_turns) VALUES ($1, true, $2, $3, $4, $5, $6)
-       ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
-         daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
-         turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
-      accountId,
-      limits.spenders,
-      limits.daily_tokens,
-      limits.chat_daily_tokens,
-      limits.turns_per_minute,
-      limits.waiting_turns,
-    );
+    await unit.change(SET_AGENT_LIMITS, accountId, ...limitValues(limits));
   },
   setAlwaysOn: async (unit, conversationId, accountId, alwaysOn) => {
     await unit.own(conversationId);

@@ -1,6 +1,6 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { BlockReads, BlockWrites } from "../blocks.ts";
-import { ACCOUNT } from "../shared/accounts.ts";
+import { BLOCKED_ACCOUNTS, INSERT_BLOCK } from "../shared/blocks.ts";
 import { incrementOwnCounter } from "./own-counter.ts";
 import { list, type Methods } from "./unit.ts";
 
@@ -16,13 +16,7 @@ export const blockReads: Methods<keyof BlockReads> = {
     return row ?? { usernames: [], own_seq: 0 };
   },
   blockedAccounts: (unit, { accountId, after = "", limit }) =>
-    unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM blocks b JOIN accounts a ON a.id = b.blocked_id
-       WHERE b.account_id = $1 AND a.username > $2 ORDER BY a.username LIMIT $3`,
-      accountId,
-      after,
-      limit,
-    ),
+    unit.all<AccountRecord>(BLOCKED_ACCOUNTS, accountId, after, limit),
   blockersAmong: async (unit, accountIds, otherIds) => {
     const rows = await unit.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM blocks
@@ -36,13 +30,7 @@ export const blockReads: Methods<keyof BlockReads> = {
 
 export const blockWrites: Methods<keyof BlockWrites> = {
   block: async (unit, accountId, blockedId, at) => {
-    const { count } = await unit.change(
-      `INSERT INTO blocks (account_id, blocked_id, created_at) VALUES ($1, $2, $3)
-       ON CONFLICT DO NOTHING`,
-      accountId,
-      blockedId,
-      at,
-    );
+    const { count } = await unit.change(INSERT_BLOCK, accountId, blockedId, at);
     return count === 0 ? null : incrementOwnCounter(unit, accountId);
   },
   unblock: async (unit, accountId, blockedId) => {

@@ -1,5 +1,6 @@
 import type { AddedBy } from "@parley/protocol";
 import type { InvitationReads, InvitationWrites } from "../invitations.ts";
+import { LEAVE_FOR_GOOD, REFUSES } from "../shared/invitations.ts";
 import { list, type Methods } from "./unit.ts";
 
 const ids = (rows: readonly { id: number }[]) => rows.map(({ id }) => id);
@@ -15,11 +16,7 @@ export const invitationReads: Methods<keyof InvitationReads> = {
   refusingInvitation: async (unit, accountIds, inviterId) =>
     ids(
       await unit.all<{ id: number }>(
-        `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[]) AND (
-           EXISTS (SELECT 1 FROM blocks b WHERE b.account_id = a.id AND b.blocked_id = $2)
-           OR a.added_by = 'known' AND NOT EXISTS (SELECT 1 FROM members own
-             JOIN members theirs ON theirs.conversation_id = own.conversation_id
-             WHERE own.account_id = a.id AND own.wrote AND theirs.account_id = $2))`,
+        `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[]) AND ${REFUSES}`,
         list(accountIds),
         inviterId,
       ),
@@ -41,12 +38,6 @@ export const invitationWrites: Methods<keyof InvitationWrites> = {
     await unit.change("UPDATE accounts SET added_by = $2 WHERE id = $1", accountId, addedBy);
   },
   leaveForGood: async (unit, conversationId, accountId, at) => {
-    await unit.change(
-      `INSERT INTO final_departures (conversation_id, account_id, left_at) VALUES ($1, $2, $3)
-       ON CONFLICT DO NOTHING`,
-      conversationId,
-      accountId,
-      at,
-    );
+    await unit.change(LEAVE_FOR_GOOD, conversationId, accountId, at);
   },
 };

@@ -2,6 +2,7 @@ import type { ManagedAccountReads, ManagedAccountWrites } from "../managed-accou
 import {
   type ManagedAccountRow,
   managedAccountsQuery,
+  SET_SUSPENDED,
   toManagedAccount,
 } from "../shared/managed-accounts.ts";
 import type { Methods } from "./unit.ts";
@@ -16,12 +17,6 @@ export const managedAccountReads: Methods<keyof ManagedAccountReads> = {
 export const managedAccountWrites: Methods<keyof ManagedAccountWrites> = {
   setSuspended: async (unit, accountId, at) => {
     await unit.ownRow("accounts", accountId);
-    const changed = await unit.change(
-      `UPDATE accounts SET suspended_at = $2::bigint
-       WHERE id = $1 AND (suspended_at IS NULL) = ($2::bigint IS NOT NULL)`,
-      accountId,
-      at,
-    );
-    return changed.count > 0;
+    return (await unit.change(SET_SUSPENDED, accountId, at)).count > 0;
   },
 };

@@ -1,6 +1,6 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { AvatarRecord, PictureReads, PictureWrites } from "../pictures.ts";
-import { ACCOUNT } from "../shared/accounts.ts";
+import { ACCOUNT, COUNT_NAME } from "../shared/accounts.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 export const pictureReads: Methods<keyof PictureReads> = {
@@ -24,7 +24,7 @@ export const pictureWrites: Methods<keyof PictureWrites> = {
     // in their order.
     await unit.ownRow("name_counter", 1);
     const [changed] = await unit.change<AccountRecord>(
-      `WITH counted AS (UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq)
+      `WITH counted AS (${COUNT_NAME})
        UPDATE accounts a SET picture_id = $2, version = counted.seq FROM counted WHERE a.id = $1
        RETURNING ${ACCOUNT}`,
       accountId,

@@ -4,6 +4,13 @@ import type {
   SecondFactorRecord,
   SecondFactorWrites,
 } from "../second-factors.ts";
+import { SEALED_SECOND_FACTORS } from "../shared/sealed-texts.ts";
+import {
+  BEGIN_SECOND_FACTOR,
+  CONFIRM_SECOND_FACTOR,
+  RESEAL_SECOND_FACTOR,
+  USE_TIME_STEP,
+} from "../shared/second-factors.ts";
 import type { Methods } from "./unit.ts";
 
 export const secondFactorReads: Methods<keyof SecondFactorReads> = {
@@ -19,41 +26,16 @@ export const secondFactorReads: Methods<keyof SecondFactorReads> = {
     );
     return row?.count ?? 0;
   },
-  sealedSecondFactors: (unit) =>
-    unit.all<SealedSecondFactor>("SELECT account_id, secret FROM second_factors"),
+  sealedSecondFactors: (unit) => unit.all<SealedSecondFactor>(SEALED_SECOND_FACTORS),
 };
 
 export const secondFactorWrites: Methods<keyof SecondFactorWrites> = {
-  beginSecondFactor: async (unit, { account_id, secret, at }) => {
-    const begun = await unit.change(
-      `INSERT INTO second_factors AS known (account_id, secret, created_at, last_step)
-       VALUES ($1, $2, $3, 0) ON CONFLICT (account_id) DO UPDATE
-       SET secret = excluded.secret, created_at = excluded.created_at, last_step = 0
-       WHERE known.confirmed_at IS NULL`,
-      account_id,
-      secret,
-      at,
-    );
-    return begun.count > 0;
-  },
-  confirmSecondFactor: async (unit, { account_id, secret, at }) => {
-    const confirmed = await unit.change(
-      `UPDATE second_factors SET confirmed_at = $3
-       WHERE account_id = $1 AND secret = $2 AND confirmed_at IS NULL`,
-      account_id,
-      secret,
-      at,
-    );
-    return confirmed.count > 0;
-  },
-  useTimeStep: async (unit, accountId, step) => {
-    const used = await unit.change(
-      "UPDATE second_factors SET last_step = $2 WHERE account_id = $1 AND last_step < $2",
-      accountId,
-      step,
-    );
-    return used.count > 0;
-  },
+  beginSecondFactor: async (unit, { account_id, secret, at }) =>
+    (await unit.change(BEGIN_SECOND_FACTOR, account_id, secret, at)).count > 0,
+  confirmSecondFactor: async (unit, { account_id, secret, at }) =>
+    (await unit.change(CONFIRM_SECOND_FACTOR, account_id, secret, at)).count > 0,
+  useTimeStep: async (unit, accountId, step) =>
+    (await unit.change(USE_TIME_STEP, accountId, step)).count > 0,
   setRecoveryCodes: async (unit, accountId, hashes) => {
     await unit.change("DELETE FROM recovery_codes WHERE account_id = $1", accountId);
     for (const hash of hashes) {
@@ -81,11 +63,6 @@ export const secondFactorWrites: Methods<keyof SecondFactorWrites> = {
     return removed.count > 0;
   },
   resealSecondFactor: async (unit, factor, secret) => {
-    await unit.change(
-      "UPDATE second_factors SET secret = $3 WHERE account_id = $1 AND secret = $2",
-      factor.account_id,
-      factor.secret,
-      secret,
-    );
+    await unit.change(RESEAL_SECOND_FACTOR, factor.account_id, factor.secret, secret);
   },
 };

@@ -86,6 +86,35 @@ export const toCredentials = (row: CredentialsRow) => ({
   password_hash: row.password_hash,
 });
 
+/** Whether `listAccounts` returns an account to the viewer, parameter 1, after the username, parameter 2. */
+export const IS_LISTED = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
+
+export const LIST_ACCOUNTS = `SELECT ${ACCOUNT} FROM accounts a
+  WHERE ${IS_LISTED} AND a.erased_at IS NULL ORDER BY a.username LIMIT $3`;
+
+/** An account that matches by several names is listed once, under the first of them. */
+export const findAccounts = (join: "JOIN" | "CROSS JOIN") => `SELECT ${ACCOUNT}, n.name
+  FROM account_names n ${join} accounts a ON a.id = n.account_id
+  WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
+    AND NOT EXISTS (SELECT 1 FROM account_names o
+      WHERE o.account_id = n.account_id AND o.name >= $4 AND o.name < n.name)
+  ORDER BY n.name, n.username LIMIT $5`;
+
+/** The viewer's agents, which `findAccounts` adds. */
+export const OWN_AGENTS = `SELECT ${ACCOUNT} FROM accounts a
+  WHERE a.owner_id = $1 AND a.erased_at IS NULL`;
+
+/** Whether names of an account are in the index. */
+export const isIndexed = ({ kind, erased_at }: AccountRecord): boolean =>
+  kind === "human" && erased_at === null;
+
+/** Whether an earlier version created the account, without names in the index. */
+export const LACKS_INDEX = `a.kind = 'human' AND a.erased_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)`;
+
+/** Increments the counter that all names and pictures share. */
+export const COUNT_NAME = "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq";
+
 /** The conversations that show an account: it takes part, or its history is there. */
 const SHOWN_IN = `SELECT conversation_id FROM members WHERE account_id = $1
   UNION SELECT conversation_id FROM former_members WHERE account_id = $1`;

@@ -15,8 +15,36 @@ export const AGENT = `SELECT ${ACCOUNT}, ${owner.columns}, owner.suspended_at AS
   LEFT JOIN agents g ON g.account_id = a.id
   LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
 
-/** Sorts default agents, which are named after their provider, before others. */
-export const IS_CREATED = "(a.username <> owner.username || ':' || a.provider)";
+/** The agents of an owner. Sorts default ones, which are named after their provider, before others. */
+export const AGENTS_OF_OWNER = `${AGENT}
+  WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
+  ORDER BY (a.username <> owner.username || ':' || a.provider), a.username`;
+
+export const SET_AGENT_KEY = `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)
+  VALUES ($1, $2, $3, $4, $5) ON CONFLICT (owner_id, provider) DO UPDATE
+  SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`;
+
+export const RESEAL_AGENT_KEY =
+  "UPDATE agent_keys SET sealed = $4 WHERE owner_id = $1 AND provider = $2 AND sealed = $3";
+
+export const SET_AGENT_PROFILE = `INSERT INTO agents (account_id, model, instructions)
+  VALUES ($1, $2, $3) ON CONFLICT (account_id) DO UPDATE
+  SET model = excluded.model, instructions = excluded.instructions`;
+
+export const SET_AGENT_LIMITS = `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens,
+    chat_daily_tokens, turns_per_minute, waiting_turns) VALUES ($1, true, $2, $3, $4, $5, $6)
+  ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
+    daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
+    turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`;
+
+/** The parameters of `SET_AGENT_LIMITS` after the account. */
+export const limitValues = (limits: AgentLimits) => [
+  limits.spenders,
+  limits.daily_tokens,
+  limits.chat_daily_tokens,
+  limits.turns_per_minute,
+  limits.waiting_turns,
+];
 
 export type AgentRow = AccountRecord &
   JoinedAccount<"owner"> &
@@ -54,15 +82,16 @@ export const toAgent = (row: AgentRow): AgentRecord => ({
   key_tail: row.key_tail,
 });
 
-/** Selects `ConversationAgentRow`s: the agents of conversations. `m` is the alias of the members. */
-export const CONVERSATION_AGENT = `SELECT ${ACCOUNT}, m.always_on,
+/** Selects `ConversationAgentRow`s. */
+export const CONVERSATION_AGENTS = `SELECT ${ACCOUNT}, m.always_on,
     coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
     coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
     o.suspended_at IS NOT NULL AS is_suspended
   FROM members m
   JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent' AND a.erased_at IS NULL
   JOIN accounts o ON o.id = a.owner_id
-  LEFT JOIN agents g ON g.account_id = a.id`;
+  LEFT JOIN agents g ON g.account_id = a.id
+  WHERE m.conversation_id = $1 ORDER BY m.position`;
 
 export type ConversationAgentRow = AccountRecord &
   Omit<ConversationAgent, "account" | "always_on" | "is_suspended"> & {

@@ -17,6 +17,10 @@ export const toManagedAccount = (row: ManagedAccountRow): ManagedAccountRecord =
   is_operator: Boolean(row.is_operator),
 });
 
+/** Changes nothing if the account is suspended already, or not suspended. */
+export const SET_SUSPENDED = `UPDATE accounts SET suspended_at = $2
+  WHERE id = $1 AND (suspended_at IS NULL) = (CAST($2 AS bigint) IS NOT NULL)`;
+
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
 export function managedAccountsQuery(given: ManagedAccountQuery) {
   const { query, username, suspended, after = "", limit } = given;

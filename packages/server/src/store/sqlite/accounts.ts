@@ -9,9 +9,16 @@ import type {
 import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
 import {
   ACCOUNT,
+  COUNT_NAME,
   type CredentialsRow,
+  findAccounts,
   INSERT_ACCOUNT,
+  IS_LISTED,
+  isIndexed,
+  LACKS_INDEX,
+  LIST_ACCOUNTS,
   NAME_READERS,
+  OWN_AGENTS,
   type ProductRow,
   RENAMED,
   type RenamedRow,
@@ -40,26 +47,13 @@ export function accountReads(db: Connection): AccountReads {
   const withPassword = db.query<CredentialsRow>(
     `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = ?`,
   );
-  const VISIBLE = "(a.kind = 'human' OR a.owner_id = ?1) AND a.username > ?2";
-  const list = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} AND a.erased_at IS NULL
-     ORDER BY a.username LIMIT ?3`,
-  );
+  const list = db.query<AccountRecord>(LIST_ACCOUNTS);
   const listNamed = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM json_each(?3) j JOIN accounts a ON a.username = j.value
-     WHERE ${VISIBLE} GROUP BY a.id ORDER BY a.username LIMIT ?4`,
+    `SELECT ${ACCOUNT} FROM json_each($3) j JOIN accounts a ON a.username = j.value
+     WHERE ${IS_LISTED} GROUP BY a.id ORDER BY a.username LIMIT $4`,
   );
-  // An account that matches by several names is listed once, under the first of them.
-  const find = db.query<FoundAccount>(
-    `SELECT ${ACCOUNT}, n.name FROM account_names n CROSS JOIN accounts a ON a.id = n.account_id
-     WHERE (n.name, n.username) > (?1, ?2) AND n.name < ?3
-       AND NOT EXISTS (SELECT 1 FROM account_names o
-         WHERE o.account_id = n.account_id AND o.name >= ?4 AND o.name < n.name)
-     ORDER BY n.name, n.username LIMIT ?5`,
-  );
-  const owned = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ? AND a.erased_at IS NULL`,
-  );
+  const find = db.query<FoundAccount>(findAccounts("CROSS JOIN"));
+  const owned = db.query<AccountRecord>(OWN_AGENTS);
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(RENAMED);
   const showing = db.query<{ uuid: string }>(SHOWING_CONVERSATIONS);
@@ -99,9 +93,7 @@ export function accountReads(db: Connection): AccountReads {
 
 export function accountWrites(db: Connection): AccountWrites {
   const insert = db.change<AccountRecord>(INSERT_ACCOUNT);
-  const countName = db.change<{ seq: number }>(
-    "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
-  );
+  const countName = db.change<{ seq: number }>(COUNT_NAME);
   const rename = db.change("UPDATE accounts SET display_name = ?2, version = ?3 WHERE id = ?1");
   const dropNames = db.change("DELETE FROM account_names WHERE account_id = ?");
   const addNames = db.change(ADD_NAMES);
@@ -109,8 +101,9 @@ export function accountWrites(db: Connection): AccountWrites {
   const withPassword = db.query<CredentialsRow>(
     `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = ?`,
   );
-  const index = ({ id, kind, username, display_name, erased_at }: AccountRecord) => {
-    if (kind !== "human" || erased_at !== null) return;
+  const index = (account: AccountRecord) => {
+    if (!isIndexed(account)) return;
+    const { id, username, display_name } = account;
     addNames.run(id, JSON.stringify(accountNames(username, display_name)));
   };
   const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
@@ -162,8 +155,7 @@ const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_
 /** Indexes the names of accounts that an earlier version created without an index. */
 export function indexAccounts(db: Database): void {
   const missing = db.query<AccountRecord, []>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE a.kind = 'human' AND a.erased_at IS NULL
-       AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)`,
+    `SELECT ${ACCOUNT} FROM accounts a WHERE ${LACKS_INDEX}`,
   );
   const add = db.query(ADD_NAMES);
   db.transaction(() => {

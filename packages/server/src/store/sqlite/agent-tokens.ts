@@ -1,18 +1,18 @@
 import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
 import {
-  AGENT_TOKEN,
+  AGENT_TOKEN_BY_HASH,
+  AGENT_TOKENS,
   type AgentTokenRow,
+  INSERT_AGENT_TOKEN,
   toAgentToken,
   VALID_AGENT_TOKEN,
 } from "../shared/agent-tokens.ts";
 import type { Connection } from "./connection.ts";
 
 export function agentTokenReads(db: Connection): AgentTokenReads {
-  const byHash = db.query<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = ?`);
-  const valid = db.query(`${VALID_AGENT_TOKEN} WHERE k.id = ?`);
-  const byOwner = db.query<AgentTokenRow>(
-    `${AGENT_TOKEN} WHERE a.owner_id = ? ORDER BY k.created_at, k.id`,
-  );
+  const byHash = db.query<AgentTokenRow>(AGENT_TOKEN_BY_HASH);
+  const valid = db.query(VALID_AGENT_TOKEN);
+  const byOwner = db.query<AgentTokenRow>(AGENT_TOKENS);
   return {
     agentToken: (tokenHash) => {
       const row = byHash.get(tokenHash);
@@ -24,10 +24,7 @@ export function agentTokenReads(db: Connection): AgentTokenReads {
 }
 
 export function agentTokenWrites(db: Connection): AgentTokenWrites {
-  const insert = db.change(
-    `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
-     VALUES (?, ?, ?, ?, ?)`,
-  );
+  const insert = db.change(INSERT_AGENT_TOKEN);
   const touch = db.change("UPDATE agent_tokens SET last_used_at = ?2 WHERE id = ?1");
   const remove = db.change("DELETE FROM agent_tokens WHERE id = ?");
   return {

@@ -1,6 +1,6 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { BlockReads, BlockWrites } from "../blocks.ts";
-import { ACCOUNT } from "../shared/accounts.ts";
+import { BLOCKED_ACCOUNTS, INSERT_BLOCK } from "../shared/blocks.ts";
 import type { Connection } from "./connection.ts";
 import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
 
@@ -9,10 +9,7 @@ export function blockReads(db: Connection): BlockReads {
     `SELECT a.username FROM blocks b JOIN accounts a ON a.id = b.blocked_id
      WHERE b.account_id = ? ORDER BY a.username`,
   );
-  const accounts = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM blocks b JOIN accounts a ON a.id = b.blocked_id
-     WHERE b.account_id = ?1 AND a.username > ?2 ORDER BY a.username LIMIT ?3`,
-  );
+  const accounts = db.query<AccountRecord>(BLOCKED_ACCOUNTS);
   const blockers = db.query<{ account_id: number }>(
     `SELECT DISTINCT b.account_id FROM json_each(?1) j JOIN json_each(?2) o
      JOIN blocks b ON b.account_id = j.value AND b.blocked_id = o.value`,
@@ -32,9 +29,7 @@ export function blockReads(db: Connection): BlockReads {
 }
 
 export function blockWrites(db: Connection): BlockWrites {
-  const insert = db.change(
-    "INSERT INTO blocks (account_id, blocked_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-  );
+  const insert = db.change(INSERT_BLOCK);
   const remove = db.change("DELETE FROM blocks WHERE account_id = ? AND blocked_id = ?");
   const increment = incrementOwnCounter(db);
   return {

@@ -2,6 +2,7 @@ import type { ManagedAccountReads, ManagedAccountWrites } from "../managed-accou
 import {
   type ManagedAccountRow,
   managedAccountsQuery,
+  SET_SUSPENDED,
   toManagedAccount,
 } from "../shared/managed-accounts.ts";
 import type { Connection } from "./connection.ts";
@@ -17,8 +18,6 @@ export const managedAccountReads = (db: Connection): ManagedAccountReads => ({
 });
 
 export function managedAccountWrites(db: Connection): ManagedAccountWrites {
-  const suspend = db.change(
-    "UPDATE accounts SET suspended_at = ?2 WHERE id = ?1 AND (suspended_at IS NULL) = (?2 IS NOT NULL)",
-  );
+  const suspend = db.change(SET_SUSPENDED);
   return { setSuspended: (accountId, at) => suspend.run(accountId, at).changes > 0 };
 }

@@ -1,6 +1,6 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { AvatarRecord, PictureReads, PictureWrites } from "../pictures.ts";
-import { ACCOUNT } from "../shared/accounts.ts";
+import { ACCOUNT, COUNT_NAME } from "../shared/accounts.ts";
 import type { Connection } from "./connection.ts";
 
 export function pictureReads(db: Connection): PictureReads {
@@ -27,9 +27,7 @@ export function pictureWrites(db: Connection): PictureWrites {
   const ofConversation = db.query<{ picture_id: string | null }>(
     "SELECT picture_id FROM conversations WHERE id = ?",
   );
-  const count = db.change<{ seq: number }>(
-    "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
-  );
+  const count = db.change<{ seq: number }>(COUNT_NAME);
   const setAvatar = db.change("UPDATE accounts SET picture_id = ?2, version = ?3 WHERE id = ?1");
   const setPicture = db.change("UPDATE conversations SET picture_id = ?2 WHERE id = ?1");
   const account = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ?`);

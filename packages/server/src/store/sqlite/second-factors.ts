@@ -4,6 +4,13 @@ import type {
   SecondFactorRecord,
   SecondFactorWrites,
 } from "../second-factors.ts";
+import { SEALED_SECOND_FACTORS } from "../shared/sealed-texts.ts";
+import {
+  BEGIN_SECOND_FACTOR,
+  CONFIRM_SECOND_FACTOR,
+  RESEAL_SECOND_FACTOR,
+  USE_TIME_STEP,
+} from "../shared/second-factors.ts";
 import type { Connection } from "./connection.ts";
 
 export function secondFactorReads(db: Connection): SecondFactorReads {
@@ -13,7 +20,7 @@ export function secondFactorReads(db: Connection): SecondFactorReads {
   const codes = db.query<{ count: number }>(
     "SELECT count(*) AS count FROM recovery_codes WHERE account_id = ?",
   );
-  const sealed = db.query<SealedSecondFactor>("SELECT account_id, secret FROM second_factors");
+  const sealed = db.query<SealedSecondFactor>(SEALED_SECOND_FACTORS);
   return {
     secondFactor: (accountId) => byAccount.get(accountId),
     recoveryCodesLeft: (accountId) => codes.get(accountId)?.count ?? 0,
@@ -22,22 +29,10 @@ export function secondFactorReads(db: Connection): SecondFactorReads {
 }
 
 export function secondFactorWrites(db: Connection): SecondFactorWrites {
-  const begin = db.change(
-    `INSERT INTO second_factors (account_id, secret, created_at, last_step) VALUES (?, ?, ?, 0)
-     ON CONFLICT (account_id) DO UPDATE
-     SET secret = excluded.secret, created_at = excluded.created_at, last_step = 0
-     WHERE confirmed_at IS NULL`,
-  );
-  const confirm = db.change(
-    `UPDATE second_factors SET confirmed_at = ?3
-     WHERE account_id = ?1 AND secret = ?2 AND confirmed_at IS NULL`,
-  );
-  const useStep = db.change(
-    "UPDATE second_factors SET last_step = ?2 WHERE account_id = ?1 AND last_step < ?2",
-  );
-  const reseal = db.change(
-    "UPDATE second_factors SET secret = ?3 WHERE account_id = ?1 AND secret = ?2",
-  );
+  const begin = db.change(BEGIN_SECOND_FACTOR);
+  const confirm = db.change(CONFIRM_SECOND_FACTOR);
+  const useStep = db.change(USE_TIME_STEP);
+  const reseal = db.change(RESEAL_SECOND_FACTOR);
   const remove = db.change("DELETE FROM second_factors WHERE account_id = ?");
   const insertCode = db.change("INSERT INTO recovery_codes (account_id, code_hash) VALUES (?, ?)");
   const useCode = db.change("DELETE FROM recovery_codes WHERE account_id = ? AND code_hash = ?");

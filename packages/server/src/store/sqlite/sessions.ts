@@ -1,30 +1,26 @@
 import type { SessionReads, SessionWrites } from "../sessions.ts";
-import { ACCOUNT } from "../shared/accounts.ts";
 import {
+  END_SESSION,
+  ENDED_SESSION,
+  INSERT_SESSION,
   type ListedSessionRow,
+  PURGE_SESSIONS,
+  SESSION,
+  SESSIONS,
   type SessionRow,
+  sessionValues,
   toListedSession,
   toSession,
 } from "../shared/sessions.ts";
 import type { Connection } from "./connection.ts";
 
 export function sessionReads(db: Connection): SessionReads {
-  const byHash = db.query<SessionRow>(
-    `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
-       s.ended_at, ${ACCOUNT}
-     FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ?`,
-  );
-  const byAccount = db.query<ListedSessionRow>(
-    `SELECT id, created_at, last_used_at, user_agent FROM sessions
-     WHERE account_id = ? AND expires_at > ? AND ended_at IS NULL ORDER BY last_used_at DESC, id DESC`,
-  );
+  const byHash = db.query<SessionRow>(SESSION);
+  const byAccount = db.query<ListedSessionRow>(SESSIONS);
   const fromNetwork = db.query<object>(
     "SELECT 1 FROM sessions WHERE account_id = ? AND network = ? LIMIT 1",
   );
-  const ended = db.query<object>(
-    `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
-     WHERE s.id = ? AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`,
-  );
+  const ended = db.query<object>(ENDED_SESSION);
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);
@@ -37,31 +33,12 @@ export function sessionReads(db: Connection): SessionReads {
 }
 
 export function sessionWrites(db: Connection): SessionWrites {
-  const insert = db.change(
-    `INSERT INTO sessions
-       (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at,
-        fixed)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (token_hash) DO NOTHING`,
-  );
+  const insert = db.change(INSERT_SESSION);
   const touch = db.change("UPDATE sessions SET last_used_at = ?2, expires_at = ?3 WHERE id = ?1");
-  const end = db.change(
-    "UPDATE sessions SET ended_at = ?3 WHERE id = ?1 AND account_id = ?2 AND ended_at IS NULL",
-  );
-  const purge = db.change(
-    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < ? LIMIT ?)",
-  );
+  const end = db.change(END_SESSION);
+  const purge = db.change(PURGE_SESSIONS);
   return {
-    insertSession: (session) =>
-      void insert.run(
-        session.id,
-        session.token_hash,
-        session.account_id,
-        session.user_agent,
-        session.network ?? null,
-        session.at,
-        session.expires_at,
-        session.fixed ? 1 : 0,
-      ),
+    insertSession: (session) => void insert.run(...sessionValues(session)),
     touchSession: (id, lastUsedAt, expiresAt) => void touch.run(id, lastUsedAt, expiresAt),
     endSession: (id, accountId, at) => end.run(id, accountId, at).changes > 0,
     purgeSessions: (before, most) => purge.run(before, most).changes,
