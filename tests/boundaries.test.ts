@@ -73,7 +73,8 @@ function librariesOf(name: string): { has(specifier: string): boolean } {
 const DRIVERS = [`${SERVER}store/sqlite/`, `${SERVER}store/postgres/`];
 const isDriver = (target: string) => DRIVERS.some((driver) => target.startsWith(driver));
 const isBackend = (target: string) =>
-  isDriver(target) || /^packages\/server\/src\/realtime\/bus-\w+\.ts$/.test(target);
+  isDriver(target) ||
+  /^packages\/server\/src\/(realtime\/bus-\w+|files\/(disk|s3))\.ts$/.test(target);
 const isOneOperation = (target: string) =>
   target.startsWith(`${SERVER}operations/`) && basename(target) !== "index.ts";
 
@@ -102,13 +103,13 @@ const importRules: ImportRule[] = [
     forbids: anythingOfOursBut("client", "packages/protocol/src/"),
     caught: [
       ["packages/client/src/a.ts", 'import type { Store } from "../../server/src/store/store.ts";'],
-      ["packages/client/src/a.ts", 'import { app } from "@parley/web";'],
+      ["packages/client/src/a.ts", 'import { bind } from "@parley/server/operation";'],
       ["packages/client/src/a.ts", 'import "node:events";'],
       ["packages/client/src/a.ts", 'import WebSocket from "ws";'],
     ],
     allowed: [
       ["packages/client/src/a.ts", 'import { operations } from "@parley/protocol";'],
-      ["packages/client/src/a.ts", 'import { call } from "./call.ts";'],
+      ["packages/client/src/a.ts", 'import { Client } from "./client.ts";'],
     ],
   },
   {
@@ -132,12 +133,12 @@ const importRules: ImportRule[] = [
     forbids: anythingBut(`${SERVER}rules/`, "packages/protocol/src/"),
     caught: [
       [`${SERVER}rules/a.ts`, 'import type { ReadTx } from "../store/store.ts";'],
-      [`${SERVER}rules/a.ts`, 'import { Failure } from "../failure.ts";'],
+      [`${SERVER}rules/a.ts`, 'import type { Change } from "../changes/change.ts";'],
       [`${SERVER}rules/a.ts`, 'import { createHash } from "node:crypto";'],
     ],
     allowed: [
       [`${SERVER}rules/a.ts`, 'import { operations } from "@parley/protocol";'],
-      [`${SERVER}rules/a.ts`, 'import { mentioned } from "./mentions.ts";'],
+      [`${SERVER}rules/a.ts`, 'import { Failure } from "./failure.ts";'],
     ],
   },
   {
@@ -175,7 +176,7 @@ const importRules: ImportRule[] = [
     ],
     allowed: [
       [`${SERVER}store/sqlite/a.ts`, 'import type { Store } from "../store.ts";'],
-      [`${SERVER}realtime/a.ts`, 'import type { Announcement } from "../announcement.ts";'],
+      [`${SERVER}realtime/a.ts`, 'import type { Change } from "../changes/change.ts";'],
     ],
   },
   {
@@ -194,19 +195,27 @@ const importRules: ImportRule[] = [
     ],
   },
   {
-    name: "any file but compose.ts, commands and tests → a concrete backend",
+    name: "any file but compose/backends.ts, commands and tests → a concrete backend",
     applies: (file) =>
-      file !== `${SERVER}compose.ts` && !file.startsWith(`${SERVER}commands/`) && !isTest(file),
+      file !== `${SERVER}compose/backends.ts` &&
+      !file.startsWith(`${SERVER}commands/`) &&
+      !isTest(file),
     forbids: (target, file) => isBackend(target) && !sameDriver(target, file),
     caught: [
       [`${SERVER}operation.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
       [`${SERVER}operation.ts`, 'import type { Connection } from "./store/sqlite/connection.ts";'],
       [`${SERVER}realtime/hub.ts`, 'import { memoryBus } from "./bus-memory.ts";'],
       [`${SERVER}agents/a.ts`, 'export { natsBus } from "../realtime/bus-nats.ts";'],
+      [`${SERVER}files/service.ts`, 'const { diskBlobs } = await import("./disk.ts");'],
+      [`${SERVER}config/a.ts`, 'import type { S3Options } from "../files/s3.ts";'],
+      [`${SERVER}compose.ts`, 'import { memoryBus } from "./realtime/bus-memory.ts";'],
       [`${SERVER}store/postgres/index.ts`, 'import { iso } from "../sqlite/connection.ts";'],
     ],
     allowed: [
-      [`${SERVER}compose.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
+      [
+        `${SERVER}compose/backends.ts`,
+        'import { openSqliteStore } from "../store/sqlite/index.ts";',
+      ],
       [
         "bench/seed.ts",
         'import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";',
@@ -306,6 +315,10 @@ describe("what no file does", () => {
       for (const [file, text] of rule.allowed) {
         expect([text, violations(rule, sourceOf(file, text))]).toEqual([text, []]);
       }
+    });
+    test(`names only existing files in the examples of: ${rule.name}`, () => {
+      const examples = [...rule.caught, ...rule.allowed];
+      expect(examples.flatMap(filesOf).filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
     });
     test(`some file is subject to: ${rule.name}`, () => {
       expect(sources.some(({ file }) => rule.applies(file))).toBe(true);
@@ -444,6 +457,16 @@ function toRule({ forbids, ...rule }: ImportRule): Rule {
         .filter((target) => forbids(target, file))
         .map((target) => `${file} → ${target}`),
   };
+}
+
+/** The files of this repository that an example names, except `a.ts`, which stands for any file. */
+function filesOf([file, text]: Example): string[] {
+  const targets = sourceOf(file, text).imports.map(({ specifier }) =>
+    resolveImport(specifier, file),
+  );
+  return [file, ...targets.filter(isOurs)].filter(
+    (path) => !/^a\.(test\.)?ts$/.test(basename(path)),
+  );
 }
 
 const violations = (rule: Rule, source: Source) =>

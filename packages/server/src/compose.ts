@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Server } from "bun";
 import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
@@ -10,13 +9,13 @@ import { elicitations } from "./agents/tools/elicitation.ts";
 import { loadClient } from "./agents/tools/load-client.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
-import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
+import { openBackends, openBlobs } from "./compose/backends.ts";
 import type { Limits } from "./config/limits.ts";
-import { type Config, ConfigError, type Database } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { exports } from "./exports/exports.ts";
-import { openBlobs, refuseUnmounted } from "./files/index.ts";
 import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
+import { refuseUnmounted } from "./files/mount.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { mcp as newMcp } from "./mcp/index.ts";
@@ -29,9 +28,7 @@ import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
 import { webhooks as startWebhooks } from "./outbound/webhooks.ts";
 import { type Backlog, backlog } from "./realtime/backlog.ts";
-import type { Bus } from "./realtime/bus.ts";
-import { memoryBus } from "./realtime/bus-memory.ts";
-import { alone, type Cluster, cluster as newCluster } from "./realtime/cluster.ts";
+import type { Cluster } from "./realtime/cluster.ts";
 import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
@@ -45,9 +42,9 @@ import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
-import { dataFolder, secretFile } from "./store/data-folder.ts";
+import { secretFile } from "./store/data-folder.ts";
 import { yieldingStore } from "./store/event-loop.ts";
-import type { SharedStore, Store } from "./store/store.ts";
+import type { Store } from "./store/store.ts";
 import { httpTransport, pathOf } from "./transport/http.ts";
 import { metricsResponse, routes } from "./transport/routes.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
@@ -81,23 +78,6 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** `node` is the id that the change log has for this process. */
-export async function openStore(config: Config, node = Bun.randomUUIDv7()): Promise<Store> {
-  if (config.database) return openShared(config.database, node);
-  const { openSqliteStore } = await import("./store/sqlite/index.ts");
-  return openSqliteStore(join(dataFolder(config), "parley.db"), { node });
-}
-
-async function openShared(database: Database, node: string): Promise<SharedStore> {
-  const { openPostgresStore } = await import("./store/postgres/index.ts");
-  try {
-    return await openPostgresStore({ ...database, node });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
-  }
-}
-
 export const keyFile = (config: Config): MasterKeyFile =>
   masterKeyFile(secretFile(config, "master.key"));
 
@@ -108,8 +88,8 @@ export function openVault(config: Config): Vault {
 }
 
 /**
- * Sign-in with the configured issuer: by its tokens, and in the web client. Backends are imported only
- * when configured: loading an unused one would delay startup.
+ * Sign-in with the configured issuer: by its tokens, and in the web client. It is imported only when
+ * configured: loading it would delay startup.
  */
 async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
   if (!oidc) return { oidcTokens: null, oidcSignIn: null };
@@ -124,25 +104,6 @@ async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
     oidcTokens: audience === null ? null : oidcTokens({ ...oidc, audience }, issuer),
     oidcSignIn: client && oidcSignIn({ settings: { ...oidc, client }, issuer, vault, log }),
   };
-}
-
-/** The store and the connection to other nodes. A single node has in-process stand-ins for the latter. */
-interface Backends {
-  store: Store;
-  bus: Bus;
-  cluster: Cluster;
-}
-
-async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
-  const { database, nats } = config;
-  if (!database || !nats) {
-    return { store: await openStore(config, node), bus: memoryBus(), cluster: alone };
-  }
-  const { NatsBus } = await import("./realtime/bus-nats.ts");
-  const store = await openShared(database, node);
-  const prefix = `parley.${store.installation}`;
-  const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
-  return { store, bus, cluster: newCluster(bus.channel, { log }) };
 }
 
 /** Builds the service and starts listening. */

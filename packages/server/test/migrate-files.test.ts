@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startS3 } from "@parley/testkit/s3.ts";
 import { countMissing, migrateFiles } from "../src/commands/migrate-files.ts";
+import { existingBlobs } from "../src/compose/backends.ts";
 import type { FileStorage } from "../src/config/file-storage.ts";
 import { diskBlobs } from "../src/files/disk.ts";
-import { existingBlobs } from "../src/files/index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "parley-migrate-files-"));
 const s3 = await startS3();

@@ -1,4 +1,4 @@
-import { openStore } from "../compose.ts";
+import { openStore } from "../compose/backends.ts";
 import { readConfig } from "../config.ts";
 import { command } from "./command.ts";
 

@@ -1,9 +1,9 @@
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { existingBlobs, openBlobs } from "../compose/backends.ts";
 import type { FileStorage } from "../config/file-storage.ts";
 import { ConfigError } from "../config.ts";
 import { pathOfObject } from "../files/disk.ts";
-import { existingBlobs, openBlobs } from "../files/index.ts";
 import type { Key, Row, TransferSource } from "../store/transfer.ts";
 
 export interface FileMigration {

@@ -1,4 +1,4 @@
-import { openStore } from "../compose.ts";
+import { openStore } from "../compose/backends.ts";
 import { type Config, ConfigError } from "../config.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";

@@ -1,4 +1,4 @@
-import { openStore } from "../compose.ts";
+import { openStore } from "../compose/backends.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
 import { iso } from "../rules/time.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";

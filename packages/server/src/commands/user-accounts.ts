@@ -1,12 +1,12 @@
 import { existsSync, rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { existingBlobs } from "../compose/backends.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
 import { eraseAccount, finishErasure } from "../domain/erasure.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { accountData } from "../exports/account-data.ts";
 import { zip } from "../exports/zip.ts";
-import { existingBlobs } from "../files/index.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";

@@ -1,11 +1,23 @@
 import { resolve } from "node:path";
-import type { S3Options } from "../files/s3.ts";
 import { ConfigError } from "./error.ts";
 
 /** Where the bytes of files are kept. */
 export type FileStorage =
   | { readonly kind: "disk"; readonly folder: string }
   | { readonly kind: "s3"; readonly options: S3Options };
+
+export interface S3Options {
+  readonly endpoint?: string;
+  readonly region?: string;
+  readonly bucket: string;
+  /** Before the name of every object; empty, or ends with a slash. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  /** How long a request may take. Storing an object may take three times as long. */
+  readonly timeoutMs: number;
+}
 
 type Environment = Record<string, string | undefined>;
 

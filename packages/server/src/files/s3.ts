@@ -1,20 +1,8 @@
 import { rm } from "node:fs/promises";
 import { S3Client } from "bun";
+import type { S3Options } from "../config/file-storage.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { BlobEntry, Blobs } from "./blobs.ts";
-
-export interface S3Options {
-  readonly endpoint?: string;
-  readonly region?: string;
-  readonly bucket: string;
-  /** Before the name of every object; empty, or ends with a slash. */
-  readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-  /** How long a request may take. Storing an object may take three times as long. */
-  readonly timeoutMs: number;
-}
 
 const PART_BYTES = 5 * 1024 * 1024;
 

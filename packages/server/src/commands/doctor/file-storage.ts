@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { existingBlobs } from "../../compose/backends.ts";
 import type { Config } from "../../config.ts";
-import { existingBlobs, isEmpty } from "../../files/index.ts";
+import { isEmpty } from "../../files/mount.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { diagnoseSqlite } from "../../store/sqlite/diagnosis.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
