@@ -3,14 +3,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { type Operation, operations } from "@parley/protocol";
-import type { Program } from "oxc-parser";
 import type { Bound } from "../packages/server/src/operation.ts";
 import { handlers } from "../packages/server/src/operations/index.ts";
+import { ignoredErrors } from "./ignored-errors.ts";
 import {
   circlesIn,
   emptyCatches,
   type Import,
   importsOf,
+  type Parsed,
   parse,
   readsEnvironment,
   readsProperty,
@@ -18,11 +19,9 @@ import {
 
 const ROOT = join(import.meta.dir, "..");
 
-interface Source {
+interface Source extends Parsed {
   /** The path from the root of the repository. */
   file: string;
-  text: string;
-  program: Program;
   imports: Import[];
 }
 
@@ -233,7 +232,8 @@ const importRules: ImportRule[] = [
 const sameDriver = (target: string, file: string) =>
   DRIVERS.some((driver) => target.startsWith(driver) && file.startsWith(driver));
 
-const isSource = (file: string) => /^packages\/\w+\/src\//.test(file) && !isTest(file);
+const isInPackage = (file: string) => /^packages\/\w+\/src\//.test(file);
+const isSource = (file: string) => isInPackage(file) && !isTest(file);
 
 const codeRules: Rule[] = [
   {
@@ -280,8 +280,7 @@ const codeRules: Rule[] = [
   {
     name: "no catch clause is empty",
     applies: isSource,
-    violations: ({ file, program, text }) =>
-      emptyCatches(program, text).map((line) => `${file}:${line}`),
+    violations: (source) => emptyCatches(source).map((line) => `${source.file}:${line}`),
     caught: [
       [`${SERVER}a.ts`, "try { run(); } catch {}"],
       [`${SERVER}a.ts`, "try { run(); } catch (error) { /* cannot happen */ }"],
@@ -290,6 +289,45 @@ const codeRules: Rule[] = [
     allowed: [
       [`${SERVER}a.ts`, "try { run(); } catch (error) { log.warn({ err: error }, 'run failed'); }"],
       [`${SERVER}a.ts`, "try { read(); } catch { isMissing = true; }"],
+    ],
+  },
+  {
+    name: "no error is ignored without a reason",
+    applies: isInPackage,
+    violations: (source) => ignoredErrors(source).map((line) => `${source.file}:${line}`),
+    caught: [
+      [`${SERVER}a.ts`, "stop().catch(() => {});"],
+      [`${SERVER}a.ts`, "const body = await response.json().catch(() => null);"],
+      [`${SERVER}a.ts`, "read()\n  .catch(function () { return []; });"],
+      [`${SERVER}a.ts`, "read()?.catch((_error) => ({ items: [] }));"],
+      [`${SERVER}a.ts`, "read().then(show, () => undefined);"],
+      [`${SERVER}a.ts`, "read().catch(() => { isMissing = true; });"],
+      [`${SERVER}a.ts`, "// Reads it.\nread();\nstop().catch(() => {});"],
+      [`${SERVER}a.ts`, "// biome-ignore lint: no reason\nstop().catch(() => {});"],
+      [`${SERVER}a.ts`, "function read() { try { return parse(); } catch { return null; } }"],
+      [`${SERVER}a.ts`, "try {\n  save();\n  // Saved.\n} catch {\n  remove();\n}"],
+      ["packages/testkit/src/a.ts", "stop().catch(() => {});"],
+    ],
+    allowed: [
+      [`${SERVER}a.ts`, "// The next start deletes it.\nstop().catch(() => {});"],
+      [`${SERVER}a.ts`, "stop().catch(() => {}); // The next start deletes it."],
+      [`${SERVER}a.ts`, "stop().catch(() => {\n  // The next start deletes it.\n});"],
+      [`${SERVER}a.ts`, "stop()\n  // The next start deletes it.\n  .catch(() => {});"],
+      [
+        `${SERVER}a.ts`,
+        "/** Null if it is not JSON. */\nconst read = () => json().catch(() => null);",
+      ],
+      [`${SERVER}a.ts`, "// There may be none.\ntry {\n  save();\n} catch {\n  remove();\n}"],
+      [`${SERVER}a.ts`, "stop().catch((error) => log.warn({ err: error }, 'stop failed'));"],
+      [`${SERVER}a.ts`, "stop().catch(report);"],
+      [`${SERVER}a.ts`, "read().catch(() => showMissing());"],
+      [`${SERVER}a.ts`, "const title = z.string().catch(undefined);"],
+      [`${SERVER}a.ts`, "try { parse(); } catch { throw new Error('not JSON'); }"],
+      [
+        `${SERVER}a.ts`,
+        "const read = () => { try { return parse(); } catch { return failed('not JSON'); } };",
+      ],
+      ["packages/server/test/a.test.ts", "stop().catch(() => {});"],
     ],
   },
 ];
@@ -392,7 +430,8 @@ describe("importsOf", () => {
     ["const name = import.meta.url;", []],
   ];
   for (const [source, found] of forms) {
-    test(`reads ${JSON.stringify(source)}`, () => expect(importsOf(parse(source))).toEqual(found));
+    test(`reads ${JSON.stringify(source)}`, () =>
+      expect(importsOf(parse(source).program)).toEqual(found));
   }
 });
 
@@ -444,8 +483,8 @@ describe("one resource, one file name", () => {
 });
 
 function sourceOf(file: string, text: string): Source {
-  const program = parse(text, file);
-  return { file, text, program, imports: importsOf(program) };
+  const parsed = parse(text, file);
+  return { file, ...parsed, imports: importsOf(parsed.program) };
 }
 
 function toRule({ forbids, ...rule }: ImportRule): Rule {

@@ -1,4 +1,5 @@
 import {
+  type Comment,
   type Expression,
   type ObjectPattern,
   type Program,
@@ -15,11 +16,17 @@ export interface Import {
   kind: "module" | "url";
 }
 
-/** The syntax tree of a source. Throws if the source does not parse. */
-export function parse(source: string, file = "source.ts"): Program {
-  const { program, errors } = parseSync(file, source);
+export interface Parsed {
+  text: string;
+  program: Program;
+  comments: Comment[];
+}
+
+/** The syntax tree of a source, and its comments. Throws if the source does not parse. */
+export function parse(text: string, file = "source.ts"): Parsed {
+  const { program, comments, errors } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
-  return program;
+  return { text, program, comments };
 }
 
 const visit = (program: Program, visitor: VisitorObject) => new Visitor(visitor).visit(program);
@@ -84,12 +91,14 @@ function hasEnvironment(node: Expression | null): boolean {
   return isNamed(node, "process") || isNamed(node, "Bun");
 }
 
+export const lineOf = (offset: number, text: string) => text.slice(0, offset).split("\n").length;
+
 /** The lines of `catch` clauses that do nothing with the error: empty, or with only a comment in them. */
-export function emptyCatches(program: Program, source: string): number[] {
+export function emptyCatches({ program, text }: Parsed): number[] {
   const lines: number[] = [];
   visit(program, {
     CatchClause: ({ start, body }) => {
-      if (body.body.length === 0) lines.push(source.slice(0, start).split("\n").length);
+      if (body.body.length === 0) lines.push(lineOf(start, text));
     },
   });
   return lines;
@@ -125,7 +134,13 @@ function textOf(node: Node): string | null {
 }
 
 /** The name of the property that a member expression or a pattern takes, if it is written there. */
-function propertyOf({ property, computed }: { property: Node; computed: boolean }): string | null {
+export function propertyOf({
+  property,
+  computed,
+}: {
+  property: Node;
+  computed: boolean;
+}): string | null {
   if (computed) return textOf(property);
   return (property as { name?: string }).name ?? textOf(property);
 }

@@ -81,6 +81,7 @@ export async function startCluster({ nodes: count, env = {} }: ClusterOptions): 
 const isReady = (url: string): Promise<boolean> =>
   fetch(`${url}/ready`, { signal: AbortSignal.timeout(2000) }).then(
     ({ ok }) => ok,
+    // It does not listen yet, or stalls.
     () => false,
   );
 

@@ -156,6 +156,7 @@ async function waitUntilReady(url: string, child: Bun.Subprocess): Promise<void>
       await execute(url, "SELECT 1");
       return;
     } catch {
+      // It does not accept connections yet.
       await Bun.sleep(20);
     }
   }

@@ -23,6 +23,7 @@ export async function startS3(): Promise<TestS3> {
     ],
     { stdout: "ignore", stderr: "ignore" },
   );
+  // It is asked until it listens.
   while (!(await fetch(url).catch(() => null))) {
     if (child.exitCode !== null) throw new Error("the S3 server did not start");
     await Bun.sleep(10);

@@ -85,6 +85,7 @@ async function makeAgentGroup(
     ask: (text, person = bob) => say(person, chat, `@${agent} ${text}`),
     async [Symbol.asyncDispose]() {
       await reader[Symbol.asyncDispose]();
+      // A test may have stopped the server, or deleted the group.
       await carol.call("stopChatAgents", { chat_id: chat.id }).catch(() => undefined);
     },
   };

@@ -82,6 +82,7 @@ async function fetchPage(request: Request): Promise<Response> {
   const cached = await (await caches.open(CACHE)).match(PAGE);
   if (!cached) return fetch(request);
   const timeout = new Promise<null>((resolve) => setTimeout(resolve, NETWORK_TIMEOUT_MS, null));
+  // Without the network, the page is taken from the cache.
   const response = await Promise.race([fetch(request), timeout]).catch(() => null);
   return response && response.status < 500 ? response : cached;
 }

@@ -119,8 +119,8 @@ export class AnswerWriter {
   }
 }
 
-/** A rejection of the promise is handled, also if nobody waits for it. */
 function ignorable(promise: Promise<void>): Promise<void> {
+  // A caller that ignores the promise must not cause an unhandled rejection.
   promise.catch(() => {});
   return promise;
 }

@@ -53,6 +53,7 @@ export class RunningTurn {
       await this.#finish({ status: "complete" });
     } catch (error) {
       if (!this.#isOver) {
+        // If the rest of the text cannot be stored, the answer ends without it.
         await this.#writer.end().catch(() => {});
         await this.#finish({ status: "failed", ...this.#sentence(error) }).catch(report);
       }

@@ -31,6 +31,7 @@ export async function callHttp(
 async function post(send: typeof fetch, url: string, request: RequestInit) {
   try {
     const response = await send(url, request);
+    // No JSON, or only a part of it: `readReply` rejects.
     const body: unknown = await response.json().catch(() => null);
     return { body, status: response.status };
   } catch (cause) {

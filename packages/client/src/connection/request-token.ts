@@ -30,6 +30,7 @@ async function callOnce(getToken: GetToken, timeoutMs: number, signal: AbortSign
   try {
     return await Promise.race([getToken(), timeout]);
   } catch {
+    // The caller calls it again.
     return null;
   } finally {
     done.abort();

@@ -86,6 +86,7 @@ const transferWithFetch =
     const response = await send(url, request).catch((cause: unknown) => {
       throw notReached(cause);
     });
+    // No JSON, or only a part of it: `readFile` rejects.
     return readFile(await response.json().catch(() => null), response.status);
   };
 
@@ -101,6 +102,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // No JSON: `readFile` rejects.
     return null;
   }
 }

@@ -70,8 +70,9 @@ export class Uploader {
     );
   }
 
-  /** Deletes an upload that no message has. If the call fails, the service deletes it after a day. */
+  /** Deletes an upload that no message has. */
   cancel(fileId: string): void {
+    // If the call fails, the service deletes it after a day.
     this.#options.api.cancelUpload({ file_id: fileId }).catch(() => {});
   }
 

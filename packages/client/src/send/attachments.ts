@@ -145,6 +145,7 @@ export class Attachments {
     try {
       return (await this.#storage?.get(blobKey(id, index))) ?? null;
     } catch {
+      // The bytes may be there nevertheless: the upload reads them again.
       return undefined;
     }
   }

@@ -46,6 +46,7 @@ export class StateCache {
       if (stored?.version !== VERSION || stored.owner !== fingerprint(token)) return;
       this.#store.dispatch({ type: "restored", cached: stored as CachedState });
     } catch {
+      // Damaged: the state is fetched instead.
       this.#storage?.removeItem(KEY);
     }
   }
@@ -61,6 +62,7 @@ export class StateCache {
       const owner = fingerprint(token);
       this.#storage?.setItem(KEY, `{"version":${VERSION},"owner":"${owner}",${cached}}`);
     } catch {
+      // The storage is full: an old state would take the room of unsent messages.
       this.#storage?.removeItem(KEY);
     }
   }

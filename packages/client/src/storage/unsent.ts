@@ -242,6 +242,7 @@ export class UnsentStorage {
     try {
       this.#storage?.setItem(key, value);
     } catch {
+      // The storage is probably full.
       this.#options.makeRoom();
       this.#storage?.setItem(key, value);
     }
@@ -254,6 +255,7 @@ function parse<Value>(read: () => string | null | undefined, fallback: Value): V
   try {
     return JSON.parse(read() ?? "null") ?? fallback;
   } catch {
+    // Damaged, or the storage is blocked.
     return fallback;
   }
 }

@@ -152,6 +152,7 @@ class LogTail implements Tail {
   #isAway(): Promise<boolean> {
     return this.#options.bus.ready().then(
       () => false,
+      // It rejects for this reason alone.
       () => true,
     );
   }

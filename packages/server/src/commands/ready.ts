@@ -11,6 +11,7 @@ export const ready = command({
   async run() {
     const { host, port } = readConfig();
     const url = urlOf(host, port);
+    // The error below says what to do.
     const response = await fetch(`${url}/ready`).catch(() => null);
     if (!response) {
       throw new ConfigError(

@@ -123,8 +123,8 @@ async function addressesOf(hostname: string, resolve: Resolve): Promise<readonly
   return addresses.filter((address) => isIP(address) && !address.includes("%"));
 }
 
-/** A name that cannot be resolved has no addresses. */
 const systemResolve: Resolve = async (hostname) => {
+  // A name that cannot be resolved has no addresses.
   const found = await lookup(hostname, { all: true, order: "verbatim" }).catch(() => []);
   return found.map(({ address }) => address);
 };

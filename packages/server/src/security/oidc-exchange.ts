@@ -90,6 +90,7 @@ async function request(log: Logger, url: string, init: RequestInit) {
   try {
     const response = await fetchFromIssuer(url, { ...init, headers });
     if (response.status >= 500) throw new Error(`the issuer answered with ${response.status}`);
+    // No JSON, or only a part of it: the callers log the status, and refuse.
     return { status: response.status, json: await response.json().catch(() => null) };
   } catch (error) {
     log.error({ err: error }, "OIDC issuer request failed");

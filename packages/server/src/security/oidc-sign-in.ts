@@ -127,6 +127,7 @@ function openFlow(vault: Vault, sealed: string): Flow | null {
   try {
     return Flow.parse(JSON.parse(vault.open(sealed, BINDING)));
   } catch {
+    // Forged, or sealed with a master key that was removed.
     return null;
   }
 }

@@ -36,8 +36,9 @@ export function useReplyHandle(writing: Writing, field: ComposerText): void {
   }, [writing, chat.kind, chat.id, client]);
 }
 
-/** Whether an agent of a group answers every message; false if the server cannot be asked. */
+/** Whether an agent of a group answers every message, as far as the server can be asked. */
 async function isAlwaysOn(client: Client, chat_id: string, username: string): Promise<boolean> {
+  // The handle that it does not need does no harm.
   const { items } = await client.getGroupAgents({ chat_id }).catch(() => ({ items: [] }));
   return items.some(({ agent, always_on }) => agent.username === username && always_on);
 }

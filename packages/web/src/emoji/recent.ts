@@ -14,6 +14,7 @@ function recentEmojis(): string[] {
     const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
     return Array.isArray(stored) ? stored.filter((each) => typeof each === "string") : [];
   } catch {
+    // The storage is blocked, or damaged.
     return [];
   }
 }

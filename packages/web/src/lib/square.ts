@@ -22,6 +22,7 @@ export async function squareOf(file: File): Promise<File> {
     const blob = await canvas.convertToBlob({ type: "image/webp", quality: QUALITY });
     return new File([blob], file.name, { type: blob.type });
   } catch {
+    // Damaged, or of a format that this browser does not know.
     return file;
   }
 }

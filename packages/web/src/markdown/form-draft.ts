@@ -40,6 +40,7 @@ function parseDraft(draft: string): Record<string, string> | null {
     if (typeof fields !== "object" || fields === null) return null;
     return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
   } catch {
+    // Damaged.
     return null;
   }
 }

@@ -102,7 +102,8 @@ function ChatList({ open, onNewChat }: ChatListProps) {
     const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 200;
     if (isLoading.current || !isAtEnd) return;
     isLoading.current = true;
-    // Asked every time: before the first catch-up it is not known whether there are more.
+    // Asked every time: before the first catch-up it is not known whether there are more. If it fails,
+    // scrolling again asks again.
     void client.model
       .loadMoreChats()
       .catch(() => {})

@@ -75,6 +75,7 @@ function useStoredGrants(agent: AgentProfile) {
   const latest = useRef<Promise<AgentProfile> | null>(null);
   return async (servers: readonly ToolServer[], change: Parameters<typeof changedGrants>[2]) => {
     const before = latest.current ?? Promise.resolve(agent);
+    // A change that failed has shown its error, and changed nothing.
     const stored = before
       .catch(() => agent)
       .then((known) => {

@@ -123,5 +123,6 @@ function useObjectUrl(): [url: string | null, set: (blob: Blob | null) => void] 
 async function loaded(url: string): Promise<void> {
   const image = new Image();
   image.src = url;
+  // A picture that cannot be shown replaces the preview too.
   await image.decode().catch(() => {});
 }

@@ -68,6 +68,7 @@ function tryParse(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
+    // The status alone classifies the error.
     return undefined;
   }
 }

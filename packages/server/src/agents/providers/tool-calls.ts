@@ -79,6 +79,7 @@ function parseObject(json: string): ToolUse["input"] {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject && !isDeep(value) ? JSON.parse(storableJson(JSON.stringify(value))) : null;
   } catch {
+    // The model is told that its arguments are no JSON.
     return null;
   }
 }

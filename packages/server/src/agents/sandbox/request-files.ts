@@ -82,6 +82,7 @@ async function describePicture(base64: string): Promise<SandboxFile> {
       tokens: estimateImageTokens("anthropic", size),
     };
   } catch {
+    // Damaged, or of a format that cannot be decoded: the answer says so.
     return { description: "a picture that I cannot read", tokens: 0 };
   }
 }

@@ -112,6 +112,7 @@ export function readCommand({ name, input }: Command): SandboxCall | undefined {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? { name, input: value } : undefined;
   } catch {
+    // No JSON.
     return undefined;
   }
 }

@@ -120,6 +120,7 @@ export async function connect(parts: Parts, signal: AbortSignal): Promise<Connec
   const { transport, broken, timeouts } = parts;
   const connection = new McpConnection(parts);
   broken.catch(() => {
+    // The calls that wait for an answer reject with the error.
     connection.hasFailed = true;
   });
   try {
@@ -213,10 +214,11 @@ class McpConnection implements Connection {
     if (this.isClosed) return;
     this.isClosed = true;
     // What cannot be ended in order is dropped: nothing is left to ask of the server.
-    await Promise.race([this.parts.end(), Bun.sleep(CANCEL_MS)]).catch(() => {});
-    await this.client.close().catch(() => {});
+    const drop = () => {};
+    await Promise.race([this.parts.end(), Bun.sleep(CANCEL_MS)]).catch(drop);
+    await this.client.close().catch(drop);
     // A client that is not connected yet does not close its transport.
-    await this.parts.transport.close().catch(() => {});
+    await this.parts.transport.close().catch(drop);
   }
 }
 

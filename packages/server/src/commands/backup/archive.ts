@@ -169,6 +169,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // The caller reports a manifest that cannot be read.
     return null;
   }
 }

@@ -140,6 +140,7 @@ async function readList(path: string, entry: PlacedEntry): Promise<Listed[] | nu
     const parsed = lines.split("\n").filter(Boolean);
     return parsed.map((line) => Listed.parse(JSON.parse(line)));
   } catch {
+    // Damaged.
     return null;
   }
 }

@@ -114,6 +114,7 @@ function canWrite(folder: string): boolean {
     accessSync(folder, constants.W_OK | constants.X_OK);
     return true;
   } catch {
+    // The caller reports it.
     return false;
   }
 }

@@ -55,11 +55,11 @@ function canUse(folder: string): boolean {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     return true;
   } catch {
+    // The caller reports it.
     return false;
   }
 }
 
-/** False if the store cannot be read: its own check says why. */
 async function hasFiles({ database, dataDir }: Config): Promise<boolean> {
   try {
     const found = database
@@ -67,6 +67,7 @@ async function hasFiles({ database, dataDir }: Config): Promise<boolean> {
       : diagnoseSqlite(resolve(dataDir, "parley.db"), false);
     return found.hasFiles;
   } catch {
+    // The check of the store says why.
     return false;
   }
 }

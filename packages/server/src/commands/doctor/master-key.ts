@@ -68,6 +68,7 @@ function canOpen(keys: readonly Buffer[], { sealed, binding }: SealedText): bool
     vault(keys).open(sealed, binding);
     return true;
   } catch {
+    // Sealed with another key: the caller counts it.
     return false;
   }
 }

@@ -51,6 +51,7 @@ async function checkPort(host: string, port: number): Promise<Check> {
   const running = port === 0 ? null : await versionAt(urlOf(host, port));
   if (running === null) return checkFree("port", "PORT", host, port);
   const url = urlOf(host, port);
+  // Without an answer it is not ready.
   const response = await ask(`${url}/ready`).catch(() => null);
   if (response?.status !== 200) {
     const todo = "Look for errors in its log, and at the checks of the store and the bus here.";
@@ -74,11 +75,13 @@ async function versionAt(url: string): Promise<string | null> {
     if (!isParley) return null;
     return "version" in health && typeof health.version === "string" ? health.version : "";
   } catch {
+    // Nobody listens there, or another program.
     return null;
   }
 }
 
 async function checkMetricsPort({ host, port }: { host: string; port: number }): Promise<Check> {
+  // Without an answer nobody listens there, unless `checkFree` finds the port taken.
   const page = await ask(`${urlOf(host, port)}/metrics`).catch(() => null);
   if (page && (await page.text()).includes("parley_calls_total")) {
     return ok("metrics port", `metrics are at ${urlOf(host, port)}/metrics`);

@@ -118,10 +118,12 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
       try {
         return await work({ run });
       } finally {
-        // Another transaction cannot begin on a connection that is still in an aborted one.
+        // Another transaction cannot begin on a connection that is still in an aborted one. If this
+        // fails, the connection is closed.
         if (isInTransaction && !isSilent) await run("ROLLBACK").catch(() => {});
         // If this connection gets no answer, the idle ones would not get one either.
         if (isSilent) for (const each of [reserved, ...idle.splice(0)]) discard(each);
+        // One that cannot be closed is lost already.
         else if (isInTransaction) await reserved.close().catch(() => {});
         else if (broken) reserved.release();
         else idle.push(reserved);
@@ -135,6 +137,7 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
   };
 }
 
+/** A connection that cannot be closed is lost already. */
 const discard = (reserved: ReservedSQL) => void reserved.close({ timeout: 0 }).catch(() => {});
 
 class NoAnswer extends Error {}
@@ -168,6 +171,7 @@ async function reserve(pool: SQL): Promise<ReservedSQL> {
   } catch (error) {
     reserved.then(
       (late) => late.release(),
+      // Nobody waits for it any more.
       () => {},
     );
     throw error instanceof NoAnswer ? new Unavailable("the database cannot be reached") : error;

@@ -198,6 +198,7 @@ function openExisting(file: string, messages: Database): SearchIndexer | null {
     index.close();
     return null;
   } catch {
+    // The caller builds a new one.
     return null;
   }
 }

@@ -71,6 +71,7 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
     },
     settled: () => (failure ? Promise.reject(failure.error) : current?.synced.promise),
     failure: () => failure,
+    // The jobs of the batch reject with the error.
     syncing: () => current?.synced.promise.catch(() => {}),
   };
 }

@@ -41,6 +41,7 @@ function lowerPriority(): boolean {
     setPriority(10);
     return true;
   } catch {
+    // Not permitted, for example in some containers.
     return false;
   }
 }
