@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { agentOf, answerTo, groupOf, say, signUp } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
-import { erasureStatements } from "../src/store/shared/erasures.ts";
+import { erasureStatements, toolCallErasures } from "../src/store/shared/erasures.ts";
 import { migrate } from "../src/store/sqlite/connection.ts";
 
 /** Tables that keep rows of an erased account, and why. */
@@ -37,7 +37,10 @@ test("an erasure knows every table that has rows of an account", () => {
     suspended_at: null,
     erased_at: null,
   } as const;
-  const statements = erasureStatements(account, 0).map(({ sql }) => sql);
+  const statements = [
+    ...erasureStatements(account, 0).map(({ sql }) => sql),
+    ...toolCallErasures("IN (?)"),
+  ];
   const isErased = (name: string) =>
     statements.some((sql) => new RegExp(`^(UPDATE|DELETE FROM) ${name}\\b`).test(sql));
   const unknown = tables.filter(({ name }) => !isErased(name) && !(name in KEPT));

@@ -16,6 +16,9 @@ import { stopTurns } from "./turns.ts";
 /** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
 
+/** Tool calls erased per unit of work, so that other units are not held up. */
+const BATCH = 100;
+
 /**
  * Erases an account and those that belong to it, and ends its sessions and sockets, on every node. Its
  * conversations and messages follow in `finishErasure`. Does nothing if it is erased already.
@@ -55,9 +58,9 @@ export async function eraseAgent(
 
 /**
  * Does what is left of an erasure: stops agents, leaves groups, closes direct conversations, empties
- * conversations that nobody else reads, and deletes messages if that was asked for. Each step is a
- * small unit of work, and a step that is done has no effect when it is done again: after a crash it
- * starts over.
+ * conversations that nobody else reads, erases what tools returned, and deletes messages if that was
+ * asked for. Each step is a small unit of work, and a step that is done has no effect when it is done
+ * again: after a crash it starts over.
  */
 export async function finishErasure(
   store: Pick<Store, "read" | "write">,
@@ -69,6 +72,7 @@ export async function finishErasure(
     await leaveConversation(store, uuid, account, progress);
     await progress(0);
   }
+  await eraseToolCalls(store, account, progress);
   if (messages) await removeSent(store, account, progress);
   await store.write((tx) => tx.finishErasure(account.id));
 }
@@ -108,6 +112,22 @@ async function withoutReaders(tx: ReadTx, uuid: string, { id }: AccountRecord) {
     ({ account }) => account.kind === "human" && account.id !== id && account.erased_at === null,
   );
   return hasReader ? null : conversation;
+}
+
+/** Deletes what only the owner saw of the calls of their agents. No further call is made by now. */
+async function eraseToolCalls(
+  store: Pick<Store, "read" | "write">,
+  { id }: AccountRecord,
+  progress: DeletionProgress,
+): Promise<void> {
+  const calls = await store.read((tx) => tx.toolCallsToErase(id));
+  for (const [place, each] of Map.groupBy(calls, ({ conversation_id }) => conversation_id)) {
+    const uuids = each.map(({ uuid }) => uuid);
+    for (let start = 0; start < uuids.length; start += BATCH) {
+      await store.write((tx) => tx.eraseToolCalls(place, uuids.slice(start, start + BATCH)));
+      await progress(0);
+    }
+  }
 }
 
 /** Deletes all messages that the account, or one that belongs to it, has sent. */

@@ -7,6 +7,11 @@ export interface ErasureReads {
   openErasures(): Awaitable<ErasureRecord[]>;
   /** The accounts that belong to a person: their agents and those of their incoming hooks. */
   ownedAccounts(ownerId: number): Awaitable<AccountRecord[]>;
+  /**
+   * Tool calls of which something is stored that only the owner of their agents saw, or whose tools have
+   * asked the owner something.
+   */
+  toolCallsToErase(ownerId: number): Awaitable<ToolCallPlace[]>;
 }
 
 export interface ErasureWrites {
@@ -18,7 +23,17 @@ export interface ErasureWrites {
    * it. Begins an open erasure. Returns false, and changes nothing, when the account is erased already.
    */
   eraseAccount(account: AccountRecord, erasure: NewErasure): Awaitable<boolean>;
+  /**
+   * Deletes what only the owner of an agent saw of tool calls of a conversation, and what their tools
+   * asked. The arguments stay with the messages.
+   */
+  eraseToolCalls(conversationId: number, uuids: readonly string[]): Awaitable<void>;
   finishErasure(accountId: number): Awaitable<void>;
+}
+
+export interface ToolCallPlace {
+  readonly uuid: string;
+  readonly conversation_id: number;
 }
 
 export interface NewErasure {

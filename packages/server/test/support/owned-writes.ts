@@ -76,7 +76,9 @@ const touched: Touched = {
   leaveForGood: given,
   setMetadata: none,
   setSuspended: none,
+  // Its mentions, hidden messages and final departures: nobody else changes or reads them.
   eraseAccount: none,
+  eraseToolCalls: given,
   finishErasure: none,
   addOperator: none,
   removeOperator: none,

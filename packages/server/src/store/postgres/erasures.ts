@@ -1,15 +1,17 @@
 import type { AccountRecord } from "../accounts.ts";
-import type { ErasureReads, ErasureWrites } from "../erasures.ts";
+import type { ErasureReads, ErasureWrites, ToolCallPlace } from "../erasures.ts";
 import { ACCOUNT } from "../shared/accounts.ts";
 import {
   ERASE_ACCOUNT,
   type ErasureRow,
   erasureStatements,
   OPEN_ERASURES,
+  TOOL_CALLS_TO_ERASE,
   toErasure,
+  toolCallErasures,
 } from "../shared/erasures.ts";
 import { deleteUnusedFilesOf } from "./files.ts";
-import type { Methods } from "./unit.ts";
+import { list, type Methods } from "./unit.ts";
 
 export const erasureReads: Methods<keyof ErasureReads> = {
   openErasures: async (unit) => (await unit.all<ErasureRow>(OPEN_ERASURES)).map(toErasure),
@@ -18,7 +20,10 @@ export const erasureReads: Methods<keyof ErasureReads> = {
       `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 ORDER BY a.id`,
       ownerId,
     ),
+  toolCallsToErase: (unit, ownerId) => unit.all<ToolCallPlace>(TOOL_CALLS_TO_ERASE, ownerId),
 };
+
+const ERASE_TOOL_CALLS = toolCallErasures("= ANY($1::uuid[])");
 
 export const erasureWrites: Methods<keyof ErasureWrites> = {
   eraseAccount: async (unit, account, { messages, at }) => {
@@ -36,6 +41,10 @@ export const erasureWrites: Methods<keyof ErasureWrites> = {
       at,
     );
     return true;
+  },
+  eraseToolCalls: async (unit, conversationId, uuids) => {
+    await unit.own(conversationId);
+    for (const sql of ERASE_TOOL_CALLS) await unit.change(sql, list(uuids));
   },
   finishErasure: async (unit, accountId) => {
     await unit.change("DELETE FROM erasures WHERE account_id = $1", accountId);

@@ -762,4 +762,8 @@ export const migrations: readonly string[] = [
   -- When the retries of what waits for a webhook began anew, because it was enabled or has a new address.
   ALTER TABLE webhooks ADD COLUMN resumed_at bigint NOT NULL DEFAULT 0;
   `,
+  `
+  -- An erasure finds the calls of an owner's agents.
+  CREATE INDEX tool_calls_by_owner ON tool_calls (owner_id);
+  `,
 ];

@@ -42,18 +42,24 @@ export function erasureStatements({ id, username }: AccountRecord, at: number): 
     byId("DELETE FROM tool_servers WHERE owner_id = $1"),
     byId(`DELETE FROM tool_grants WHERE agent_id = $1 OR agent_id IN (${owned})`),
     byId("DELETE FROM upload_usage WHERE owner_id = $1"),
-    byId("DELETE FROM elicitations WHERE owner_id = $1"),
-    // What only the owner saw. The arguments stay with the messages.
-    byId(
-      `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
-       WHERE owner_id = $1`,
-    ),
     ...["agents", "agent_tokens", "agent_presence"].map((table) =>
       byId(`DELETE FROM ${table} WHERE account_id = $1 OR account_id IN (${owned})`),
     ),
     { sql: "DELETE FROM incoming_hooks WHERE creator = $1", values: [username] },
   ];
 }
+
+/** The parameter is the id of the owner. */
+export const TOOL_CALLS_TO_ERASE = `SELECT uuid, conversation_id FROM tool_calls
+  WHERE owner_id = $1 AND coalesce(result, error, note, provider_fields) IS NOT NULL
+  UNION SELECT call_uuid, conversation_id FROM elicitations WHERE owner_id = $1`;
+
+/** Statements with a condition on the ids of calls, whose parameter is the only one. */
+export const toolCallErasures = (isGiven: string) => [
+  `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
+   WHERE uuid ${isGiven}`,
+  `DELETE FROM elicitations WHERE call_uuid ${isGiven}`,
+];
 
 /** Tables whose rows concern one account alone. */
 const PERSONAL = [

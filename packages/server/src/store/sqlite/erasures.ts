@@ -1,12 +1,14 @@
 import type { AccountRecord } from "../accounts.ts";
-import type { ErasureReads, ErasureWrites } from "../erasures.ts";
+import type { ErasureReads, ErasureWrites, ToolCallPlace } from "../erasures.ts";
 import { ACCOUNT } from "../shared/accounts.ts";
 import {
   ERASE_ACCOUNT,
   type ErasureRow,
   erasureStatements,
   OPEN_ERASURES,
+  TOOL_CALLS_TO_ERASE,
   toErasure,
+  toolCallErasures,
 } from "../shared/erasures.ts";
 import type { Connection } from "./connection.ts";
 import { deleteUnusedFilesOf } from "./files.ts";
@@ -16,9 +18,11 @@ export function erasureReads(db: Connection): ErasureReads {
   const owned = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ? ORDER BY a.id`,
   );
+  const calls = db.query<ToolCallPlace>(TOOL_CALLS_TO_ERASE);
   return {
     openErasures: () => open.all().map(toErasure),
     ownedAccounts: (ownerId) => owned.all(ownerId),
+    toolCallsToErase: (ownerId) => calls.all(ownerId),
   };
 }
 
@@ -26,6 +30,9 @@ export function erasureWrites(db: Connection): ErasureWrites {
   const erase = db.change(ERASE_ACCOUNT);
   const begin = db.change(
     "INSERT INTO erasures (account_id, messages, created_at) VALUES (?, ?, ?)",
+  );
+  const eraseCalls = toolCallErasures("IN (SELECT value FROM json_each(?))").map((sql) =>
+    db.change(sql),
   );
   const finish = db.change("DELETE FROM erasures WHERE account_id = ?");
   return {
@@ -37,6 +44,9 @@ export function erasureWrites(db: Connection): ErasureWrites {
       deleteUnusedFilesOf(db, account.id);
       begin.run(account.id, messages ? 1 : 0, at);
       return true;
+    },
+    eraseToolCalls: (_, uuids) => {
+      for (const each of eraseCalls) each.run(JSON.stringify(uuids));
     },
     finishErasure: (accountId) => void finish.run(accountId),
   };

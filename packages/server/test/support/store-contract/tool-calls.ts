@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
+import { finishErasure } from "../../../src/domain/erasure.ts";
 import type { NewToolCall, ToolCallRecord } from "../../../src/store/tool-calls.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { agentFixture } from "./agent-fixture.ts";
@@ -154,6 +155,42 @@ export function toolCalls(check: Check) {
     await fixture.store.write((tx) => tx.setRounds(next.id, rounds));
     expect((await turn(next.id))?.rounds).toEqual(rounds);
   });
+
+  check(
+    "an erasure deletes what only the owner saw of calls, whenever they ended",
+    async (fixture) => {
+      const { insert, call, alice, bob, agent, room, message, finish, turnId } =
+        await talk(fixture);
+      const { store } = fixture;
+      const end = (uuid: string) =>
+        store.write(async (tx) => {
+          const stored = (await tx.toolCall(uuid)) as ToolCallRecord;
+          const seen = { result: "secret", error: "secret", note: "secret" };
+          await tx.updateToolCall(stored, { status: "failed", finished_at: START, ...seen });
+        });
+      const [before, after] = [await insert(0), await insert(1)];
+      const another = await insert(2, { owner_id: bob.id });
+      await end(before.uuid);
+      await end(another.uuid);
+      const asked = { uuid: Bun.randomUUIDv7(), call_uuid: after.uuid, conversation_id: room.id };
+      await store.write(async (tx) => {
+        await tx.toolCall(after.uuid);
+        const rest = { owner_id: alice.id, message_uuid: message.id, schema: {} };
+        await tx.insertElicitation({ ...asked, ...rest });
+      });
+      await finish(turnId);
+      await store.write((tx) => tx.eraseAccount(alice, { messages: false, at: START }));
+      // It was running meanwhile.
+      await end(after.uuid);
+      await finishErasure(store, { account: alice, messages: false });
+      const erased = { result: null, error: null, note: null, provider_fields: null };
+      for (const { uuid } of [before, after]) {
+        expect(await call(uuid)).toMatchObject({ ...erased, agent_id: agent.id, status: "failed" });
+      }
+      expect(await call(another.uuid)).toMatchObject({ result: "secret", note: "secret" });
+      expect(await store.read((tx) => tx.elicitation(asked.uuid))).toBeNull();
+    },
+  );
 
   check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
     const { insert, alice, agent, room, message } = await talk(fixture);
