@@ -24,8 +24,8 @@ import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import type { MessageRecord } from "../src/store/messages.ts";
 import { indexerThread } from "../src/store/sqlite/background.ts";
+import { batchWriter } from "../src/store/sqlite/batch-writer.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
-import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
@@ -379,8 +379,8 @@ describe("the log", () => {
   });
 });
 
-describe("the group writer", () => {
-  /** A group writer whose syncs end when the test says so. */
+describe("the batch writer", () => {
+  /** A batch writer whose syncs end when the test says so. */
   function slowDisk() {
     const db = new Database(":memory:", { strict: true });
     db.run("CREATE TABLE written (name TEXT)");
@@ -390,7 +390,7 @@ describe("the group writer", () => {
     let asked = Promise.withResolvers<void>();
     const writes = connection(db);
     const insert = writes.change("INSERT INTO written VALUES (?)");
-    const group = groupWriter({
+    const batches = batchWriter({
       db,
       connection: writes,
       tx: {} as Omit<WriteTx, "emit">,
@@ -406,14 +406,14 @@ describe("the group writer", () => {
     });
     return {
       db,
-      group,
+      batches,
       announced,
       syncs,
       onCommit: (listener: typeof hear) => {
         hear = listener;
       },
       write: (name: string) =>
-        group.write((tx) => {
+        batches.write((tx) => {
           insert.run(name);
           tx.emit({ kind: "session_ended", session_id: name });
           return name;
@@ -439,16 +439,16 @@ describe("the group writer", () => {
   };
 
   test("hands changes over only once they are on disk", async () => {
-    const { group, announced, write, written, syncing } = slowDisk();
+    const { batches, announced, write, written, syncing } = slowDisk();
     const write1 = write("one");
     const sync = await syncing(0);
     expect(written()).toEqual(["one"]);
     expect(await settled(write1)).toBe(false);
-    expect(await settled(group.settled())).toBe(false);
+    expect(await settled(batches.settled())).toBe(false);
     expect(announced).toEqual([]);
     sync.resolve();
     expect(await write1).toBe("one");
-    await group.settled();
+    await batches.settled();
     expect(announced).toEqual([{ kind: "session_ended", session_id: "one" }]);
   });
 
@@ -466,11 +466,11 @@ describe("the group writer", () => {
   });
 
   test("syncs nothing for units that write nothing, unless they read what is not on disk", async () => {
-    const { group, write, written, syncing, syncs } = slowDisk();
-    expect(await group.write(written)).toEqual([]);
+    const { batches, write, written, syncing, syncs } = slowDisk();
+    expect(await batches.write(written)).toEqual([]);
     expect(syncs).toHaveLength(0);
     const first = write("one");
-    const read = group.write(written);
+    const read = batches.write(written);
     const sync = await syncing(0);
     expect(await settled(read)).toBe(false);
     sync.resolve();
@@ -480,13 +480,13 @@ describe("the group writer", () => {
   });
 
   test("begins no transaction while it is paused", async () => {
-    const { group, write, written, syncing } = slowDisk();
+    const { batches, write, written, syncing } = slowDisk();
     const first = write("one");
     const sync = await syncing(0);
     const second = write("two");
     expect(await settled(second)).toBe(false);
     const pause = Promise.withResolvers<void>();
-    const paused = group.pause(() => pause.promise);
+    const paused = batches.pause(() => pause.promise);
     sync.resolve();
     await first;
     expect(await settled(second)).toBe(false);
@@ -498,19 +498,19 @@ describe("the group writer", () => {
   });
 
   test("rejects all units after a failed sync", async () => {
-    const { group, announced, write, syncing } = slowDisk();
+    const { batches, announced, write, syncing } = slowDisk();
     const first = write("one");
     const sync = await syncing(0);
     const second = write("two");
     sync.reject(new Error("the disk is gone"));
     const outcomes = await Promise.allSettled([first, second, write("three")]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
-    expect(await group.settled()?.catch((error) => error.message)).toBe("the disk is gone");
+    expect(await batches.settled()?.catch((error) => error.message)).toBe("the disk is gone");
     expect(announced).toEqual([]);
   });
 
   test("stores nothing of a transaction that SQLite has rolled back by itself", async () => {
-    const { db, group, announced, write, written } = slowDisk();
+    const { db, batches, announced, write, written } = slowDisk();
     const { pages } = db.query("SELECT page_count AS pages FROM pragma_page_count").get() as {
       pages: number;
     };
@@ -518,7 +518,7 @@ describe("the group writer", () => {
     const fill = db.query("INSERT INTO written VALUES (zeroblob(100000))");
     const outcomes = await Promise.allSettled([
       write("before"),
-      group.write(() => fill.run()),
+      batches.write(() => fill.run()),
       write("after"),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);

@@ -6,7 +6,7 @@ import { migrations } from "./migrations.ts";
 export const BUSY_TIMEOUT_MS = 5000;
 
 /**
- * Opens the database. SQLite itself does not sync commits and runs no checkpoints: the group writer
+ * Opens the database. SQLite itself does not sync commits and runs no checkpoints: the batch writer
  * syncs the write-ahead log once for many commits, off the event loop, before it acknowledges them,
  * and the background thread runs the checkpoints.
  */

@@ -10,6 +10,7 @@ import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
+import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
@@ -19,7 +20,6 @@ import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
-import { groupWriter } from "./group-commit.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
@@ -71,7 +71,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 
-  const group = groupWriter({
+  const batches = batchWriter({
     db,
     connection: writer,
     tx: { ...reads(writer), ...writes(writer) },
@@ -85,11 +85,11 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const searchChanges = searchChangePruning(reader, writer);
   const maintenance = new Maintenance({
     background,
-    group,
+    batches,
     indexer,
     pruneSearchChanges: async (lastIndexed) => {
       if (!searchChanges.isDue(lastIndexed)) return;
-      await group.note(() => searchChanges.prune(lastIndexed));
+      await batches.note(() => searchChanges.prune(lastIndexed));
     },
     saveMark,
     eraseMs: options.eraseMs ?? ERASE_MS,
@@ -100,18 +100,18 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const pruning = pruneRegularly(
     background,
     limits.pruneEveryMs,
-    () => group.write(prune) as Promise<boolean>,
+    () => batches.write(prune) as Promise<boolean>,
   );
 
   return {
     async read(unit) {
       const result = await unit(readTx);
-      await group.settled();
+      await batches.settled();
       return result;
     },
-    write: (unit) => group.write(unit) as Promise<never>,
-    note: (unit) => group.note(unit) as Promise<never>,
-    changes: changeLog(readerDb, group.settled),
+    write: (unit) => batches.write(unit) as Promise<never>,
+    note: (unit) => batches.note(unit) as Promise<never>,
+    changes: changeLog(readerDb, batches.settled),
     search: searching.search,
     onCommit: (handler) => {
       listener = handler;
@@ -119,12 +119,12 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     background,
     ready: async () => {
       readerDb.query("SELECT 1").get();
-      await group.settled();
+      await batches.settled();
     },
     close: async () => {
       await pruning.stop();
       await maintenance.stop();
-      await group.close();
+      await batches.close();
       await searching.close();
       await indexer.close();
       saveMark();

@@ -1,6 +1,6 @@
 import type { BackgroundRunner } from "../shared/background-work.ts";
 import type { Indexer } from "./background.ts";
-import type { GroupWriter } from "./group-commit.ts";
+import type { BatchWriter } from "./batch-writer.ts";
 
 const INTERVAL_MS = 1000;
 /** Pages of the log that a checkpoint moves at least: 16 MiB. */
@@ -16,7 +16,7 @@ const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
 
 export interface MaintenanceOptions {
   readonly background: BackgroundRunner;
-  readonly group: GroupWriter;
+  readonly batches: BatchWriter;
   readonly indexer: Indexer;
   /** Deletes rows of `search_changes` up to the last one that is indexed. */
   pruneSearchChanges(lastIndexed: number): Promise<unknown>;
@@ -77,7 +77,7 @@ export class Maintenance {
     const hasDeletedText = this.#lastIndexed !== this.#erasedUpTo;
     const isDue = performance.now() - this.#erasedAt >= this.#options.eraseMs;
     if (hasDeletedText && isDue) await this.#truncateLog();
-    const written = this.#options.group.written();
+    const written = this.#options.batches.written();
     if (written === this.#unitsSeen) return;
     this.#unitsSeen = written;
     const found = await this.#checkpoint(PAGES_PER_CHECKPOINT);
@@ -87,15 +87,15 @@ export class Maintenance {
     const { pages, left } = await this.#checkpoint();
     // Somebody reads an older state, such as a backup: a pause would not help.
     if (left > pages / 2) return;
-    await this.#options.group.pause(() => this.#checkpoint());
+    await this.#options.batches.pause(() => this.#checkpoint());
   }
 
   /** Removes deleted and replaced text from the log. It is tried again later while somebody reads it. */
   async #truncateLog(): Promise<void> {
-    const { group, indexer } = this.#options;
+    const { batches, indexer } = this.#options;
     const erasedUpTo = this.#lastIndexed;
     await this.#checkpoint();
-    const isTruncated = await group.pause(() => indexer.ask({ kind: "truncate" }));
+    const isTruncated = await batches.pause(() => indexer.ask({ kind: "truncate" }));
     if (!isTruncated) return;
     this.#erasedUpTo = erasedUpTo;
     this.#erasedAt = performance.now();

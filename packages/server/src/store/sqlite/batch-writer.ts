@@ -7,7 +7,7 @@ import { type SyncPipelineOptions, syncPipeline } from "./sync-pipeline.ts";
 const BATCH_SIZE = 1024;
 const NO_CHANGES: readonly Change[] = [];
 
-export interface GroupWriter {
+export interface BatchWriter {
   write(unit: Unit): Promise<unknown>;
   /** Runs a unit without waiting for a sync, neither before nor after it. */
   note(unit: Unit): Promise<unknown>;
@@ -21,13 +21,13 @@ export interface GroupWriter {
   close(): Promise<void>;
 }
 
-export type GroupOptions = BatchOptions & Omit<SyncPipelineOptions, "failed">;
+export type BatchWriterOptions = BatchOptions & Omit<SyncPipelineOptions, "failed">;
 
 /**
  * Runs units of work one after another, many in one transaction, and syncs once after each transaction.
  * Units that arrive during a sync share the next transaction.
  */
-export function groupWriter(options: GroupOptions): GroupWriter {
+export function batchWriter(options: BatchWriterOptions): BatchWriter {
   const queue = jobQueue();
   const gate = pauseGate();
   const pipeline = syncPipeline({
