@@ -363,6 +363,23 @@ describe("the log", () => {
     log.close();
   });
 
+  test.each(["closed", "left open"])(
+    "is kept, and the store stops, when the database file could not be written, and is %s at exit",
+    async (ending) => {
+      using files = folder();
+      const script = new URL("./support/refused-writes.ts", import.meta.url).pathname;
+      const { stdout } = Bun.spawnSync([process.execPath, script, files.database, ending]);
+      const { message_id, viewer_id, ...outcomes } = JSON.parse(stdout.toString());
+      const diskError = expect.stringContaining("disk I/O error");
+      expect(outcomes).toEqual({ write: diskError, read: diskError, ready: diskError });
+      expect(statSync(files.log).size).toBeGreaterThan(0);
+      await withStore(files.database, async (store) => {
+        const [stored] = await store.read((tx) => tx.messageViews([message_id], viewer_id));
+        expect(stored?.content).toStartWith("acknowledged");
+      });
+    },
+  );
+
   test("is moved into the database when the store closes", async () => {
     using files = folder();
     const place = await withStore(files.database, async (store) => {
@@ -507,6 +524,19 @@ describe("the batch writer", () => {
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(await batches.settled()?.catch((error) => error.message)).toBe("the disk is gone");
     expect(announced).toEqual([]);
+  });
+
+  test("finishes a sync, and rejects all later units, after another file has failed", async () => {
+    const { batches, write, syncing } = slowDisk();
+    const first = write("one");
+    const sync = await syncing(0);
+    const second = write("two");
+    batches.fail(new Error("the disk is gone"));
+    const [waiting, later] = await Promise.allSettled([second, write("three")]);
+    expect([waiting?.status, later?.status]).toEqual(["rejected", "rejected"]);
+    sync.resolve();
+    expect(await first).toBe("one");
+    expect(await batches.settled()?.catch((error) => error.message)).toBe("the disk is gone");
   });
 
   test("stores nothing of a transaction that SQLite has rolled back by itself", async () => {

@@ -9,7 +9,8 @@ export type BackgroundKind =
 
 /**
  * Reports failures of a store's background work. A store whose background work fails still serves:
- * what is stored is safe, but new messages are not found, files grow, or a restore goes unnoticed.
+ * what is stored is safe, but new messages are not found, files grow, or a restore goes unnoticed. Only
+ * a checkpoint with a disk error stops the store.
  */
 export interface BackgroundWork {
   /** Failures since the store was opened, for every kind of work that this store does. */

@@ -10,8 +10,10 @@ export type Task =
    * yet. Its result is how many pages the log has, and how many of them are still only there.
    */
   | { kind: "checkpoint"; fromPages: number }
-  /** Empties the write-ahead logs. Its result is whether it did: a reader may need what they have. */
+  /** Empties the write-ahead log. Its result is whether it did: a reader may need what it has. */
   | { kind: "truncate" }
+  /** The same for the write-ahead log of the search index. */
+  | { kind: "truncate_index" }
   | { kind: "search"; query: SearchQuery }
   | { kind: "close" };
 
@@ -19,6 +21,7 @@ interface Results {
   index: IndexProgress;
   checkpoint: { pages: number; left: number };
   truncate: boolean;
+  truncate_index: boolean;
   search: SearchHit[];
   close: undefined;
 }
@@ -33,9 +36,21 @@ interface WorkerRequest {
   task: Task;
 }
 
-type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
+type WorkerReply =
+  | { id: number; result: unknown }
+  | { id: number; error: string; code: string | undefined };
 
-export type Indexer = Background<"index" | "checkpoint" | "truncate">;
+/** Why a task failed. `code` is SQLite's or the system's, such as SQLITE_IOERR_FSYNC or EIO. */
+export class TaskError extends Error {
+  readonly code: string | undefined;
+
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export type Indexer = Background<"index" | "checkpoint" | "truncate" | "truncate_index">;
 
 /**
  * The thread that writes the search index and runs the checkpoints. It starts with its first task:
@@ -66,7 +81,7 @@ function start<Kind extends Task["kind"]>(script: URL, path: string): Background
   worker.addEventListener("message", ({ data }: MessageEvent<WorkerReply>) => {
     const asked = open.get(data.id);
     open.delete(data.id);
-    if ("error" in data) asked?.reject(new Error(data.error));
+    if ("error" in data) asked?.reject(new TaskError(data.error, data.code));
     else asked?.resolve(data.result);
   });
   worker.addEventListener("error", (event) => {
@@ -101,7 +116,7 @@ export function serve(self: DedicatedWorkerGlobalScope, perform: (task: Task) =>
     try {
       reply = { id, result: perform(task) };
     } catch (error) {
-      reply = { id, error: String(error) };
+      reply = { id, error: String(error), code: (error as { code?: string }).code };
     }
     self.postMessage(reply);
   });

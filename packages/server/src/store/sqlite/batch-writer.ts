@@ -13,6 +13,10 @@ export interface BatchWriter {
   note(unit: Unit): Promise<unknown>;
   /** Resolves once everything committed so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
+  /** Refuses all further units: a file of the database could not be written or synced. */
+  fail(error: unknown): void;
+  /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
+  failure(): { error: unknown } | null;
   /** How many units have been committed. */
   written(): number;
   /** Runs a task while no transaction is open. */
@@ -81,6 +85,8 @@ export function batchWriter(options: BatchWriterOptions): BatchWriter {
     write: (unit) => enter(unit, true),
     note: (unit) => enter(unit, false),
     settled: pipeline.settled,
+    fail: pipeline.fail,
+    failure: pipeline.failure,
     written: () => written,
     close: async () => {
       closed = true;

@@ -1,4 +1,4 @@
-import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { keepPrivate } from "../private-file.ts";
 import { migrations } from "./migrations.ts";
 
@@ -27,7 +27,13 @@ export function openDatabase(path: string): Database {
   ]) {
     db.run(`PRAGMA ${pragma}`);
   }
+  keepLog(db, true);
   return db;
+}
+
+/** Sets whether the log stays when this connection is the last one that is closed. */
+export function keepLog(db: Database, isKept: boolean): void {
+  db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, isKept ? 1 : 0);
 }
 
 /**

@@ -14,7 +14,7 @@ import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
-import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
+import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
@@ -95,6 +95,13 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     eraseMs: options.eraseMs ?? ERASE_MS,
   });
 
+  const closeDatabase = () => {
+    readerDb.close();
+    db.close();
+  };
+  // At exit, the runtime empties the log of databases that are still open, also after a failed sync.
+  process.once("exit", closeDatabase);
+
   const limits = { ...LOG_LIMITS, ...options.logLimits };
   const prune = changePruner(writer, limits);
   const pruning = pruneRegularly(
@@ -128,8 +135,10 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       await searching.close();
       await indexer.close();
       saveMark();
-      readerDb.close();
-      db.close();
+      process.off("exit", closeDatabase);
+      // After a failed sync, only the log is known to have everything that was acknowledged.
+      keepLog(db, batches.failure() !== null);
+      closeDatabase();
       log.close();
     },
   };

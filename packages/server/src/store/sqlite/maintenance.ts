@@ -1,5 +1,5 @@
 import type { BackgroundRunner } from "../shared/background-work.ts";
-import type { Indexer } from "./background.ts";
+import { type Indexer, TaskError } from "./background.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 
 const INTERVAL_MS = 1000;
@@ -10,6 +10,8 @@ const PAGES_PER_CHECKPOINT = 4096;
  * sync would also store the new size of the file, and each read of a page would search more of the log.
  */
 const PAGES_PER_LOG = 32_768;
+/** Other errors are harmless: SQLITE_BUSY and SQLITE_FULL, for instance, leave the log as it is. */
+const DISK_ERROR = /^SQLITE_IOERR/;
 /** How many messages are indexed for search at a time. */
 export const INDEXED_AT_ONCE = 2000;
 const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
@@ -74,6 +76,9 @@ export class Maintenance {
   }
 
   async #maintainLog(): Promise<void> {
+    const failure = this.#options.batches.failure();
+    // The store has stopped. What the log or the database file has on disk is unknown.
+    if (failure) throw failure.error;
     const hasDeletedText = this.#lastIndexed !== this.#erasedUpTo;
     const isDue = performance.now() - this.#erasedAt >= this.#options.eraseMs;
     if (hasDeletedText && isDue) await this.#truncateLog();
@@ -94,15 +99,34 @@ export class Maintenance {
   async #truncateLog(): Promise<void> {
     const { batches, indexer } = this.#options;
     const erasedUpTo = this.#lastIndexed;
+    const isIndexTruncated = await indexer.ask({ kind: "truncate_index" });
     await this.#checkpoint();
-    const isTruncated = await batches.pause(() => indexer.ask({ kind: "truncate" }));
-    if (!isTruncated) return;
+    const isTruncated = await batches.pause(() =>
+      this.#stopOnDiskError(indexer.ask({ kind: "truncate" })),
+    );
+    if (!isIndexTruncated || !isTruncated) return;
     this.#erasedUpTo = erasedUpTo;
     this.#erasedAt = performance.now();
   }
 
   /** Moves the log into the database file, while writes go on. */
   #checkpoint(fromPages = 0) {
-    return this.#options.indexer.ask({ kind: "checkpoint", fromPages });
+    return this.#stopOnDiskError(this.#options.indexer.ask({ kind: "checkpoint", fromPages }));
+  }
+
+  /**
+   * Stops the store if the database file could not be written or synced. The system may have dropped
+   * the pages, and report the next sync as a success. The log still has them, unless it starts over.
+   */
+  async #stopOnDiskError<Result>(task: Promise<Result>): Promise<Result> {
+    try {
+      return await task;
+    } catch (error) {
+      if (isDiskError(error)) this.#options.batches.fail(error);
+      throw error;
+    }
   }
 }
+
+const isDiskError = (error: unknown) =>
+  error instanceof TaskError && DISK_ERROR.test(error.code ?? "");

@@ -12,7 +12,7 @@ export interface SyncPipelineOptions {
   sync(): Promise<void>;
   /** Receives the changes of committed jobs. */
   committed(changes: readonly Change[]): void;
-  /** Called when a sync fails. */
+  /** Called when a sync has failed. */
   failed(error: unknown): void;
 }
 
@@ -24,6 +24,8 @@ export interface SyncPipeline {
   add(jobs: readonly Job[]): void;
   /** Resolves once everything added so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
+  /** Called when a file of the database could not be written or synced by something else. */
+  fail(error: unknown): void;
   /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
   failure(): { error: unknown } | null;
   /** Resolves, never rejects, when the sync in progress ends; undefined when there is none. */
@@ -42,12 +44,16 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
       finish(batch.jobs);
       batch.synced.resolve();
     } catch (error) {
-      failure = { error };
       for (const job of batch.jobs) job.reject(error);
-      failed(error);
+      fail(error);
       batch.synced.reject(error);
     }
     current = null;
+  }
+
+  function fail(error: unknown): void {
+    failure ??= { error };
+    failed(error);
   }
 
   function finish(jobs: readonly Job[]): void {
@@ -70,6 +76,7 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
       if (done.length < jobs.length) void syncBatch(newBatch(durable));
     },
     settled: () => (failure ? Promise.reject(failure.error) : current?.synced.promise),
+    fail,
     failure: () => failure,
     // The jobs of the batch reject with the error.
     syncing: () => current?.synced.promise.catch(() => {}),

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { setPriority } from "node:os";
 import { serve } from "./background.ts";
-import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
+import { BUSY_TIMEOUT_MS, keepLog, truncateLog } from "./connection.ts";
 import { openIndexer } from "./search.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
@@ -13,6 +13,7 @@ const path = process.argv[2];
 if (path === undefined) throw new Error("the indexing thread needs the path of the database");
 const db = new Database(path, { readwrite: true, strict: true });
 db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+keepLog(db, true);
 const logState = db.query<LogState, []>("PRAGMA wal_checkpoint(NOOP)");
 const moveLog = db.query<LogState, []>("PRAGMA wal_checkpoint(PASSIVE)");
 const indexer = openIndexer(path, db);
@@ -49,7 +50,8 @@ function lowerPriority(): boolean {
 serve(self, (task) => {
   if (task.kind === "index") return indexer.catchUp(task.most);
   if (task.kind === "checkpoint") return checkpoint(task.fromPages);
-  if (task.kind === "truncate") return [indexer.truncateLog(), truncateLog(db)].every(Boolean);
+  if (task.kind === "truncate") return truncateLog(db);
+  if (task.kind === "truncate_index") return indexer.truncateLog();
   if (task.kind === "search") throw new Error("the indexing thread does not search");
   indexer.close();
   db.close();
