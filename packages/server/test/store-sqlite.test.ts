@@ -23,11 +23,13 @@ import type { Change } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import type { MessageRecord } from "../src/store/messages.ts";
-import { indexerThread } from "../src/store/sqlite/background.ts";
-import { batchWriter } from "../src/store/sqlite/batch-writer.ts";
+import { backgroundRunner } from "../src/store/shared/background-work.ts";
+import { type Indexer, indexerThread, type Task } from "../src/store/sqlite/background.ts";
+import { type BatchWriter, batchWriter } from "../src/store/sqlite/batch-writer.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
+import { Maintenance } from "../src/store/sqlite/maintenance.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
@@ -744,6 +746,35 @@ describe("background work", () => {
       expect(found).toHaveLength(1);
       expect([...store.background.failures()].filter(([, count]) => count > 0)).toHaveLength(1);
     });
+  });
+
+  test("that fails is tried again, also if nothing is written meanwhile", async () => {
+    const background = backgroundRunner("restore_mark", "search_indexing", "checkpoint");
+    let isDiskFull = true;
+    const indexer = {
+      ask: async ({ kind }: Task) => {
+        if (kind === "index") return { more: false, lastChange: 0 };
+        if (isDiskFull) throw new Error("the disk is full");
+        return { pages: 1, left: 0 };
+      },
+    } as Indexer;
+    const batches = { written: () => 1, failure: () => null } as BatchWriter;
+    const maintenance = new Maintenance({
+      background,
+      batches,
+      indexer,
+      pruneSearchChanges: async () => {},
+      saveMark: () => {},
+      eraseMs: Number.POSITIVE_INFINITY,
+    });
+    try {
+      await until(() => (background.failures().get("checkpoint") ?? 0) > 1, "it is tried again");
+      expect(background.failing()).toEqual(["checkpoint"]);
+      isDiskFull = false;
+      await until(() => background.failing().length === 0, "it succeeds");
+    } finally {
+      await maintenance.stop();
+    }
   });
 
   const EDITS = 1500;

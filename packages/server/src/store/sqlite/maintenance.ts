@@ -40,7 +40,7 @@ export class Maintenance {
   /** `#lastIndexed` when the log was last truncated. At first none: a killed process leaves a log. */
   #erasedUpTo = -1;
   #erasedAt = performance.now();
-  /** Units written when the length of the log was last looked at. */
+  /** Units written at the beginning of the last round whose checkpoint succeeded. */
   #unitsSeen = 0;
 
   constructor(options: MaintenanceOptions) {
@@ -84,9 +84,12 @@ export class Maintenance {
     if (hasDeletedText && isDue) await this.#truncateLog();
     const written = this.#options.batches.written();
     if (written === this.#unitsSeen) return;
-    this.#unitsSeen = written;
     const found = await this.#checkpoint(PAGES_PER_CHECKPOINT);
-    if (found.pages < PAGES_PER_LOG) return;
+    if (found.pages >= PAGES_PER_LOG) await this.#startLogOver();
+    this.#unitsSeen = written;
+  }
+
+  async #startLogOver(): Promise<void> {
     // The log starts over only after a checkpoint of all of it, for which writers have to pause. What was
     // written during the first one is moved before the pause, to keep it short.
     const { pages, left } = await this.#checkpoint();
