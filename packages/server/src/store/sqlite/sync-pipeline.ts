@@ -78,7 +78,7 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
     settled: () => (failure ? Promise.reject(failure.error) : current?.synced.promise),
     fail,
     failure: () => failure,
-    // The jobs of the batch reject with the error.
+    // `failed` reports the error, and `failure` keeps it.
     syncing: () => current?.synced.promise.catch(() => {}),
   };
 }
