@@ -715,6 +715,31 @@ test("the log is emptied once nobody reads an older state, and nobody waits for 
   }
 });
 
+test("indexing waits while writers pause, and the pause for indexing that has begun", async () => {
+  using files = folder();
+  await withStore(files.database, conversation);
+  const indexer = indexerThread(files.database);
+  const order: string[] = [];
+  const index = (name: string) =>
+    indexer.ask({ kind: "index", most: 1 }).then(() => order.push(name));
+  const checkpoint = () => indexer.ask({ kind: "checkpoint", fromPages: 0 });
+  try {
+    const earlier = index("earlier");
+    let later: Promise<unknown> | undefined;
+    await indexer.holdIndexing(async () => {
+      later = index("later");
+      await checkpoint();
+      order.push("the pause begins");
+      await checkpoint();
+      order.push("the pause ends");
+    });
+    await Promise.all([earlier, later]);
+    expect(order).toEqual(["earlier", "the pause begins", "the pause ends", "later"]);
+  } finally {
+    await indexer.close();
+  }
+});
+
 describe("background work", () => {
   test("that fails is counted and reported until it succeeds again, and the store serves", async () => {
     using files = folder();

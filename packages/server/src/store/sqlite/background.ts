@@ -1,4 +1,5 @@
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { pauseGate } from "./pause-gate.ts";
 import type { IndexProgress } from "./search.ts";
 
 /** Work that would block the event loop, done in a thread. */
@@ -50,19 +51,27 @@ export class TaskError extends Error {
   }
 }
 
-export type Indexer = Background<"index" | "checkpoint" | "truncate" | "truncate_index">;
+export interface Indexer
+  extends Background<"index" | "checkpoint" | "truncate" | "truncate_index"> {
+  /** Begins no indexing while work runs. Its first task may wait for indexing that has begun. */
+  holdIndexing<Result>(work: () => Promise<Result>): Promise<Result>;
+}
 
 /**
  * The thread that writes the search index and runs the checkpoints. It starts with its first task:
  * starting it earlier would delay the start of the service, and commands rarely have one.
  */
 export function indexerThread(path: string): Indexer {
-  let thread: Indexer | undefined;
+  let thread: Pick<Indexer, "ask" | "close"> | undefined;
+  const gate = pauseGate();
   return {
-    ask: (task) => {
+    ask: async (task) => {
+      const { kind } = task as Task;
+      while (kind === "index" && gate.isPaused()) await gate.resumed();
       thread ??= start(new URL("./worker.ts", import.meta.url), path);
       return thread.ask(task);
     },
+    holdIndexing: gate.pause,
     close: async () => thread?.close(),
   };
 }

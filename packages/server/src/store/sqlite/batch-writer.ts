@@ -1,6 +1,7 @@
 import type { Change } from "../../changes/change.ts";
 import { nextIteration } from "../event-loop.ts";
 import { type BatchOptions, batchTransaction, type Job, type Unit } from "./batch-transaction.ts";
+import { pauseGate } from "./pause-gate.ts";
 import { type SyncPipelineOptions, syncPipeline } from "./sync-pipeline.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to keep it short. */
@@ -130,25 +131,5 @@ function jobQueue() {
     },
     /** Empties the queue. */
     clear: (): Job[] => [...durable.splice(0), ...notes.splice(0)],
-  };
-}
-
-/** Keeps transactions from beginning while a task runs. */
-function pauseGate() {
-  let paused: Promise<void> | null = null;
-  return {
-    isPaused: () => paused !== null,
-    resumed: () => paused,
-    async pause<Result>(task: () => Promise<Result>): Promise<Result> {
-      while (paused) await paused;
-      const over = Promise.withResolvers<void>();
-      paused = over.promise;
-      try {
-        return await task();
-      } finally {
-        paused = null;
-        over.resolve();
-      }
-    },
   };
 }

@@ -85,26 +85,31 @@ export class Maintenance {
     const written = this.#options.batches.written();
     if (written === this.#unitsSeen) return;
     const found = await this.#checkpoint(PAGES_PER_CHECKPOINT);
-    if (found.pages >= PAGES_PER_LOG) await this.#startLogOver();
+    // The log starts over only after a checkpoint of all of it, for which writers have to pause.
+    if (found.pages >= PAGES_PER_LOG) await this.#pauseWriters(() => this.#checkpoint());
     this.#unitsSeen = written;
   }
 
-  async #startLogOver(): Promise<void> {
-    // The log starts over only after a checkpoint of all of it, for which writers have to pause. What was
-    // written during the first one is moved before the pause, to keep it short.
-    const { pages, left } = await this.#checkpoint();
-    // Somebody reads an older state, such as a backup: a pause would not help.
-    if (left > pages / 2) return;
-    await this.#options.batches.pause(() => this.#checkpoint());
+  /**
+   * Runs a checkpoint while writers pause. To keep the pause short, it does not begin while the thread
+   * is indexing, and most of the log is moved before.
+   */
+  #pauseWriters<Result>(lastCheckpoint: () => Promise<Result>): Promise<Result | undefined> {
+    const { batches, indexer } = this.#options;
+    return indexer.holdIndexing(async () => {
+      const { pages, left } = await this.#checkpoint();
+      // Somebody reads an older state, such as a backup: a pause would not help.
+      if (left > pages / 2) return undefined;
+      return batches.pause(lastCheckpoint);
+    });
   }
 
   /** Removes deleted and replaced text from the log. It is tried again later while somebody reads it. */
   async #truncateLog(): Promise<void> {
-    const { batches, indexer } = this.#options;
+    const { indexer } = this.#options;
     const erasedUpTo = this.#lastIndexed;
     const isIndexTruncated = await indexer.ask({ kind: "truncate_index" });
-    await this.#checkpoint();
-    const isTruncated = await batches.pause(() =>
+    const isTruncated = await this.#pauseWriters(() =>
       this.#stopOnDiskError(indexer.ask({ kind: "truncate" })),
     );
     if (!isIndexTruncated || !isTruncated) return;
