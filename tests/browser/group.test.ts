@@ -23,19 +23,19 @@ const harness = sharedHarness();
 const slowPerson = slowAgents();
 
 /** A group of two people and one agent of each. */
-async function room() {
+async function newGroup() {
   const { ada, bob } = await twoPeople(harness());
   await Promise.all([giveSandboxKey(ada), giveSandboxKey(bob)]);
-  return roomOf(ada, bob);
+  return groupBetween(ada, bob);
 }
 
 /** The same with agents that answer until they are stopped. */
-async function slowRoom() {
+async function slowGroup() {
   const [ada, bob] = await Promise.all([slowPerson("ada"), slowPerson("bob")]);
-  return { ...(await roomOf(ada, bob)), url: ada.url };
+  return { ...(await groupBetween(ada, bob)), url: ada.url };
 }
 
-async function roomOf(ada: Person, bob: Person) {
+async function groupBetween(ada: Person, bob: Person) {
   for (const owner of [ada, bob]) {
     await owner.call("setAgentLimits", { provider: "claude", spenders: "participants" });
   }
@@ -55,7 +55,7 @@ async function untilLonger(answer: Locator): Promise<void> {
 }
 
 test("both people see both agents stream, and one of them stops both", async () => {
-  const { ada, bob, path, url } = await slowRoom();
+  const { ada, bob, path, url } = await slowGroup();
   await using first = await harness().visit(ada, { path, url });
   await using second = await harness().visit(bob, { path, url });
   await composer(second.page).waitFor();
@@ -73,7 +73,7 @@ test("both people see both agents stream, and one of them stops both", async () 
 });
 
 test("changes of the group between its messages are accessible", async () => {
-  const { ada, chat, path } = await room();
+  const { ada, chat, path } = await newGroup();
   await ada.call("sendMessage", { chat_id: chat.id, content: "Hello." });
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
@@ -83,7 +83,7 @@ test("changes of the group between its messages are accessible", async () => {
 });
 
 test("a stream continues after a reload", async () => {
-  const { ada, path, url } = await slowRoom();
+  const { ada, path, url } = await slowGroup();
   await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
@@ -97,7 +97,7 @@ test("a stream continues after a reload", async () => {
 });
 
 test("an answer that is complete after a later message is announced to screen readers", async () => {
-  const { ada, bob, chat, path, url } = await slowRoom();
+  const { ada, bob, chat, path, url } = await slowGroup();
   await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
@@ -111,7 +111,7 @@ test("an answer that is complete after a later message is announced to screen re
 });
 
 test("an owner stops an answer of their agent and asks for it again", async () => {
-  const { ada, path, url } = await slowRoom();
+  const { ada, path, url } = await slowGroup();
   await using visit = await harness().visit(ada, { path, url });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
@@ -125,7 +125,7 @@ test("an owner stops an answer of their agent and asks for it again", async () =
 });
 
 test("replies, edits, reactions, deletions and typing reach the other person", async () => {
-  const { ada, bob, path } = await room();
+  const { ada, bob, path } = await newGroup();
   await using first = await harness().visit(ada, { path });
   await using second = await harness().visit(bob, { path });
   await composer(second.page).waitFor();
@@ -165,7 +165,7 @@ test("replies, edits, reactions, deletions and typing reach the other person", a
 });
 
 test("members, agents and the title are changed in the details", async () => {
-  const { ada, bob, path } = await room();
+  const { ada, bob, path } = await newGroup();
   const carol = await harness().person("carol");
   await using first = await harness().visit(ada, { path });
   await using second = await harness().visit(bob, { path });
@@ -199,7 +199,7 @@ test("members, agents and the title are changed in the details", async () => {
 });
 
 test("the timeline shows who joined and left, new titles and modes, also after a reload", async () => {
-  const { ada, bob, chat, path } = await room();
+  const { ada, bob, chat, path } = await newGroup();
   const carol = await harness().person("carol");
   await say(ada, chat, "Before");
   await using visit = await harness().visit(ada, { path });
@@ -231,7 +231,7 @@ test("the timeline shows who joined and left, new titles and modes, also after a
 });
 
 test("a new member does not count as having seen earlier messages", async () => {
-  const { ada, bob, chat, path } = await room();
+  const { ada, bob, chat, path } = await newGroup();
   const { seq } = await say(ada, chat, "Who sees this?");
   await bob.call("readChat", { chat_id: chat.id, seq });
   const carol = await harness().person("carol");

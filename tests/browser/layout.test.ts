@@ -1,17 +1,17 @@
 import { describe, expect } from "bun:test";
-import { openScreen, prepareRoom, type Room, screens } from "./screens.ts";
+import { openScreen, prepareChat, type ShownChat, screens } from "./screens.ts";
 import { composer, hasFocus, message, PHONE, say, sharedHarness, test } from "./support.ts";
 
-let room: Room;
+let shown: ShownChat;
 const harness = sharedHarness(async (started) => {
-  room = await prepareRoom(started);
+  shown = await prepareChat(started);
 });
 
 describe("on a phone 360 pixels wide", () => {
   const names = ["sign up", "home", "conversation", "details", "agents", "settings"] as const;
   for (const name of names) {
     test(`${name} has no overflow`, async () => {
-      await using visit = await openScreen(harness(), room, screens[name], PHONE);
+      await using visit = await openScreen(harness(), shown, screens[name], PHONE);
       const wide = await visit.page.evaluate(() =>
         [...document.querySelectorAll<HTMLElement>("body *")]
           .filter((element) => element.getClientRects().length > 0)
@@ -25,7 +25,7 @@ describe("on a phone 360 pixels wide", () => {
   }
 
   test("a tap opens a conversation from the list, and «back» returns to the list", async () => {
-    await using visit = await harness().visit(room.ada, PHONE);
+    await using visit = await harness().visit(shown.ada, PHONE);
     const { page } = visit;
     await page.getByRole("link", { name: /Room/ }).tap();
     await composer(page).waitFor();
@@ -36,7 +36,7 @@ describe("on a phone 360 pixels wide", () => {
 
   test("Enter breaks the line, the button sends, and a smaller viewport keeps the latest message in view", async () => {
     const carol = await harness().person("carol");
-    const chat = await carol.call("startChat", { usernames: [room.ada.username], title: "Small" });
+    const chat = await carol.call("startChat", { usernames: [shown.ada.username], title: "Small" });
     for (let number = 1; number <= 12; number++) await say(carol, chat, `Number ${number}`);
     await using visit = await harness().visit(carol, { path: `/c/${chat.id}`, ...PHONE });
     const { page } = visit;
@@ -68,8 +68,8 @@ describe("at the breakpoints", () => {
       [767, false],
       [768, true],
     ] as const) {
-      await using visit = await harness().visit(room.ada, {
-        path: room.path,
+      await using visit = await harness().visit(shown.ada, {
+        path: shown.path,
         viewport: { width, height: 900 },
       });
       const { page } = visit;
@@ -85,8 +85,8 @@ describe("at the breakpoints", () => {
       [1023, false],
       [1024, true],
     ] as const) {
-      await using visit = await harness().visit(room.ada, {
-        path: room.path,
+      await using visit = await harness().visit(shown.ada, {
+        path: shown.path,
         viewport: { width, height: 900 },
       });
       const { page } = visit;

@@ -11,12 +11,12 @@ import {
 } from "./support.ts";
 
 /** A conversation with every kind of content, and a person who sees it. */
-export interface Room {
+export interface ShownChat {
   ada: Person;
   path: string;
 }
 
-export async function prepareRoom({ person }: Harness): Promise<Room> {
+export async function prepareChat({ person }: Harness): Promise<ShownChat> {
   const [ada, bob] = await Promise.all([person("ada"), person("bob")]);
   await giveSandboxKey(ada);
   const chat = await ada.call("startChat", {
@@ -47,24 +47,24 @@ async function finishedAnswer(person: Person, chat_id: string): Promise<string> 
 }
 
 interface Screen {
-  path: (room: Room) => string;
+  path: (shown: ShownChat) => string;
   signedOut?: boolean;
   /** The address answers 404, which the browser logs as an error. */
   isNotFound?: boolean;
   /** Waits until the screen is complete, after what it takes to open it. */
-  ready: (page: Page, room: Room) => Promise<unknown>;
+  ready: (page: Page, shown: ShownChat) => Promise<unknown>;
 }
 
 /** Opens a screen and waits until it is complete. */
 export async function openScreen(
   harness: Harness,
-  room: Room,
+  shown: ShownChat,
   screen: Screen,
   options: VisitOptions = {},
 ): Promise<Visit> {
-  const who = screen.signedOut ? null : room.ada;
-  const visit = await harness.visit(who, { path: screen.path(room), ...options });
-  await screen.ready(visit.page, room);
+  const who = screen.signedOut ? null : shown.ada;
+  const visit = await harness.visit(who, { path: screen.path(shown), ...options });
+  await screen.ready(visit.page, shown);
   return visit;
 }
 
@@ -101,7 +101,7 @@ export const screens = {
     ready: (page) => page.getByText("Room").first().waitFor(),
   },
   conversation: {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("button", { name: "Submit" }).waitFor();
       await message(page, "invalid")
@@ -111,7 +111,7 @@ export const screens = {
     },
   },
   "earlier in the conversation": {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("button", { name: "Submit" }).waitFor();
       await scroller(page).evaluate((box) => box.scrollTo(0, 0));
@@ -119,14 +119,14 @@ export const screens = {
     },
   },
   details: {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("button", { name: "Members and agents" }).click();
       await page.getByText("When mentioned").first().waitFor();
     },
   },
   "emoji picker": {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       const last = page.getByRole("article").last();
       await last.focus();
@@ -139,7 +139,7 @@ export const screens = {
     ready: (page) => page.getByRole("button", { name: "Back to conversations" }).waitFor(),
   },
   switcher: {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("feed").waitFor();
       await page.keyboard.press("Control+k");
@@ -148,7 +148,7 @@ export const screens = {
     },
   },
   "who reacted": {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("button", { name: "Submit" }).waitFor();
       await scroller(page).evaluate((box) => box.scrollTo(0, 0));
@@ -160,7 +160,7 @@ export const screens = {
     },
   },
   "confirmation of a deletion": {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       const last = page.getByRole("article").last();
       await last.focus();
@@ -170,7 +170,7 @@ export const screens = {
     },
   },
   "new conversation": {
-    path: (room) => room.path,
+    path: (shown) => shown.path,
     ready: async (page) => {
       await page.getByRole("button", { name: "New conversation" }).click();
       await page.getByRole("dialog").getByRole("option").first().waitFor();

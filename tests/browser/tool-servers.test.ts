@@ -13,18 +13,18 @@ import {
   test,
   untilFocused,
 } from "./support.ts";
-import { officeTools, toolServer } from "./tool-rooms.ts";
+import { officeTools, toolServer } from "./tool-groups.ts";
 
 const harness = sharedHarness();
-const openRoom = toolServer();
+const openGroup = toolServer();
 
 const item = (page: Page, name: string) => page.getByRole("listitem", { name, exact: true });
 
 test("a tool server is added with its token, refreshed and removed", async () => {
-  await using room = await openRoom();
+  await using group = await openGroup();
   await using tools = new ToolServer();
   tools.token = "secret";
-  await using visit = await harness().visit(room.bob, { url: room.url, path: "/settings" });
+  await using visit = await harness().visit(group.bob, { url: group.url, path: "/settings" });
   const { page } = visit;
   await page.getByRole("button", { name: "Add a tool server" }).click();
   const dialog = page.getByRole("dialog");
@@ -54,14 +54,14 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   await item(page, "Wiki").getByRole("button", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove server" }).click();
   await item(page, "Wiki").waitFor({ state: "detached" });
-  expect((await room.bob.call("getToolServers")).items).toEqual([]);
+  expect((await group.bob.call("getToolServers")).items).toEqual([]);
   expect(visit.problems()).toEqual([]);
 });
 
 test("a tool server is renamed, and its token replaced, while agents keep its tools", async () => {
-  await using room = await openRoom("always");
-  const { alice, office } = room;
-  await using visit = await harness().visit(alice, { url: room.url, path: "/settings" });
+  await using group = await openGroup("always");
+  const { alice, office } = group;
+  await using visit = await harness().visit(alice, { url: group.url, path: "/settings" });
   const { page } = visit;
   const change = async (name: string, fields: Record<string, string>) => {
     await item(page, name).getByRole("button", { name: "Change" }).click();
@@ -83,8 +83,8 @@ test("a tool server is renamed, and its token replaced, while agents keep its to
 });
 
 test("a name that is taken and an address that is none are refused beside their fields", async () => {
-  await using room = await openRoom();
-  await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });
+  await using group = await openGroup();
+  await using visit = await harness().visit(group.alice, { url: group.url, path: "/settings" });
   const { page } = visit;
   await page.getByRole("button", { name: "Add a tool server" }).click();
   const dialog = page.getByRole("dialog");
@@ -101,8 +101,8 @@ test("a name that is taken and an address that is none are refused beside their 
 });
 
 test("tools are allowed one by one, and a changed tool stays marked until it is allowed again", async () => {
-  await using room = await openRoom("always");
-  const { alice, office } = room;
+  await using group = await openGroup("always");
+  const { alice, office } = group;
   const [server] = (await alice.call("getToolServers")).items;
   const [email, events] = officeTools;
   office.tools = [{ ...tool("send_email"), title: "Send email" }, ...(events ? [events] : [])];
@@ -116,7 +116,7 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
     [email?.name ?? ""]: ["always", true],
     find_events: ["always", false],
   });
-  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  await using visit = await harness().visit(alice, { url: group.url, path: "/agents" });
   const { page } = visit;
   const agentCard = page.getByRole("region", { name: "Claude" });
   await agentCard.getByText("It may use 2 tools, and asks you first for 1 of them.").waitFor();
@@ -146,8 +146,8 @@ test("tools are allowed one by one, and a changed tool stays marked until it is 
 });
 
 test("a long description of a tool can be read in full", async () => {
-  await using room = await openRoom();
-  const { alice, office } = room;
+  await using group = await openGroup();
+  const { alice, office } = group;
   const end = "It ends here.";
   office.tools = [tool("long", `${"It does this and that. ".repeat(40)}${end}`), tool("short")];
   const [server] = (await alice.call("getToolServers")).items;
@@ -155,7 +155,7 @@ test("a long description of a tool can be read in full", async () => {
   const height = (page: Page) =>
     page.getByText(end).evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight);
   for (const path of ["/settings", "/agents"]) {
-    await using visit = await harness().visit(alice, { url: room.url, path });
+    await using visit = await harness().visit(alice, { url: group.url, path });
     const { page } = visit;
     const opener =
       path === "/settings"
@@ -175,9 +175,9 @@ test("a long description of a tool can be read in full", async () => {
 });
 
 test("a tool that is chosen by keys keeps the focus, and the last choice counts", async () => {
-  await using room = await openRoom();
-  const { alice } = room;
-  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  await using group = await openGroup();
+  const { alice } = group;
+  await using visit = await harness().visit(alice, { url: group.url, path: "/agents" });
   const { page } = visit;
   const claude = page.getByRole("region", { name: "Claude" });
   await claude.getByRole("button", { name: "Choose tools" }).click();
@@ -195,13 +195,13 @@ test("a tool that is chosen by keys keeps the focus, and the last choice counts"
 });
 
 test("the focus stays on a button that was pressed, and moves to the heading of what was removed", async () => {
-  await using room = await openRoom();
-  await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });
+  await using group = await openGroup();
+  await using visit = await harness().visit(group.alice, { url: group.url, path: "/settings" });
   const { page } = visit;
   const refresh = item(page, "office").getByRole("button", { name: "Refresh" });
-  const count = room.office.got("tools/list").length;
+  const count = group.office.got("tools/list").length;
   await refresh.press("Enter");
-  await room.office.has("tools/list", count + 1);
+  await group.office.has("tools/list", count + 1);
   await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
   expect(await hasFocus(refresh)).toBe(true);
   await item(page, "office").getByRole("button", { name: "Remove" }).press("Enter");
@@ -212,10 +212,10 @@ test("the focus stays on a button that was pressed, and moves to the heading of 
 });
 
 test("tool servers and tools fit on a phone", async () => {
-  await using room = await openRoom();
-  const options = { url: room.url, ...PHONE };
+  await using group = await openGroup();
+  const options = { url: group.url, ...PHONE };
   for (const path of ["/settings", "/agents"]) {
-    await using visit = await harness().visit(room.alice, { ...options, path });
+    await using visit = await harness().visit(group.alice, { ...options, path });
     const { page } = visit;
     const opener =
       path === "/settings"
@@ -231,11 +231,11 @@ test("tool servers and tools fit on a phone", async () => {
 });
 
 test("a server with its own sign-in is used after it, in another window", async () => {
-  await using room = await openRoom();
+  await using group = await openGroup();
   await using made = await startProtectedServer();
-  await room.bob.call("addToolServer", { name: "Wiki", url: made.tools.url });
-  const options = { url: room.url, path: "/settings", networkFails: true };
-  await using visit = await harness().visit(room.bob, options);
+  await group.bob.call("addToolServer", { name: "Wiki", url: made.tools.url });
+  const options = { url: group.url, path: "/settings", networkFails: true };
+  await using visit = await harness().visit(group.bob, options);
   const { page } = visit;
   // The pages of the issuer ask for fonts that cannot be loaded.
   await page.context().route(/googleapis/, (route) => route.abort());
@@ -253,10 +253,10 @@ test("a server with its own sign-in is used after it, in another window", async 
 });
 
 test("the program of an external agent gets a token that is shown once, and connects", async () => {
-  await using room = await openRoom();
-  const { alice } = room;
+  await using group = await openGroup();
+  const { alice } = group;
   await alice.call("createAgent", { name: "herald", kind: "external", display_name: "Herald" });
-  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  await using visit = await harness().visit(alice, { url: group.url, path: "/agents" });
   const { page } = visit;
   const card = page.getByRole("region", { name: "Herald" });
   await card.getByText("Not connected. Start your program").waitFor();
@@ -287,7 +287,7 @@ test("the program of an external agent gets a token that is shown once, and conn
   expect(await page.getByText(token).count()).toBe(0);
 
   const claim = () =>
-    fetch(`${room.url}/api/claimTurn`, {
+    fetch(`${group.url}/api/claimTurn`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: '{"wait_seconds":1}',

@@ -15,23 +15,23 @@ import {
   test,
   untilFocused,
 } from "./support.ts";
-import { toolServer, wantsEmail } from "./tool-rooms.ts";
+import { toolServer, wantsEmail } from "./tool-groups.ts";
 
 const harness = sharedHarness();
-const openRoom = toolServer();
+const openGroup = toolServer();
 
 const cards = (page: Page) => page.getByRole("main").getByRole("group", { name: /asks to use/ });
 const badge = (page: Page, text: string) =>
   page.getByRole("link", { name: `Waiting for you ${text}` });
 
 test("what waits is counted at once, listed with its question, and decided by keys alone", async () => {
-  await using room = await openRoom();
-  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  await using group = await openGroup();
+  await using visit = await harness().visit(group.alice, { url: group.url, path: group.path });
   const { page } = visit;
   await composer(page).waitFor();
   expect(await page.getByText("Waiting for you").count()).toBe(0);
-  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }, { to: "cleo" }), answers("Two know."));
-  await room.ask("tell them all");
+  group.respond(wantsEmail({ to: "ann" }, { to: "ben" }, { to: "cleo" }), answers("Two know."));
+  await group.ask("tell them all");
   await badge(page, "3 decisions").waitFor();
 
   await page.keyboard.press("Control+k");
@@ -64,7 +64,7 @@ test("what waits is counted at once, listed with its question, and decided by ke
   await page.keyboard.press("a");
   await page.keyboard.press("r");
   await nextFrame(page);
-  expect((await room.alice.call("getPendingToolCalls")).items).toHaveLength(1);
+  expect((await group.alice.call("getPendingToolCalls")).items).toHaveLength(1);
   await page.clock.setFixedTime(Date.now() + 2000);
   await page.keyboard.press("a");
   await page.getByText("Nothing waits for you").waitFor();
@@ -74,17 +74,17 @@ test("what waits is counted at once, listed with its question, and decided by ke
   await page.getByRole("link", { name: /^Launch/ }).click();
   await message(page, "Two know.").waitFor();
   // The calls are made at the same time.
-  const made = room.office.got("tools/call").map(({ message: sent }) => sent.params?.arguments);
+  const made = group.office.got("tools/call").map(({ message: sent }) => sent.params?.arguments);
   expect(made).toHaveLength(2);
   for (const to of ["ann", "cleo"]) expect(made).toContainEqual({ to });
   expect(visit.problems()).toEqual([]);
 });
 
 test("a decision is confirmed and the next call gets the focus, even if the event comes before the reply", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
-  await room.ask("tell both");
-  await using visit = await harness().visit(room.alice, { url: room.url });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  await group.ask("tell both");
+  await using visit = await harness().visit(group.alice, { url: group.url });
   const { page } = visit;
   const cardGone = Promise.withResolvers<void>();
   await page.routeWebSocket("**", (socket) => {
@@ -100,7 +100,7 @@ test("a decision is confirmed and the next call gets the focus, even if the even
       socket.send(frame);
     });
   });
-  await page.goto(`${room.url}/waiting`);
+  await page.goto(`${group.url}/waiting`);
   await untilFocused(cards(page).filter({ hasText: "ann" }));
   await page.keyboard.press("r");
   await badge(page, "1 decision").waitFor();
@@ -111,10 +111,10 @@ test("a decision is confirmed and the next call gets the focus, even if the even
 });
 
 test("an entry leads to its message, and goes when it is decided elsewhere", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }), answers("All right."));
-  const asked = await room.ask("tell ann");
-  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }), answers("All right."));
+  const asked = await group.ask("tell ann");
+  await using visit = await harness().visit(group.alice, { url: group.url, path: "/waiting" });
   const { page } = visit;
   await untilFocused(cards(page));
   await page.keyboard.press("o");
@@ -122,34 +122,34 @@ test("an entry leads to its message, and goes when it is decided elsewhere", asy
   await goBack(page);
   await cards(page).first().waitFor();
   const call_id = asked.tool_calls[0]?.id ?? "";
-  await room.alice.call("decideToolCall", { call_id, decision: "reject" });
+  await group.alice.call("decideToolCall", { call_id, decision: "reject" });
   await page.getByText("Nothing waits for you").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 
 test("a call that is decided elsewhere leaves the focus to the list, and says so", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
-  const asked = await room.ask("tell both");
-  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  const asked = await group.ask("tell both");
+  await using visit = await harness().visit(group.alice, { url: group.url, path: "/waiting" });
   const { page } = visit;
   await untilFocused(cards(page).filter({ hasText: "ann" }));
   const call_id = asked.tool_calls[0]?.id ?? "";
-  await room.alice.call("decideToolCall", { call_id, decision: "reject" });
+  await group.alice.call("decideToolCall", { call_id, decision: "reject" });
   await page.getByText("Send email no longer waits for you.").waitFor();
   await page.keyboard.press("a");
   expect(await hasFocus(page.getByRole("list", { name: "Waiting for you" }))).toBe(true);
   await page.keyboard.press("j");
   expect(await hasFocus(cards(page).filter({ hasText: "ben" }))).toBe(true);
-  expect((await room.alice.call("getPendingToolCalls")).items).toHaveLength(1);
+  expect((await group.alice.call("getPendingToolCalls")).items).toHaveLength(1);
   expect(visit.problems()).toEqual([]);
 });
 
 test("the keys also work after a click beside the cards, and never while something is typed", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
-  await room.ask("tell both");
-  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }, { to: "ben" }));
+  await group.ask("tell both");
+  await using visit = await harness().visit(group.alice, { url: group.url, path: "/waiting" });
   const { page } = visit;
   const card = (to: string) => cards(page).filter({ hasText: to });
   const leave = async () => {
@@ -167,16 +167,16 @@ test("the keys also work after a click beside the cards, and never while somethi
   await page.keyboard.press("r");
   await page.getByText("Send email: rejected.").waitFor();
   await card("ben").waitFor({ state: "detached" });
-  const { items } = await room.alice.call("getPendingToolCalls");
+  const { items } = await group.alice.call("getPendingToolCalls");
   expect(items.map(({ call }) => call.arguments)).toEqual([{ to: "ann" }]);
   expect(visit.problems()).toEqual([]);
 });
 
 test("calls of other people's agents are not listed", async () => {
-  await using room = await openRoom();
-  await using visit = await harness().visit(room.bob, { url: room.url, path: "/waiting" });
-  room.respond(wantsEmail({ to: "ann" }));
-  await room.ask("tell ann");
+  await using group = await openGroup();
+  await using visit = await harness().visit(group.bob, { url: group.url, path: "/waiting" });
+  group.respond(wantsEmail({ to: "ann" }));
+  await group.ask("tell ann");
   await visit.page.getByRole("link", { name: /^Launch.*I can tell/ }).waitFor();
   await visit.page.getByText("Nothing waits for you").waitFor();
 });
@@ -187,8 +187,8 @@ interface Shown {
 }
 
 test("a notification says what waits, and leads to the message", async () => {
-  await using room = await openRoom();
-  await using visit = await harness().visit(room.alice, { url: room.url });
+  await using group = await openGroup();
+  await using visit = await harness().visit(group.alice, { url: group.url });
   const { page } = visit;
   await page.evaluate(() => {
     const shown: Shown[] = [];
@@ -205,10 +205,10 @@ test("a notification says what waits, and leads to the message", async () => {
     window.dispatchEvent(new Event("blur"));
   });
   await page.getByRole("link", { name: /^Launch/ }).waitFor();
-  room.respond(wantsEmail({ to: "ann" }));
-  const asked = await room.ask("tell ann");
+  group.respond(wantsEmail({ to: "ann" }));
+  const asked = await group.ask("tell ann");
   await badge(page, "1 decision").waitFor();
-  const expected = { body: "Waits for you: Send email", path: `${room.path}#${asked.id}` };
+  const expected = { body: "Waits for you: Send email", path: `${group.path}#${asked.id}` };
   await page.waitForFunction(({ body, path }) => {
     const { shownNotifications } = window as unknown as { shownNotifications: Shown[] };
     return shownNotifications.some((shown) => shown.body === body && shown.path === path);
@@ -216,10 +216,10 @@ test("a notification says what waits, and leads to the message", async () => {
 });
 
 test("what waits is decided on a phone", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }), answers("Sent."));
-  await room.ask("tell ann");
-  await using visit = await harness().visit(room.alice, { url: room.url, ...PHONE });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }), answers("Sent."));
+  await group.ask("tell ann");
+  await using visit = await harness().visit(group.alice, { url: group.url, ...PHONE });
   const { page } = visit;
   await badge(page, "1 decision").tap();
   const toast = page.getByText("Send email: approved.");
@@ -230,10 +230,10 @@ test("what waits is decided on a phone", async () => {
 });
 
 test("the buttons of a decision stay where they are when its question arrives", async () => {
-  await using room = await openRoom();
-  room.respond(wantsEmail({ to: "ann" }));
-  await room.ask("tell ann, and write it so politely that she cannot refuse it at all");
-  await using visit = await harness().visit(room.alice, { url: room.url, ...PHONE });
+  await using group = await openGroup();
+  group.respond(wantsEmail({ to: "ann" }));
+  await group.ask("tell ann, and write it so politely that she cannot refuse it at all");
+  await using visit = await harness().visit(group.alice, { url: group.url, ...PHONE });
   const { page } = visit;
   const mayArrive = Promise.withResolvers<void>();
   await page.routeWebSocket("**", (socket) => {
@@ -249,7 +249,7 @@ test("the buttons of a decision stay where they are when its question arrives", 
       socket.send(frame);
     });
   });
-  await page.goto(`${room.url}/waiting`);
+  await page.goto(`${group.url}/waiting`);
   const approve = cards(page).getByRole("button", { name: "Approve" });
   await cards(page).getByRole("link", { name: "Launch" }).waitFor();
   const before = await approve.boundingBox();
@@ -261,18 +261,18 @@ test("the buttons of a decision stay where they are when its question arrives", 
 });
 
 test("what a tool asks is counted and listed until it is answered, also after a reload and other messages", async () => {
-  await using room = await openRoom("always");
+  await using group = await openGroup("always");
   const requestedSchema = { type: "object", properties: { seat: { type: "string" } } };
-  asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
-  await using visit = await harness().visit(room.alice, { url: room.url });
+  asksDuringCalls(group.office, { message: "Which seat?", requestedSchema });
+  await using visit = await harness().visit(group.alice, { url: group.url });
   const { page } = visit;
   await page.getByRole("link", { name: /^Launch/ }).waitFor();
-  room.respond(toolCalls([{ name: "office__find_events", input: {} }]), answers("Booked."));
-  await room.say("book it");
+  group.respond(toolCalls([{ name: "office__find_events", input: {} }]), answers("Booked."));
+  await group.say("book it");
   await badge(page, "1 decision").waitFor();
-  const chat_id = room.path.slice("/c/".length);
+  const chat_id = group.path.slice("/c/".length);
   for (let count = 0; count < 60; count++) {
-    await room.bob.call("sendMessage", { chat_id, content: `Other matters ${count}` });
+    await group.bob.call("sendMessage", { chat_id, content: `Other matters ${count}` });
   }
   await page.reload();
   await badge(page, "1 decision").click();

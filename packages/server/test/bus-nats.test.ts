@@ -22,8 +22,8 @@ import {
   untilReady,
 } from "./support/nodes.ts";
 
-const ROOM = "0190f000-0000-7000-8000-000000000001";
-const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
+const CHAT = "0190f000-0000-7000-8000-000000000001";
+const OTHER_CHAT = "0190f000-0000-7000-8000-000000000002";
 
 let nats: TestNats;
 beforeAll(async () => {
@@ -40,7 +40,7 @@ afterEach(async () => {
 function installation() {
   const prefix = `test${Bun.randomUUIDv7().replaceAll("-", "")}`;
   const changeLog = new TestChangeLog();
-  changeLog.addConversation(ROOM, "alice", "bob", "carol");
+  changeLog.addConversation(CHAT, "alice", "bob", "carol");
   const node = async (options: NodeOptions = {}, url = nats.url): Promise<TestNode> => {
     const made = await startNode(url, changeLog, { prefix, ...options });
     started.push(made);
@@ -75,7 +75,7 @@ function isDisconnected(node: TestNode): boolean {
 
 const typing = (username: string): EventFrame => ({
   method: "events.typing",
-  params: { conversation_id: ROOM, actor: human(username), is_typing: true },
+  params: { conversation_id: CHAT, actor: human(username), is_typing: true },
 });
 
 describe("delivery", () => {
@@ -87,11 +87,11 @@ describe("delivery", () => {
       await two.connect("bob"),
       await three.connect("carol"),
     ];
-    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
-    signal(one, typing("alice"), { conversation: ROOM }, "alice");
+    publishAll(one, [changeLog.commitMessage(CHAT, "a")]);
+    signal(one, typing("alice"), { conversation: CHAT }, "alice");
     // Nodes that discover each other read the log, which has "b" but not the typing before it.
     for (const client of clients.slice(1)) await expectReceived(client, "a", "typing");
-    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "b")]);
     await expectReceived(clients[0] as FakeClient, "a", "b");
     await expectReceived(clients[1] as FakeClient, "a", "typing", "b");
     await expectReceived(clients[2] as FakeClient, "a", "typing", "b");
@@ -106,7 +106,7 @@ describe("delivery", () => {
     const late: (() => void)[] = [];
     for (let count = 0; count < 300; count++) {
       expected.push(`${count}`);
-      const change = changeLog.commitMessage(ROOM, `${count}`);
+      const change = changeLog.commitMessage(CHAT, `${count}`);
       const publish = () => publishAll(nodes[count % 3] as TestNode, [change]);
       // Some nodes publish only after others have committed and published later changes.
       if (count % 7 === 0) late.push(publish);
@@ -122,8 +122,8 @@ describe("delivery", () => {
     const [ours, theirs] = [installation(), installation()];
     const [here, there] = [await ours.node(), await theirs.node()];
     const [alice, other] = [await here.connect("alice"), await there.connect("alice")];
-    publishAll(here, [ours.changeLog.commitMessage(ROOM, "ours")]);
-    publishAll(there, [theirs.changeLog.commitMessage(ROOM, "theirs")]);
+    publishAll(here, [ours.changeLog.commitMessage(CHAT, "ours")]);
+    publishAll(there, [theirs.changeLog.commitMessage(CHAT, "theirs")]);
     await expectReceived(alice, "ours");
     await expectReceived(other, "theirs");
   });
@@ -136,9 +136,9 @@ describe("delivery", () => {
       method: "events.messageDelta",
       params: { id, delta: "word", offset: 4 },
     });
-    publishAll(two, [changeLog.commitCompletion(ROOM, "ended")]);
-    signal(one, delta("ended"), { conversation: ROOM });
-    signal(one, delta("another"), { conversation: ROOM });
+    publishAll(two, [changeLog.commitCompletion(CHAT, "ended")]);
+    signal(one, delta("ended"), { conversation: CHAT });
+    signal(one, delta("another"), { conversation: CHAT });
     const deltas = () =>
       bob.received
         .map((data) => JSON.parse(data) as EventFrame)
@@ -158,7 +158,7 @@ describe("delivery", () => {
     ];
     const frame: EventFrame = {
       method: "events.messageDeleted",
-      params: { conversation_id: ROOM, ids: ["hidden"] },
+      params: { conversation_id: CHAT, ids: ["hidden"] },
     };
     publishAll(one, [{ frame, to: { users: ["alice"] }, exceptSocket: asking.id }]);
     publishAll(one, [{ frame, to: { users: ["bob"] } }]);
@@ -186,7 +186,7 @@ describe("delivery", () => {
       const header = JSON.stringify({});
       await requester.flush();
       const asked = requester.request(
-        `${prefix}.c.${ROOM}`,
+        `${prefix}.c.${CHAT}`,
         `${header}\n{"method":"events.typing"}`,
         {
           timeout: 50,
@@ -207,7 +207,7 @@ describe("delivery", () => {
     laptop.close(1000, "");
     while (await isFollowed());
     const back = await two.connect("bob");
-    publishAll(one, [changeLog.commitMessage(ROOM, "again")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "again")]);
     await until(() => received(back).includes("again"), "the node subscribes again");
   });
 
@@ -216,7 +216,7 @@ describe("delivery", () => {
     const [one, two] = [await node(), await node()];
     let count = 0;
     const publishing = setInterval(
-      () => publishAll(one, [changeLog.commitMessage(ROOM, `${count++}`)]),
+      () => publishAll(one, [changeLog.commitMessage(CHAT, `${count++}`)]),
       0,
     );
     for (let round = 0; round < 20; round++) {
@@ -237,13 +237,13 @@ describe("delivery", () => {
 describe("membership", () => {
   test("an account that joins receives the conversation and then all its events, on any node", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const [one, two] = [await node(), await node()];
     const alice = await one.connect("alice");
     const bob = [await two.connect("bob"), await two.connect("bob")];
-    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
+    publishAll(one, changeLog.commitJoin(OTHER_CHAT, "bob"));
     for (let count = 0; count < 20; count++)
-      publishAll(one, [changeLog.commitMessage(OTHER_ROOM, `${count}`)]);
+      publishAll(one, [changeLog.commitMessage(OTHER_CHAT, `${count}`)]);
     const after = Array.from({ length: 20 }, (_, place) => `${place}`);
     for (const client of bob) await expectReceived(client, "conversationNew", ...after);
     await expectReceived(alice, "conversationUpdated", ...after);
@@ -253,21 +253,21 @@ describe("membership", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
-    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    publishAll(one, [changeLog.commitLeave(CHAT, "bob"), changeLog.commitMessage(CHAT, "secret")]);
     await expectReceived(carol, "conversationUpdated", "secret");
     expect(received(bob)).toEqual(["conversationUpdated"]);
   });
 
   test("an introduction that arrives after the removal subscribes nobody", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice", "carol");
+    changeLog.addConversation(OTHER_CHAT, "alice", "carol");
     const [one, two, three] = [await node(), await node(), await node()];
     const [bob, carol] = [await three.connect("bob"), await three.connect("carol")];
-    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
-    publishAll(two, [changeLog.commitLeave(OTHER_ROOM, "bob")]);
+    const invited = changeLog.commitJoin(OTHER_CHAT, "bob");
+    publishAll(two, [changeLog.commitLeave(OTHER_CHAT, "bob")]);
     await expectReceived(carol, "conversationUpdated", "conversationUpdated");
     publishAll(one, invited);
-    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "secret")]);
+    publishAll(one, [changeLog.commitMessage(OTHER_CHAT, "secret")]);
     await expectReceived(carol, "conversationUpdated", "conversationUpdated", "secret");
     expect(received(bob)).not.toContain("secret");
   });
@@ -278,9 +278,9 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
-    changeLog.commitMessage(ROOM, "never published");
-    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "a")]);
+    changeLog.commitMessage(CHAT, "never published");
+    publishAll(one, [changeLog.commitMessage(CHAT, "b")]);
     await expectReceived(bob, "a", "never published", "b");
   });
 
@@ -288,7 +288,7 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const two = await node({ everyMs: 20 });
     const bob = await two.connect("bob");
-    changeLog.commitMessage(ROOM, "never published");
+    changeLog.commitMessage(CHAT, "never published");
     await expectReceived(bob, "never published");
   });
 
@@ -296,7 +296,7 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const two = await node({ awayMs: 5 });
     const bob = await two.connect("bob");
-    changeLog.commitMessage(ROOM, "never published");
+    changeLog.commitMessage(CHAT, "never published");
     Bun.sleepSync(50);
     await expectReceived(bob, "never published");
   });
@@ -306,7 +306,7 @@ describe("missed changes", () => {
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
     await untilDiscovered(one, two);
-    changeLog.commitRead(ROOM, "alice", 1);
+    changeLog.commitRead(CHAT, "alice", 1);
     await one.bus.close();
     await expectReceived(bob, "chatRead");
   });
@@ -317,7 +317,7 @@ describe("missed changes", () => {
     const bob = await two.connect("bob");
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    changeLog.commitHide(ROOM, "bob", "old");
+    changeLog.commitHide(CHAT, "bob", "old");
     const gate = Promise.withResolvers<void>();
     changeLog.gate = gate.promise;
     await nats.start();
@@ -326,7 +326,7 @@ describe("missed changes", () => {
       () => !isDisconnected(one) && !isDisconnected(two),
       "both nodes are connected again",
     );
-    publishAll(one, [changeLog.commitHide(ROOM, "bob", "new")]);
+    publishAll(one, [changeLog.commitHide(CHAT, "bob", "new")]);
     await expectReceived(bob, "new");
     gate.resolve();
     await expectReceived(bob, "new", "old");
@@ -337,7 +337,7 @@ describe("missed changes", () => {
     const two = await node({ everyMs: 20 });
     const bob = await two.connect("bob");
     changeLog.failing = true;
-    changeLog.commitMessage(ROOM, "never published");
+    changeLog.commitMessage(CHAT, "never published");
     await two.changes.catchUp();
     expect(received(bob)).toEqual([]);
     changeLog.failing = false;
@@ -346,42 +346,42 @@ describe("missed changes", () => {
 
   test("changes after a missed introduction follow it as events", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const two = await node();
     const bob = await two.connect("bob");
-    changeLog.commitJoin(OTHER_ROOM, "bob");
-    changeLog.commitMessage(OTHER_ROOM, "a");
-    changeLog.commitMessage(OTHER_ROOM, "b");
+    changeLog.commitJoin(OTHER_CHAT, "bob");
+    changeLog.commitMessage(OTHER_CHAT, "a");
+    changeLog.commitMessage(OTHER_CHAT, "b");
     await two.changes.catchUp();
     await expectReceived(bob, "conversationNew", "a", "b");
   });
 
   test("changes of a node that come before the introduction by another node follow it", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
     changeLog.committer = one.id;
-    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
+    const invited = changeLog.commitJoin(OTHER_CHAT, "bob");
     changeLog.committer = two.id;
-    publishAll(two, [changeLog.commitMessage(OTHER_ROOM, "a")]);
+    publishAll(two, [changeLog.commitMessage(OTHER_CHAT, "a")]);
     publishAll(one, invited);
     await expectReceived(bob, "conversationNew", "a");
-    publishAll(two, [changeLog.commitMessage(OTHER_ROOM, "b")]);
+    publishAll(two, [changeLog.commitMessage(OTHER_CHAT, "b")]);
     await expectReceived(bob, "conversationNew", "a", "b");
   });
 
   test("a missed introduction reaches the sockets of the newcomer once", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
+    const invited = changeLog.commitJoin(OTHER_CHAT, "bob");
     await two.changes.catchUp();
     await expectReceived(bob, "conversationNew");
     await two.changes.catchUp();
     publishAll(one, invited);
-    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "a")]);
+    publishAll(one, [changeLog.commitMessage(OTHER_CHAT, "a")]);
     await expectReceived(bob, "conversationNew", "a");
   });
 
@@ -389,13 +389,13 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    changeLog.commitLeave(ROOM, "bob");
+    changeLog.commitLeave(CHAT, "bob");
     await two.changes.catchUp();
     await expectReceived(bob, "conversationUpdated");
-    signal(one, typing("alice"), { conversation: ROOM }, "alice");
-    publishAll(one, [changeLog.commitMessage(ROOM, "secret")]);
+    signal(one, typing("alice"), { conversation: CHAT }, "alice");
+    publishAll(one, [changeLog.commitMessage(CHAT, "secret")]);
     const carol = await two.connect("carol");
-    publishAll(one, [changeLog.commitMessage(ROOM, "more")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "more")]);
     await until(() => received(carol).includes("more"), "carol received the later event");
     expect(received(bob)).toEqual(["conversationUpdated"]);
   });
@@ -404,8 +404,8 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
-    changeLog.commitLeave(ROOM, "bob");
-    publishAll(one, [changeLog.commitMessage(ROOM, "secret")]);
+    changeLog.commitLeave(CHAT, "bob");
+    publishAll(one, [changeLog.commitMessage(CHAT, "secret")]);
     await expectReceived(carol, "conversationUpdated", "secret");
     expect(received(bob)).toEqual(["conversationUpdated"]);
   });
@@ -424,15 +424,15 @@ describe("missed changes", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    changeLog.commitMessage(ROOM, "never published");
+    changeLog.commitMessage(CHAT, "never published");
     changeLog.prune();
-    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "b")]);
     await until(() => bob.closed.length > 0, "bob's socket is closed");
     expect(bob.closed).toEqual([{ code: closeCodes.goingAway, reason: expect.any(String) }]);
     expect(received(bob)).toEqual([]);
 
     const back = await two.connect("bob");
-    publishAll(one, [changeLog.commitMessage(ROOM, "c")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "c")]);
     await expectReceived(back, "c");
   });
 });
@@ -442,20 +442,20 @@ describe("while NATS is down", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
-    publishAll(one, [changeLog.commitMessage(ROOM, "before")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "before")]);
     await expectReceived(bob, "before");
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
 
-    publishAll(one, [changeLog.commitMessage(ROOM, "one")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "one")]);
     await expectReceived(alice, "before", "one");
-    publishAll(two, [changeLog.commitMessage(ROOM, "two")]);
+    publishAll(two, [changeLog.commitMessage(CHAT, "two")]);
     await expectReceived(bob, "before", "one", "two");
-    publishAll(one, [changeLog.commitMessage(ROOM, "three")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "three")]);
     const carol = await two.connect("carol");
-    publishAll(two, [changeLog.commitMessage(ROOM, "four")]);
+    publishAll(two, [changeLog.commitMessage(CHAT, "four")]);
     await expectReceived(bob, "before", "one", "two", "three", "four");
-    publishAll(one, [changeLog.commitMessage(ROOM, "five")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "five")]);
 
     await nats.start();
     await expectReceived(alice, "before", "one", "two", "three", "four", "five");
@@ -465,7 +465,7 @@ describe("while NATS is down", () => {
       () => !isDisconnected(one) && !isDisconnected(two),
       "both nodes are connected again",
     );
-    publishAll(one, [changeLog.commitMessage(ROOM, "after")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "after")]);
     await expectReceived(bob, "before", "one", "two", "three", "four", "five", "after");
   });
 
@@ -475,40 +475,40 @@ describe("while NATS is down", () => {
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    publishAll(one, [changeLog.commitMessage(ROOM, "one"), changeLog.commitMessage(ROOM, "two")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "one"), changeLog.commitMessage(CHAT, "two")]);
     await expectReceived(bob, "one", "two");
-    publishAll(two, [changeLog.commitMessage(ROOM, "three")]);
+    publishAll(two, [changeLog.commitMessage(CHAT, "three")]);
     await expectReceived(alice, "one", "two", "three");
-    publishAll(one, [changeLog.commitRead(ROOM, "alice", 3)]);
+    publishAll(one, [changeLog.commitRead(CHAT, "alice", 3)]);
     await expectReceived(bob, "one", "two", "three", "chatRead");
-    publishAll(one, [changeLog.commitMessage(ROOM, "four")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "four")]);
     await expectReceived(bob, "one", "two", "three", "chatRead", "four");
     await nats.start();
     await until(
       () => !isDisconnected(one) && !isDisconnected(two),
       "both nodes are connected again",
     );
-    publishAll(two, [changeLog.commitMessage(ROOM, "five")]);
+    publishAll(two, [changeLog.commitMessage(CHAT, "five")]);
     await expectReceived(alice, "one", "two", "three", "chatRead", "four", "five");
     await expectReceived(bob, "one", "two", "three", "chatRead", "four", "five");
   });
 
   test("joins, removals and ends of sessions take effect while NATS is down", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const [one, two] = [await node(), await node({ awayMs: 10 })];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
-    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    publishAll(one, changeLog.commitJoin(OTHER_CHAT, "bob"));
+    publishAll(one, [changeLog.commitLeave(CHAT, "bob"), changeLog.commitMessage(CHAT, "secret")]);
     changeLog.commitSessionEnd("s1");
     await until(() => carol.closed.length > 0, "the session's socket is closed");
     await until(
       () => received(bob).includes("conversationNew"),
       "bob receives the other conversation",
     );
-    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "first")]);
+    publishAll(one, [changeLog.commitMessage(OTHER_CHAT, "first")]);
     await until(() => received(bob).includes("first"), "bob receives its events");
     expect(received(bob)).not.toContain("secret");
     await nats.start();
@@ -516,13 +516,13 @@ describe("while NATS is down", () => {
 
   test("joins, removals and ends of sessions take effect after a reconnect", async () => {
     const { changeLog, node } = installation();
-    changeLog.addConversation(OTHER_ROOM, "alice");
+    changeLog.addConversation(OTHER_CHAT, "alice");
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
-    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    publishAll(one, changeLog.commitJoin(OTHER_CHAT, "bob"));
+    publishAll(one, [changeLog.commitLeave(CHAT, "bob"), changeLog.commitMessage(CHAT, "secret")]);
     changeLog.commitSessionEnd("s1");
     publishAll(one, [{ kind: "session_ended", session_id: "s1" }]);
     await nats.start();
@@ -546,7 +546,7 @@ describe("while NATS is down", () => {
     // One that NATS brings after the log.
     await three.bus.replay(change);
     const restored = await three.connect("bob");
-    publishAll(one, [change, changeLog.commitMessage(ROOM, "later")]);
+    publishAll(one, [change, changeLog.commitMessage(CHAT, "later")]);
     await expectReceived(restored, "later");
     expect(restored.closed).toEqual([]);
   });
@@ -555,11 +555,11 @@ describe("while NATS is down", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, dave] = [await two.connect("bob"), await two.connect("dave")];
-    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "a")]);
     await expectReceived(bob, "a");
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
+    publishAll(one, [changeLog.commitRead(CHAT, "alice", 1)]);
     await nats.start();
     await expectReceived(bob, "a", "chatRead");
     expect(received(dave)).toEqual([]);
@@ -575,12 +575,12 @@ describe("while NATS is down", () => {
     line.cut();
     await until(() => two.cluster.others().length === 0, "the node is considered gone");
     await two.changes.catchUp();
-    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
+    publishAll(one, [changeLog.commitRead(CHAT, "alice", 1)]);
     line.reset();
     await expectReceived(bob, "chatRead");
     await until(() => two.cluster.others().length === 1, "the node is back");
     await two.changes.catchUp();
-    publishAll(two, [changeLog.commitMessage(ROOM, "after")]);
+    publishAll(two, [changeLog.commitMessage(CHAT, "after")]);
     await expectReceived(bob, "chatRead", "after");
   });
 
@@ -588,11 +588,11 @@ describe("while NATS is down", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
+    publishAll(one, [changeLog.commitRead(CHAT, "alice", 1)]);
     await expectReceived(bob, "chatRead");
-    changeLog.commitHide(ROOM, "bob", "missed");
-    publishAll(one, [changeLog.commitHide(ROOM, "bob", "received")]);
-    publishAll(one, [changeLog.commitHide(ROOM, "alice", "another's")]);
+    changeLog.commitHide(CHAT, "bob", "missed");
+    publishAll(one, [changeLog.commitHide(CHAT, "bob", "received")]);
+    publishAll(one, [changeLog.commitHide(CHAT, "alice", "another's")]);
     await until(() => received(bob).includes("received"), "bob receives the published change");
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
@@ -607,10 +607,10 @@ describe("while NATS is down", () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    const read = changeLog.commitRead(ROOM, "alice", 1);
+    const read = changeLog.commitRead(CHAT, "alice", 1);
     await two.changes.catchUp();
     await expectReceived(bob, "chatRead");
-    publishAll(one, [read, changeLog.commitMessage(ROOM, "after")]);
+    publishAll(one, [read, changeLog.commitMessage(CHAT, "after")]);
     await until(() => received(bob).includes("after"), "bob receives the later change");
     expect(received(bob)).toEqual(["chatRead", "after"]);
   });
@@ -624,7 +624,7 @@ describe("while NATS is down", () => {
     await expectReceived(bob, "accountUpdated");
     await two.changes.catchUp();
     await expectReceived(carol, "accountUpdated");
-    publishAll(one, [change, changeLog.commitMessage(ROOM, "after")]);
+    publishAll(one, [change, changeLog.commitMessage(CHAT, "after")]);
     await expectReceived(bob, "accountUpdated", "after");
     await expectReceived(carol, "accountUpdated", "after");
   });
@@ -647,7 +647,7 @@ describe("while NATS is down", () => {
     const bob = await two.connect("bob");
     await nats.stop();
     await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
-    publishAll(one, [changeLog.commitMessage(ROOM, "one")]);
+    publishAll(one, [changeLog.commitMessage(CHAT, "one")]);
     await expectReceived(bob, "one");
     await nats.start();
     await until(
@@ -737,8 +737,8 @@ describe("malformed messages", () => {
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
     const other = await foreignConnection();
-    const event = changeLog.commitMessage(ROOM, "a");
-    const at = { conversation_id: ROOM, seq: 1 };
+    const event = changeLog.commitMessage(CHAT, "a");
+    const at = { conversation_id: CHAT, seq: 1 };
     const malformed = [
       "",
       "\n",
@@ -748,8 +748,8 @@ describe("malformed messages", () => {
       "{}",
       "{}\nhello",
       `{"at":{"conversation_id":1}}\n{"method":"events.typing"}`,
-      `{"at":{"conversation_id":"${ROOM}","seq":-1}}\n{"method":"events.typing"}`,
-      `{"joins":{"conversation":"${ROOM}"}}\n{"method":"events.typing"}`,
+      `{"at":{"conversation_id":"${CHAT}","seq":-1}}\n{"method":"events.typing"}`,
+      `{"joins":{"conversation":"${CHAT}"}}\n{"method":"events.typing"}`,
       JSON.stringify({ kind: "session_ended" }),
       JSON.stringify({ kind: "turns_ended", turns: "all" }),
       JSON.stringify({ kind: "cluster", body: { say: "state", node: 3 } }),
@@ -759,13 +759,13 @@ describe("malformed messages", () => {
       }),
       "\uFFFD\u0000".repeat(1000),
     ];
-    const subjects = [`c.${ROOM}`, "u.bob", "nodes", `n.${two.id}`];
+    const subjects = [`c.${CHAT}`, "u.bob", "nodes", `n.${two.id}`];
     for (const subject of subjects) {
       for (const each of malformed) other.publish(`${prefix}.${subject}`, each);
       other.publish(`${prefix}.${subject}`, new Uint8Array([0xff, 0xfe, 0x0a, 0xc3, 0x28]));
     }
     await other.flush();
-    publishAll(one, [event, changeLog.commitMessage(ROOM, "b")]);
+    publishAll(one, [event, changeLog.commitMessage(CHAT, "b")]);
     await expectReceived(bob, "a", "b");
     expect(bob.closed).toEqual([]);
   });

@@ -12,8 +12,8 @@ import { type FailureThrottle, failureThrottle } from "../src/security/failure-t
 import { type Throttle, throttle } from "../src/security/throttle.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 
-const ROOM = "0190f000-0000-7000-8000-000000000001";
-const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
+const CHAT = "0190f000-0000-7000-8000-000000000001";
+const OTHER_CHAT = "0190f000-0000-7000-8000-000000000002";
 const EXPIRES_MS = 6000;
 const NODE_TIMEOUT_MS = 10_000;
 const LIMIT = 3;
@@ -133,8 +133,8 @@ function testCluster() {
       cluster,
       hub,
       connect,
-      start: (username: string, room = ROOM) => typing.start(room, human(username)),
-      stop: (username: string, room = ROOM) => typing.stop(room, human(username)),
+      start: (username: string, chat = CHAT) => typing.start(chat, human(username)),
+      stop: (username: string, chat = CHAT) => typing.stop(chat, human(username)),
       /** Connects the node: the first time, or again. */
       up: () => {
         disconnected.delete(id);
@@ -204,7 +204,7 @@ describe("typing", () => {
   test("typing is shown with every renewal on any node, and ends once", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
+    const bob = three.connect("bob", CHAT);
     one.start("alice");
     await deliverAll();
     for (let renewal = 0; renewal < 5; renewal++) {
@@ -224,7 +224,7 @@ describe("typing", () => {
   test("typing ends once when it is stopped on another node", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
+    const bob = three.connect("bob", CHAT);
     one.start("alice");
     await deliverAll();
     two.stop("alice");
@@ -238,11 +238,11 @@ describe("typing", () => {
   test("typing ends with the last socket on any node, and not before, whichever node holds it", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM, OTHER_ROOM);
-    const [phone, laptop] = [one.connect("alice", ROOM), two.connect("alice", ROOM)];
+    const bob = three.connect("bob", CHAT, OTHER_CHAT);
+    const [phone, laptop] = [one.connect("alice", CHAT), two.connect("alice", CHAT)];
     await deliverAll();
     one.start("alice");
-    three.start("alice", OTHER_ROOM);
+    three.start("alice", OTHER_CHAT);
     await deliverAll();
     close(phone);
     await deliverAll();
@@ -257,8 +257,8 @@ describe("typing", () => {
   test("typing ends once when the last two sockets close at the same time", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
-    const [phone, laptop] = [one.connect("alice", ROOM), two.connect("alice", ROOM)];
+    const bob = three.connect("bob", CHAT);
+    const [phone, laptop] = [one.connect("alice", CHAT), two.connect("alice", CHAT)];
     await deliverAll();
     two.start("alice");
     await deliverAll();
@@ -273,7 +273,7 @@ describe("typing", () => {
   test("typing that starts on two nodes at the same time ends once", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
+    const bob = three.connect("bob", CHAT);
     two.start("alice");
     one.start("alice");
     await deliverAll();
@@ -284,7 +284,7 @@ describe("typing", () => {
   test("typing that expires on one node while another renews it continues", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
+    const bob = three.connect("bob", CHAT);
     one.start("alice");
     await deliverAll();
     await advance(EXPIRES_MS - 100);
@@ -299,7 +299,7 @@ describe("typing", () => {
   test("typing is ended once by another node when the node that held it is gone", async () => {
     const { nodes, deliverAll, advance } = testCluster();
     const [one, two, three] = await nodes(3);
-    const bob = three.connect("bob", ROOM);
+    const bob = three.connect("bob", CHAT);
     two.start("alice");
     await deliverAll();
     two.die();
@@ -313,7 +313,7 @@ describe("typing", () => {
   test("typing is known to a node that starts later", async () => {
     const { node, nodes, deliverAll, advance } = testCluster();
     const [one, two] = await nodes(2);
-    const bob = two.connect("bob", ROOM);
+    const bob = two.connect("bob", CHAT);
     one.start("alice");
     await deliverAll();
     const late = node();

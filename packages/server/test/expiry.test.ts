@@ -25,13 +25,13 @@ test("many tool calls expire in small units of work", async () => {
   await store.write(async (tx) => {
     const alice = await newAccount(tx, { username: "alice" });
     const agent = await newAgent(tx, alice, "claude");
-    const room = await newGroup(tx, [alice, agent]);
-    const message = await recordOf(tx, await send(tx, room, agent, "May I?"));
+    const chat = await newGroup(tx, [alice, agent]);
+    const message = await recordOf(tx, await send(tx, chat, agent, "May I?"));
     for (const position of times(CALLS)) {
       await tx.insertToolCall({
         uuid: Bun.randomUUIDv7(),
         message_id: message.id,
-        conversation_id: room.id,
+        conversation_id: chat.id,
         agent_id: agent.id,
         owner_id: alice.id,
         round: 0,

@@ -35,9 +35,9 @@ async function installation(name: string) {
   });
   const storage = join(folder, name);
   const blobs = await diskBlobs(storage);
-  const { ada, room } = await store.write(async (tx) => {
+  const { ada, chat } = await store.write(async (tx) => {
     const ada = await newAccount(tx, { username: "ada" });
-    return { ada, room: await newGroup(tx, [ada]) };
+    return { ada, chat: await newGroup(tx, [ada]) };
   });
   const pathOf = (object: string) => join(storage, object.slice(34, 36), object);
 
@@ -55,7 +55,7 @@ async function installation(name: string) {
     const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
     await put(blob, hours);
     await put(previewOf(blob), hours);
-    const about = { id, owner_id: ada.id, conversation_id: room.id, name: "a", size: 5 };
+    const about = { id, owner_id: ada.id, conversation_id: chat.id, name: "a", size: 5 };
     const none = { width: null, height: null, duration_ms: null, placeholder: null };
     const content = { ...none, blob, type: "text/plain", size: 5 };
     await store.write(async (tx) => {
@@ -71,7 +71,7 @@ async function installation(name: string) {
   const sendFile = (id: string) =>
     store.write(async (tx) => {
       const files = await tx.files([id]);
-      const message = await send(tx, room, ada, "", { files });
+      const message = await send(tx, chat, ada, "", { files });
       await tx.attachFiles([id], message.id, Date.now());
       return message;
     });

@@ -7,8 +7,8 @@ import { typing as newTyping } from "../src/realtime/typing.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 import { publishAll, signal } from "./support/changes.ts";
 
-const ROOM = "0190f000-0000-7000-8000-000000000001";
-const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
+const CHAT = "0190f000-0000-7000-8000-000000000001";
+const OTHER_CHAT = "0190f000-0000-7000-8000-000000000002";
 
 const counter = (uuid: string) => ({ uuid, seq: 0 });
 const renamed = (username: string): EventFrame => ({
@@ -17,7 +17,7 @@ const renamed = (username: string): EventFrame => ({
 });
 const deleted = (id: string): EventFrame => ({
   method: "events.messageDeleted",
-  params: { conversation_id: ROOM, ids: [id] },
+  params: { conversation_id: CHAT, ids: [id] },
 });
 
 function testHub() {
@@ -60,18 +60,18 @@ function testHub() {
 describe("delivery", () => {
   test("an event is encoded once for all its receivers", () => {
     const { node, connect } = testHub();
-    const people = Array.from({ length: 30 }, (_, n) => connect(`user${n}`, [ROOM]));
+    const people = Array.from({ length: 30 }, (_, n) => connect(`user${n}`, [CHAT]));
     let encodings = 0;
     const params = { ...human("user1"), toJSON: () => ({ encoded: ++encodings }) };
     const frame: EventFrame = { method: "events.accountUpdated", params };
 
-    publishAll(node, [{ frame, to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame, to: { conversation: CHAT } }]);
     expect(encodings).toBe(1);
     publishAll(node, [
       { frame, to: { users: people.map(({ person }) => person.account.username) } },
     ]);
     expect(encodings).toBe(2);
-    signal(node, frame, { conversation: ROOM }, "user7");
+    signal(node, frame, { conversation: CHAT }, "user7");
     expect(encodings).toBe(3);
     for (const { client, person } of people) {
       expect(client.received).toHaveLength(person.account.username === "user7" ? 2 : 3);
@@ -80,11 +80,11 @@ describe("delivery", () => {
 
   test("an event of a conversation reaches every client subscribed to it and no other", () => {
     const { node, connect } = testHub();
-    const phone = connect("alice", [ROOM]);
-    const laptop = connect("alice", [ROOM, OTHER_ROOM]);
-    const bob = connect("bob", [OTHER_ROOM]);
+    const phone = connect("alice", [CHAT]);
+    const laptop = connect("alice", [CHAT, OTHER_CHAT]);
+    const bob = connect("bob", [OTHER_CHAT]);
 
-    publishAll(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m1"), to: { conversation: CHAT } }]);
     expect(phone.client.events()).toEqual([deleted("m1")]);
     expect(laptop.client.events()).toEqual([deleted("m1")]);
     expect(bob.client.events()).toEqual([]);
@@ -92,10 +92,10 @@ describe("delivery", () => {
 
   test("an event for certain accounts reaches all of their clients and nobody else", () => {
     const { node, connect } = testHub();
-    const phone = connect("alice", [ROOM]);
+    const phone = connect("alice", [CHAT]);
     const laptop = connect("alice");
-    const bob = connect("bob", [ROOM]);
-    const carol = connect("carol", [ROOM]);
+    const bob = connect("bob", [CHAT]);
+    const carol = connect("carol", [CHAT]);
 
     publishAll(node, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
     for (const { client } of [phone, laptop, carol]) {
@@ -106,22 +106,22 @@ describe("delivery", () => {
 
   test("changes arrive in the order in which they were published", () => {
     const { node, connect } = testHub();
-    const { client } = connect("alice", [ROOM]);
+    const { client } = connect("alice", [CHAT]);
     const frames = ["m1", "m2", "m3", "m4"].map(deleted);
 
     publishAll(
       node,
-      frames.map((frame) => ({ frame, to: { conversation: ROOM } })),
+      frames.map((frame) => ({ frame, to: { conversation: CHAT } })),
     );
     expect(client.events()).toEqual(frames);
   });
 
   test("a client that has left receives nothing", () => {
     const { node, connect } = testHub();
-    const { client, leave } = connect("alice", [ROOM]);
+    const { client, leave } = connect("alice", [CHAT]);
     leave();
 
-    publishAll(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m1"), to: { conversation: CHAT } }]);
     expect(client.events()).toEqual([]);
   });
 });
@@ -129,10 +129,10 @@ describe("delivery", () => {
 describe("excluded clients", () => {
   test("an event that excludes an account reaches none of its clients", () => {
     const { node, connect } = testHub();
-    const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
-    const bob = connect("bob", [ROOM]);
+    const alice = [connect("alice", [CHAT]), connect("alice", [CHAT])];
+    const bob = connect("bob", [CHAT]);
 
-    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
+    signal(node, deleted("m1"), { conversation: CHAT }, "alice");
     for (const { client } of alice) expect(client.events()).toEqual([]);
     expect(bob.client.events()).toEqual([deleted("m1")]);
   });
@@ -153,11 +153,11 @@ describe("excluded clients", () => {
 
   test("a client excluded from one event receives the next", () => {
     const { node, connect } = testHub();
-    const { client } = connect("alice", [ROOM]);
+    const { client } = connect("alice", [CHAT]);
 
-    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
+    signal(node, deleted("m1"), { conversation: CHAT }, "alice");
     publishAll(node, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
-    publishAll(node, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m3"), to: { conversation: CHAT } }]);
     publishAll(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([deleted("m3"), deleted("m4")]);
   });
@@ -178,8 +178,8 @@ describe("excluded clients", () => {
     const { node, connect } = testHub();
     const { client } = connect("alice");
 
-    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
-    publishAll(node, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
+    signal(node, deleted("m1"), { conversation: CHAT }, "alice");
+    publishAll(node, [{ frame: deleted("m2"), to: { conversation: CHAT } }]);
     expect(client.events()).toEqual([]);
   });
 
@@ -195,8 +195,8 @@ describe("excluded clients", () => {
 });
 
 describe("membership", () => {
-  const to = { conversation: ROOM };
-  const moved = (users: string[]) => ({ conversation: ROOM, users });
+  const to = { conversation: CHAT };
+  const moved = (users: string[]) => ({ conversation: CHAT, users });
 
   test("an account that joins receives the conversation from the joining event on", () => {
     const { node, connect } = testHub();
@@ -214,8 +214,8 @@ describe("membership", () => {
 
   test("an account that leaves receives the leaving event as its last", () => {
     const { node, connect } = testHub();
-    const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
-    const bob = connect("bob", [ROOM]);
+    const alice = [connect("alice", [CHAT]), connect("alice", [CHAT])];
+    const bob = connect("bob", [CHAT]);
 
     publishAll(node, [
       { frame: deleted("left"), to, leaves: moved(["alice", "nobody"]) },
@@ -245,13 +245,13 @@ describe("membership", () => {
     const { hub, node, enter, connect } = testHub();
     const connecting = enter("alice");
     const before = connecting.person.membership;
-    const [open, elsewhere] = [connect("alice", [ROOM]), connect("alice", [OTHER_ROOM])];
-    const other = connect("bob", [ROOM]);
-    hub.receive({ kind: "leaving_missed", leaves: { conversation: ROOM, users: ["alice"] } });
+    const [open, elsewhere] = [connect("alice", [CHAT]), connect("alice", [OTHER_CHAT])];
+    const other = connect("bob", [CHAT]);
+    hub.receive({ kind: "leaving_missed", leaves: { conversation: CHAT, users: ["alice"] } });
     expect(connecting.person.membership).toBeGreaterThan(before);
     expect(open.client.closed).toMatchObject([{ code: closeCodes.goingAway }]);
     for (const { client } of [connecting, elsewhere, other]) expect(client.closed).toEqual([]);
-    publishAll(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("secret"), to: { conversation: CHAT } }]);
     expect(open.client.received).toEqual([]);
     expect(other.client.received).toHaveLength(1);
   });
@@ -266,7 +266,7 @@ describe("membership", () => {
     publishAll(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([]);
 
-    hub.listen(person, client, [counter(ROOM)]);
+    hub.listen(person, client, [counter(CHAT)]);
     publishAll(node, [{ frame: deleted("m5"), to }]);
     expect(client.events()).toEqual([deleted("m5")]);
   });
@@ -354,32 +354,32 @@ describe("typing", () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  const shown = (username: string, is_typing: boolean, conversation_id = ROOM): EventFrame => ({
+  const shown = (username: string, is_typing: boolean, conversation_id = CHAT): EventFrame => ({
     method: "events.typing",
     params: { conversation_id, actor: human(username), is_typing },
   });
 
   /** Alice and Bob in two conversations; the tests look at what Bob receives. */
-  function typingInTwoRooms() {
+  function typingInTwoChats() {
     const made = testHub();
-    const alice = made.connect("alice", [ROOM, OTHER_ROOM]);
-    const bob = made.connect("bob", [ROOM, OTHER_ROOM]);
+    const alice = made.connect("alice", [CHAT, OTHER_CHAT]);
+    const bob = made.connect("bob", [CHAT, OTHER_CHAT]);
     const typing = newTyping(made.hub, { signal: made.node.bus.publish }, undefined, EXPIRES_MS);
     return { ...made, alice, bob, typing };
   }
   const actor = (person: Person) => person.account;
 
   test("everyone but the sender sees typing start and stop, with the public account only", () => {
-    const { alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
-    typing.stop(ROOM, actor(alice.person));
+    const { alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
+    typing.stop(CHAT, actor(alice.person));
     expect(bob.client.events()).toEqual([shown("alice", true), shown("alice", false)]);
     expect(alice.client.events()).toEqual([]);
   });
 
   test("typing that is not renewed ends once", () => {
-    const { alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
+    const { alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
     jest.advanceTimersByTime(EXPIRES_MS - 1);
     expect(bob.client.events()).toEqual([shown("alice", true)]);
     jest.advanceTimersByTime(1);
@@ -389,12 +389,12 @@ describe("typing", () => {
   });
 
   test("renewed typing is shown again and ends later", () => {
-    const { alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
+    const { alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
     bob.client.events();
     for (let renewal = 0; renewal < 5; renewal++) {
       jest.advanceTimersByTime(EXPIRES_MS - 1);
-      typing.start(ROOM, actor(alice.person));
+      typing.start(CHAT, actor(alice.person));
       expect(bob.client.events()).toEqual([shown("alice", true)]);
     }
     jest.advanceTimersByTime(EXPIRES_MS);
@@ -402,59 +402,59 @@ describe("typing", () => {
   });
 
   test("typing that starts again after it expired is shown again", () => {
-    const { alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
+    const { alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
     jest.advanceTimersByTime(EXPIRES_MS);
     bob.client.events();
-    typing.start(ROOM, actor(alice.person));
+    typing.start(CHAT, actor(alice.person));
     expect(bob.client.events()).toEqual([shown("alice", true)]);
   });
 
   test("typing that was stopped does not expire a second time", () => {
-    const { alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
-    typing.stop(ROOM, actor(alice.person));
+    const { alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
+    typing.stop(CHAT, actor(alice.person));
     bob.client.events();
     jest.advanceTimersByTime(10 * EXPIRES_MS);
     expect(bob.client.events()).toEqual([]);
   });
 
   test("typing in one conversation or by one person does not affect others", () => {
-    const { connect, alice, bob, typing } = typingInTwoRooms();
-    const carol = connect("carol", [ROOM]);
-    typing.start(ROOM, actor(alice.person));
-    typing.start(OTHER_ROOM, actor(alice.person));
-    typing.start(ROOM, actor(carol.person));
+    const { connect, alice, bob, typing } = typingInTwoChats();
+    const carol = connect("carol", [CHAT]);
+    typing.start(CHAT, actor(alice.person));
+    typing.start(OTHER_CHAT, actor(alice.person));
+    typing.start(CHAT, actor(carol.person));
     bob.client.events();
-    typing.stop(ROOM, actor(alice.person));
+    typing.stop(CHAT, actor(alice.person));
     expect(bob.client.events()).toEqual([shown("alice", false)]);
     jest.advanceTimersByTime(EXPIRES_MS);
-    expect(bob.client.events()).toEqual([shown("alice", false, OTHER_ROOM), shown("carol", false)]);
+    expect(bob.client.events()).toEqual([shown("alice", false, OTHER_CHAT), shown("carol", false)]);
   });
 
   test("typing ends in all conversations when the sender's last socket closes, and not before", () => {
-    const { connect, alice, bob, typing } = typingInTwoRooms();
-    const phone = connect("alice", [ROOM]);
-    typing.start(ROOM, actor(alice.person));
-    typing.start(OTHER_ROOM, actor(alice.person));
+    const { connect, alice, bob, typing } = typingInTwoChats();
+    const phone = connect("alice", [CHAT]);
+    typing.start(CHAT, actor(alice.person));
+    typing.start(OTHER_CHAT, actor(alice.person));
     bob.client.events();
     phone.leave();
     expect(bob.client.events()).toEqual([]);
     alice.leave();
-    expect(bob.client.events()).toEqual([shown("alice", false), shown("alice", false, OTHER_ROOM)]);
+    expect(bob.client.events()).toEqual([shown("alice", false), shown("alice", false, OTHER_CHAT)]);
     jest.advanceTimersByTime(10 * EXPIRES_MS);
     expect(bob.client.events()).toEqual([]);
   });
 
   test("a sender who leaves while typing receives nothing of the conversation when typing ends", () => {
-    const { node, alice, bob, typing } = typingInTwoRooms();
-    typing.start(ROOM, actor(alice.person));
-    const leaves = { conversation: ROOM, users: ["alice"] };
-    publishAll(node, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
+    const { node, alice, bob, typing } = typingInTwoChats();
+    typing.start(CHAT, actor(alice.person));
+    const leaves = { conversation: CHAT, users: ["alice"] };
+    publishAll(node, [{ frame: deleted("left"), to: { conversation: CHAT }, leaves }]);
     alice.client.events();
     jest.advanceTimersByTime(EXPIRES_MS);
     expect(bob.client.events()).toContainEqual(shown("alice", false));
-    publishAll(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("secret"), to: { conversation: CHAT } }]);
     expect(alice.client.events()).toEqual([]);
   });
 });

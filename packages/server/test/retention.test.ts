@@ -23,16 +23,16 @@ test("old messages are deleted in batches, and clients receive the events", asyn
   const store = openSqliteStore(join(folder, "parley.db"));
   const changes: Change[] = [];
   store.onCommit((committed) => void changes.push(...committed));
-  const { ada, rooms } = await store.write(async (tx) => {
+  const { ada, chats } = await store.write(async (tx) => {
     const ada = await newAccount(tx, { username: "ada" });
-    return { ada, rooms: [await newGroup(tx, [ada]), await newGroup(tx, [ada])] as const };
+    return { ada, chats: [await newGroup(tx, [ada]), await newGroup(tx, [ada])] as const };
   });
   await store.write(async (tx) => {
     for (let sent = 0; sent < 150; sent++) {
-      await send(tx, rooms[0], ada, `old ${sent}`, { at: daysAgo(8) });
+      await send(tx, chats[0], ada, `old ${sent}`, { at: daysAgo(8) });
     }
-    await send(tx, rooms[0], ada, "new", { at: daysAgo(6) });
-    await send(tx, rooms[1], ada, "imported later", { at: daysAgo(30) });
+    await send(tx, chats[0], ada, "new", { at: daysAgo(6) });
+    await send(tx, chats[1], ada, "imported later", { at: daysAgo(30) });
   });
   changes.length = 0;
   const figures = metrics();
@@ -42,7 +42,7 @@ test("old messages are deleted in batches, and clients receive the events", asyn
   const other = retention({ ...options, node: "other", metrics: metrics() });
   const texts = () =>
     store.read(async (tx) =>
-      (await Promise.all(rooms.map((room) => wholeHistory(tx, room, ada))))
+      (await Promise.all(chats.map((chat) => wholeHistory(tx, chat, ada))))
         .flat()
         .map(({ content }) => content),
     );
@@ -61,13 +61,13 @@ test("old messages are deleted in batches, and clients receive the events", asyn
 test("the deletion ends after the current batch when the server stops", async () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-retention-"));
   const store = openSqliteStore(join(folder, "parley.db"));
-  const { ada, room } = await store.write(async (tx) => {
+  const { ada, chat } = await store.write(async (tx) => {
     const ada = await newAccount(tx, { username: "ada" });
-    return { ada, room: await newGroup(tx, [ada]) };
+    return { ada, chat: await newGroup(tx, [ada]) };
   });
   await store.write(async (tx) => {
     for (let sent = 0; sent < 350; sent++) {
-      await send(tx, room, ada, `old ${sent}`, { at: daysAgo(8) });
+      await send(tx, chat, ada, `old ${sent}`, { at: daysAgo(8) });
     }
   });
   let stopping: Promise<void> | undefined;
@@ -79,7 +79,7 @@ test("the deletion ends after the current batch when the server stops", async ()
   const started = retention({ store, days: 7, log, metrics: metrics(), node: "one" });
   await until(() => stopping !== undefined, "the server stops");
   await stopping;
-  const left = await store.read((tx) => wholeHistory(tx, room, ada));
+  const left = await store.read((tx) => wholeHistory(tx, chat, ada));
   expect(left).toHaveLength(250);
   await store.close();
   rmSync(folder, { recursive: true });

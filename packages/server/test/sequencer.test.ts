@@ -13,7 +13,7 @@ import { human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
 import { event } from "./support/changes.ts";
 
-const ROOM = "0190f000-0000-7000-8000-000000000001";
+const CHAT = "0190f000-0000-7000-8000-000000000001";
 const log = pino({ level: "silent" });
 /** Longer than any test: a timer with it never fires. */
 const NEVER_MS = 3_600_000;
@@ -26,7 +26,7 @@ afterEach(() => {
 
 function testSequencer(options: Partial<SequencerOptions> = {}) {
   const changeLog = new TestChangeLog();
-  changeLog.addConversation(ROOM, "alice", "bob");
+  changeLog.addConversation(CHAT, "alice", "bob");
   const delivered: EventChange[] = [];
   const lost: string[] = [];
   const missedLeavings: Membership[] = [];
@@ -51,10 +51,10 @@ function testSequencer(options: Partial<SequencerOptions> = {}) {
   created.push(order);
   const received = () => summaries(delivered.map(({ data }) => JSON.parse(data)));
   const follow = (seq = 0) => {
-    order.open(ROOM);
-    order.begin(ROOM, seq);
+    order.open(CHAT);
+    order.begin(CHAT, seq);
   };
-  const commit = (text: string) => asEvent(changeLog.commitMessage(ROOM, text));
+  const commit = (text: string) => asEvent(changeLog.commitMessage(CHAT, text));
   return { changeLog, delivered, lost, missedLeavings, order, received, follow, commit };
 }
 
@@ -66,8 +66,8 @@ function asEvent(change: Change | undefined): EventChange {
 /** An event that increments no counter, such as typing. */
 const uncounted = (text: string): EventChange =>
   event({
-    frame: { method: "events.messageDeleted", params: { conversation_id: ROOM, ids: [text] } },
-    to: { conversation: ROOM },
+    frame: { method: "events.messageDeleted", params: { conversation_id: CHAT, ids: [text] } },
+    to: { conversation: CHAT },
   });
 
 describe("order", () => {
@@ -92,12 +92,12 @@ describe("order", () => {
     const { order, received, follow, commit } = testSequencer();
     follow();
     const [question, placeholder] = [commit("question"), commit("placeholder")];
-    order.receive(messageDelta("m", ROOM, "word", 4, placeholder.at?.seq));
+    order.receive(messageDelta("m", CHAT, "word", 4, placeholder.at?.seq));
     expect(received()).toEqual([]);
     await until(() => received().length === 3, "the log to be read");
     expect(received()).toEqual(["question", "placeholder", "messageDelta"]);
     order.receive(question);
-    order.receive(messageDelta("m", ROOM, "more", 8, placeholder.at?.seq));
+    order.receive(messageDelta("m", CHAT, "more", 8, placeholder.at?.seq));
     expect(received()).toHaveLength(4);
   });
 
@@ -159,7 +159,7 @@ describe("gaps", () => {
     follow();
     commit("one");
     commit("two");
-    order.begin(ROOM, 2);
+    order.begin(CHAT, 2);
     await until(() => received().length === 2, "both events");
     expect(received()).toEqual(["one", "two"]);
     expect(lost).toEqual([]);
@@ -186,7 +186,7 @@ describe("gaps", () => {
     follow();
     commit("lost");
     for (let count = 1; count < 12; count++) order.receive(commit(`${count}`));
-    expect(lost).toEqual([ROOM]);
+    expect(lost).toEqual([CHAT]);
     expect(received()).toEqual([]);
   });
 
@@ -198,10 +198,10 @@ describe("gaps", () => {
     order.receive(commit("two"));
     await until(() => lost.length > 0, "the gap is given up");
     order.receive(commit("three"));
-    expect(lost).toEqual([ROOM]);
+    expect(lost).toEqual([CHAT]);
     expect(received()).toEqual([]);
 
-    order.begin(ROOM, 3);
+    order.begin(CHAT, 3);
     order.receive(commit("four"));
     expect(received()).toEqual(["four"]);
   });
@@ -236,7 +236,7 @@ describe("gaps", () => {
     commit("lost");
     order.receive(commit("two"));
     await until(() => changeLog.reads > 0, "the log is read");
-    order.close(ROOM);
+    order.close(CHAT);
     release();
     await Bun.sleep(0);
     expect(received()).toEqual([]);
@@ -246,12 +246,12 @@ describe("gaps", () => {
 describe("the first delivered event", () => {
   test("no event is delivered before `begin`, and none that arrived before it", () => {
     const { order, received, commit } = testSequencer({ gapGraceMs: NEVER_MS });
-    order.open(ROOM);
+    order.open(CHAT);
     const [one, two] = [commit("one"), commit("two")];
     order.receive(one);
     order.receive(uncounted("typing"));
     order.receive(two);
-    order.begin(ROOM, 1);
+    order.begin(CHAT, 1);
     order.receive(two);
     order.receive(commit("three"));
     expect(received()).toEqual(["three"]);
@@ -259,11 +259,11 @@ describe("the first delivered event", () => {
 
   test("delivery begins after events that the log had before the first value was known", () => {
     const { order, received, commit } = testSequencer({ gapGraceMs: NEVER_MS });
-    order.open(ROOM);
+    order.open(CHAT);
     commit("one");
     // The reader of the log goes on to the next entry and does not come back to this one.
-    expect(order.isMissing({ conversation_id: ROOM, seq: 1 })).toBe(false);
-    order.begin(ROOM, 0);
+    expect(order.isMissing({ conversation_id: CHAT, seq: 1 })).toBe(false);
+    order.begin(CHAT, 0);
     order.receive(commit("two"));
     expect(received()).toEqual(["two"]);
   });
@@ -272,7 +272,7 @@ describe("the first delivered event", () => {
     const { order, received, follow, commit } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
     const one = commit("one");
-    order.begin(ROOM, 1);
+    order.begin(CHAT, 1);
     order.receive(one);
     expect(received()).toEqual(["one"]);
   });
@@ -281,14 +281,14 @@ describe("the first delivered event", () => {
     const { order, received, follow, commit } = testSequencer();
     follow();
     commit("one");
-    order.begin(ROOM, 1);
+    order.begin(CHAT, 1);
     await until(() => received().length === 1, "the event");
     expect(received()).toEqual(["one"]);
   });
 });
 
 describe("who leaves by an event that is not delivered", () => {
-  const leaves = { conversation: ROOM, users: ["bob"] };
+  const leaves = { conversation: CHAT, users: ["bob"] };
   const testLeaving = () => {
     const { commit, ...rest } = testSequencer({ gapGraceMs: NEVER_MS });
     return { ...rest, commit, leaving: { ...commit("one"), leaves }, two: commit("two") };
@@ -296,19 +296,19 @@ describe("who leaves by an event that is not delivered", () => {
 
   test("is reported before delivery begins: a list of conversations may have been read before", () => {
     const { order, leaving, missedLeavings } = testLeaving();
-    order.open(ROOM);
+    order.open(CHAT);
     order.receive(leaving);
     expect(missedLeavings).toEqual([leaves]);
-    expect(order.isMissing({ conversation_id: ROOM, seq: 1 }, leaves)).toBe(false);
+    expect(order.isMissing({ conversation_id: CHAT, seq: 1 }, leaves)).toBe(false);
     expect(missedLeavings).toEqual([leaves, leaves]);
   });
 
   test.each(["other nodes", "the log"])("is reported if it comes late from %s", (source) => {
     const { order, leaving, two, missedLeavings, received } = testLeaving();
-    order.open(ROOM);
+    order.open(CHAT);
     order.receive(two);
-    order.begin(ROOM, 0);
-    if (source === "the log") order.isMissing({ conversation_id: ROOM, seq: 1 }, leaves);
+    order.begin(CHAT, 0);
+    if (source === "the log") order.isMissing({ conversation_id: CHAT, seq: 1 }, leaves);
     else order.receive(leaving);
     expect(missedLeavings).toEqual([leaves]);
     expect(received()).toEqual([]);
@@ -316,13 +316,13 @@ describe("who leaves by an event that is not delivered", () => {
 
   test("is not reported if those who begin have read it, or if it was delivered", () => {
     const { order, leaving, two, missedLeavings } = testLeaving();
-    order.open(ROOM);
+    order.open(CHAT);
     order.receive(two);
-    order.begin(ROOM, 1);
+    order.begin(CHAT, 1);
     order.receive(leaving);
-    order.close(ROOM);
-    order.open(ROOM);
-    order.begin(ROOM, 0);
+    order.close(CHAT);
+    order.open(CHAT);
+    order.begin(CHAT, 0);
     order.receive(leaving);
     order.receive(leaving);
     expect(missedLeavings).toEqual([]);
@@ -335,7 +335,7 @@ describe("introductions", () => {
 
   test("newcomers are introduced immediately to a conversation that nobody here follows", () => {
     const { order, delivered, changeLog } = testSequencer();
-    const [, introduction] = changeLog.commitJoin(ROOM, "carol");
+    const [, introduction] = changeLog.commitJoin(CHAT, "carol");
     order.receive(asEvent(introduction));
     expect(introduced(delivered)).toEqual([["carol", 1]]);
   });
@@ -344,7 +344,7 @@ describe("introductions", () => {
     const { order, delivered, follow, commit, changeLog } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
     const one = commit("one");
-    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
+    const [changed, introduction] = changeLog.commitJoin(CHAT, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
@@ -358,7 +358,7 @@ describe("introductions", () => {
   test("newcomers whose introduction arrives late receive the current conversation", async () => {
     const { order, delivered, received, follow, commit, changeLog } = testSequencer();
     follow();
-    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
+    const [changed, introduction] = changeLog.commitJoin(CHAT, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
@@ -374,12 +374,12 @@ describe("introductions", () => {
   test("newcomers who have left since are not introduced", async () => {
     const { order, delivered, received, follow, commit, changeLog } = testSequencer();
     follow();
-    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
+    const [changed, introduction] = changeLog.commitJoin(CHAT, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
     order.receive(changed);
-    order.receive(asEvent(changeLog.commitLeave(ROOM, "carol")));
+    order.receive(asEvent(changeLog.commitLeave(CHAT, "carol")));
     order.receive(introduction);
     order.receive(commit("three"));
     await until(() => received().includes("three"), "the next event");
@@ -390,9 +390,9 @@ describe("introductions", () => {
     for (const followed of [true, false]) {
       const { order, delivered, follow, commit, changeLog } = testSequencer();
       if (followed) follow();
-      changeLog.commitJoin(ROOM, "carol");
+      changeLog.commitJoin(CHAT, "carol");
       commit("two");
-      await order.introduce(ROOM, ["carol"]);
+      await order.introduce(CHAT, ["carol"]);
       await until(() => introduced(delivered).length > 0, "carol is introduced");
       expect(introduced(delivered)).toEqual([["carol", 2]]);
     }
@@ -409,11 +409,11 @@ describe("introductions", () => {
         },
       });
       follow();
-      order.receive(asEvent(changeLog.commitJoin(ROOM, "carol")[0]));
-      const introducing = order.introduce(ROOM, ["carol"]);
+      order.receive(asEvent(changeLog.commitJoin(CHAT, "carol")[0]));
+      const introducing = order.introduce(CHAT, ["carol"]);
       for (let count = 0; count < 3; count++) order.receive(commit(`${count}`));
-      expect(lost).toEqual([ROOM]);
-      if (isClosed) order.close(ROOM);
+      expect(lost).toEqual([CHAT]);
+      if (isClosed) order.close(CHAT);
       read.resolve();
       await introducing;
       expect(introduced(delivered)).toEqual([["carol", 4]]);
@@ -422,9 +422,9 @@ describe("introductions", () => {
 
   test("newcomers whose introduction was lost and who have left are not introduced", async () => {
     const { order, delivered, changeLog } = testSequencer();
-    changeLog.commitJoin(ROOM, "carol");
-    changeLog.commitLeave(ROOM, "carol");
-    await order.introduce(ROOM, ["carol"]);
+    changeLog.commitJoin(CHAT, "carol");
+    changeLog.commitLeave(CHAT, "carol");
+    await order.introduce(CHAT, ["carol"]);
     expect(introduced(delivered)).toEqual([]);
   });
 });
@@ -458,7 +458,7 @@ test("each event is delivered once and in order when events are lost, repeated a
         order.receive(change);
         if (at % 3 === 0) await Bun.sleep(0);
       }
-      order.begin(ROOM, changes.length);
+      order.begin(CHAT, changes.length);
       await until(() => received().length >= changes.length, "all events");
       expect(received()).toEqual(changes.map((_, place) => `${place}`));
       expect(lost).toEqual([]);

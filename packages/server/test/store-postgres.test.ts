@@ -30,13 +30,13 @@ import { searchPatiently } from "./support/search.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
 import { endsIn, readLog } from "./support/store-contract/changes.ts";
 import {
+  type Chat,
   conversationOf,
   emitMarker,
   newAccount,
   newAgent,
   newGroup,
   openFixture,
-  type Room,
   START,
   send,
   times,
@@ -107,18 +107,18 @@ storeContract("PostgreSQL", async () => {
 
 test("the check of ownership catches a unit that changes a conversation it has not read", async () => {
   const store = checkingOwnership(await open(shared));
-  const { alice, room } = await place(store);
+  const { alice, chat } = await place(store);
   const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
   const [turn] = await store.write(async (tx) => {
-    const trigger_uuid = (await send(tx, room, alice, "question")).id;
+    const trigger_uuid = (await send(tx, chat, alice, "question")).id;
     const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
-    await tx.queueTurn({ agent_id: agent.id, conversation_id: room.id, trigger_uuid, ...rest });
-    return tx.openTurns(room.id);
+    await tx.queueTurn({ agent_id: agent.id, conversation_id: chat.id, trigger_uuid, ...rest });
+    return tx.openTurns(chat.id);
   });
   const error = await store
     .write((tx) => tx.dropTurns([turn?.id ?? 0]))
     .catch((caught: Error) => caught.message);
-  expect(error).toBe(`dropTurns changes conversation ${room.id}, which its unit does not own`);
+  expect(error).toBe(`dropTurns changes conversation ${chat.id}, which its unit does not own`);
   await store.close();
   await empty(shared);
 });
@@ -205,10 +205,10 @@ const place = (store: SharedStore) =>
   store.write(async (tx) => {
     const alice = await newAccount(tx, { username: "alice" });
     const bob = await newAccount(tx, { username: "bob" });
-    return { alice, bob, room: await newGroup(tx, [alice, bob]) };
+    return { alice, bob, chat: await newGroup(tx, [alice, bob]) };
   });
 
-const seqs = async (url: string, { id }: Room) =>
+const seqs = async (url: string, { id }: Chat) =>
   (await execute(url, `SELECT seq FROM messages WHERE conversation_id = ${id} ORDER BY seq`)).map(
     ({ seq }) => Number(seq),
   );
@@ -216,15 +216,15 @@ const seqs = async (url: string, { id }: Room) =>
 test("an account that is being added to a group is erased afterwards, and then added to none", async () => {
   await using cluster = await nodes(2);
   const [one, two] = cluster.stores as [SharedStore, SharedStore];
-  const { alice, room } = await place(one);
+  const { alice, chat } = await place(one);
   const carol = await one.write((tx) => newAccount(tx, { username: "carol" }));
   const another = await one.write((tx) => newGroup(tx, [alice]));
-  const add = async (tx: WriteTx, to: Room) =>
+  const add = async (tx: WriteTx, to: Chat) =>
     addMembers(tx, await conversationOf(tx, to), [carol], alice);
   const added = Promise.withResolvers<void>();
   const mayCommit = Promise.withResolvers<void>();
   const adding = one.write(async (tx) => {
-    await add(tx, room);
+    await add(tx, chat);
     added.resolve();
     await mayCommit.promise;
   });
@@ -403,8 +403,8 @@ describe("a search", () => {
   test("that takes too long fails, and nothing else waits for it", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const { alice, room } = await place(store);
-    await store.write((tx) => send(tx, room, alice, "needle"));
+    const { alice, chat } = await place(store);
+    await store.write((tx) => send(tx, chat, alice, "needle"));
     const query = { words: ["needle"], viewerId: alice.id, limit: 10 };
     const find = () => store.search(query);
     await using blocker = new SQL({ url: cluster.url, max: 1 });
@@ -439,10 +439,10 @@ describe("a restore from a backup", () => {
   test("into the same database or into another begins another history", async () => {
     await using cluster = await nodes(1);
     const { url, stores } = cluster;
-    const { alice, room } = await place(stores[0]);
+    const { alice, chat } = await place(stores[0]);
     const dump = `/tmp/${Bun.randomUUIDv7()}.dump`;
     await shell(`pg_dump --format=custom --file=${dump} ${url}`);
-    await stores[0].write((tx) => send(tx, room, alice, "lost"));
+    await stores[0].write((tx) => send(tx, chat, alice, "lost"));
     const before = await historyOf(url);
     await stores[0].close();
     const other = await postgres.database();
@@ -513,7 +513,7 @@ describe("the connection", () => {
 
 test("changes keep the order of a conversation when the response to a COMMIT is late", async () => {
   await using cluster = await nodes(1);
-  const { room } = await place(cluster.stores[0]);
+  const { chat } = await place(cluster.stores[0]);
   const pool = openPool({ url: cluster.url, tls: false }, 3);
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let commits = 0;
@@ -547,7 +547,7 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
   });
   const announce = (name: string) =>
     lane.enter(async (unit) => {
-      await unit.own(room.id);
+      await unit.own(chat.id);
       unit.emit({ kind: "session_ended", session_id: name });
     });
   const one = announce("one");
@@ -563,15 +563,15 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
 
 test("a listener that throws holds up no later change of the conversation", async () => {
   await using cluster = await nodes(1);
-  const { alice, room } = await place(cluster.stores[0]);
+  const { alice, chat } = await place(cluster.stores[0]);
   const store = cluster.stores[0];
   let calls = 0;
   store.onCommit(() => {
     if (++calls === 1) throw new Error("a listener failed");
   });
   const warned = new Promise((resolve) => process.once("warning", resolve));
-  await store.write((tx) => send(tx, room, alice, "one"));
-  await store.write((tx) => send(tx, room, alice, "two"));
+  await store.write((tx) => send(tx, chat, alice, "one"));
+  await store.write((tx) => send(tx, chat, alice, "two"));
   expect(calls).toBe(2);
   expect(String(await warned)).toContain("a listener failed");
 });
@@ -581,7 +581,7 @@ test.each(["COMMIT", "ROLLBACK"])(
   async (outcome) => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const { room } = await place(store);
+    const { chat } = await place(store);
     const pool = openPool({ url: cluster.url, tls: false }, 3);
     let commits = 0;
     const breaking = (real: Connections): Connections => ({
@@ -608,7 +608,7 @@ test.each(["COMMIT", "ROLLBACK"])(
     });
     const announce = (name: string) =>
       lane.enter(async (unit) => {
-        await unit.own(room.id);
+        await unit.own(chat.id);
         unit.emit({ kind: "session_ended", session_id: name });
       });
     await expect(announce("in doubt")).rejects.toThrow(Unavailable);
@@ -628,19 +628,19 @@ describe("several nodes", () => {
   test("count a conversation without gaps and repeats", async () => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
-    const { alice, bob, room } = await place(stores[0]);
+    const { alice, bob, chat } = await place(stores[0]);
     const others = await Promise.all(
       times(5).map(() => stores[0].write((tx) => newGroup(tx, [alice, bob]))),
     );
-    const rooms = [room, room, room, ...others];
+    const chats = [chat, chat, chat, ...others];
     const sent = await Promise.all(
       times(600).map((n) =>
         (stores[n % 3] as SharedStore).write((tx) =>
-          send(tx, rooms[n % rooms.length] as Room, n % 2 ? alice : bob, `${n}`),
+          send(tx, chats[n % chats.length] as Chat, n % 2 ? alice : bob, `${n}`),
         ),
       ),
     );
-    for (const each of new Set(rooms)) {
+    for (const each of new Set(chats)) {
       const mine = sent.filter((message) => message.conversation_id === each.uuid);
       const all = times(mine.length).map((n) => n + 1);
       expect(mine.map(({ seq }) => seq).toSorted((one, other) => one - other)).toEqual(all);
@@ -651,14 +651,14 @@ describe("several nodes", () => {
   test("make one message of one client_msg_id, one conversation of one pair, one account of one name", async () => {
     await using cluster = await nodes(3);
     const { stores } = cluster;
-    const { alice, bob, room } = await place(stores[0]);
+    const { alice, bob, chat } = await place(stores[0]);
     const on = (n: number) => stores[n % 3] as SharedStore;
     const options = { client_msg_id: "same", reply_to_id: null, mentions: [], at: START };
     const sent = await Promise.all(
       times(30).map((n) =>
         on(n).write(async (tx) => {
-          const conversation = await tx.conversation(room.uuid, alice.id);
-          if (!conversation) throw new Error("the room is missing");
+          const conversation = await tx.conversation(chat.uuid, alice.id);
+          if (!conversation) throw new Error("the chat is missing");
           return tx.insertMessage({ conversation, sender: alice, content: `${n}`, ...options });
         }),
       ),
@@ -721,50 +721,50 @@ describe("several nodes", () => {
   ])("%s", async (_, lateMs) => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
-    const { alice, bob, room } = await place(stores[0]);
+    const { alice, bob, chat } = await place(stores[0]);
     const other = await stores[0].write((tx) => newGroup(tx, [alice, bob]));
     const writes = times(60).map((n) =>
       (stores[n % 3] as SharedStore).write(async (tx) => {
-        const order = n % 2 ? [room, other] : [other, room];
+        const order = n % 2 ? [chat, other] : [other, chat];
         for (const each of order) await send(tx, each, alice, `${n}`);
       }),
     );
     if (lateMs > 0) setSystemTime(Date.now() + lateMs);
     await Promise.all(writes);
-    expect(await seqs(url, room)).toEqual(times(60).map((n) => n + 1));
+    expect(await seqs(url, chat)).toEqual(times(60).map((n) => n + 1));
     expect(await seqs(url, other)).toEqual(times(60).map((n) => n + 1));
   });
 
   test("wait only for writers of the same conversation", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const { alice, bob, room } = await place(store);
+    const { alice, bob, chat } = await place(store);
     const other = await store.write((tx) => newGroup(tx, [alice, bob]));
     await using sql = new SQL({ url: cluster.url, max: 1 });
     const freed = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     const holding = sql.begin(async (tx) => {
-      await tx.unsafe(`SELECT 1 FROM counters WHERE conversation_id = ${room.id} FOR UPDATE`);
+      await tx.unsafe(`SELECT 1 FROM counters WHERE conversation_id = ${chat.id} FOR UPDATE`);
       held.resolve();
       await freed.promise;
     });
     await held.promise;
     let done = 0;
     const waiting = times(5).map((n) =>
-      store.write((tx) => send(tx, room, alice, `${n}`)).then(() => done++),
+      store.write((tx) => send(tx, chat, alice, `${n}`)).then(() => done++),
     );
     for (const n of times(20)) await store.write((tx) => send(tx, other, bob, `${n}`));
     expect(done).toBe(0);
     freed.resolve();
     await holding;
     await Promise.all(waiting);
-    expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
+    expect(await seqs(cluster.url, chat)).toEqual([1, 2, 3, 4, 5]);
   });
 
   test("wait only for writers of the same account", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const { alice, bob, room } = await place(store);
+    const { alice, bob, chat } = await place(store);
     const held = await lock(
       cluster.url,
       `SELECT 1 FROM accounts WHERE id = ${alice.id} FOR UPDATE`,
@@ -778,7 +778,7 @@ describe("several nodes", () => {
     ]).then(() => {
       isDone = true;
     });
-    for (const n of times(5)) await store.write((tx) => send(tx, room, bob, `${n}`));
+    for (const n of times(5)) await store.write((tx) => send(tx, chat, bob, `${n}`));
     expect(isDone).toBe(false);
     await held.release();
     await waiting;
@@ -787,11 +787,11 @@ describe("several nodes", () => {
   test("renew leases while writes, and changes of some of the turns, wait", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const { alice, room } = await place(store);
+    const { alice, chat } = await place(store);
     const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
     const other = await store.write((tx) => newGroup(tx, [alice, agent]));
     await store.write(async (tx) => {
-      for (const each of [room, other]) {
+      for (const each of [chat, other]) {
         const trigger_uuid = (await send(tx, each, alice, "question")).id;
         const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
         await tx.queueTurn({ agent_id: agent.id, conversation_id: each.id, trigger_uuid, ...rest });
@@ -801,7 +801,7 @@ describe("several nodes", () => {
     const ids = turns.map(({ id }) => id);
     const table = await lock(cluster.url, "LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE");
     const row = await lock(cluster.url, `SELECT 1 FROM turns WHERE id = ${ids[0]} FOR UPDATE`);
-    const waiting = store.write((tx) => send(tx, room, alice, "waits"));
+    const waiting = store.write((tx) => send(tx, chat, alice, "waits"));
     const renew = (leaseMs: number) =>
       store.note(async (tx) => {
         await tx.renewNode("here", leaseMs);
@@ -828,15 +828,15 @@ describe("several nodes", () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
     const { alice, bob } = await place(store);
-    const rooms = await store.write((tx) =>
+    const chats = await store.write((tx) =>
       Promise.all(times(20).map(() => newGroup(tx, [alice, bob]))),
     );
     const before = await store.changes.head();
     await using sql = new SQL({ url: cluster.url, max: 1 });
     await sql.unsafe("BEGIN");
-    const ids = rooms.map(({ id }) => id).join();
+    const ids = chats.map(({ id }) => id).join();
     await sql.unsafe(`SELECT 1 FROM counters WHERE conversation_id IN (${ids}) FOR UPDATE`);
-    const sent = rooms.map((room) => store.write((tx) => send(tx, room, alice, "hello")));
+    const sent = chats.map((chat) => store.write((tx) => send(tx, chat, alice, "hello")));
     const waiting = "SELECT 1 FROM pg_locks WHERE NOT granted";
     while ((await sql.unsafe(waiting)).length === 0) await Bun.sleep(2);
     await sql.unsafe("COMMIT");
@@ -848,10 +848,10 @@ describe("several nodes", () => {
 test("reads that fail together are rejected, not repeated for ever", async () => {
   await using cluster = await nodes(1);
   const [store] = cluster.stores;
-  const { alice, bob, room } = await place(store);
+  const { alice, bob, chat } = await place(store);
   const other = await store.write((tx) => newGroup(tx, [alice, bob]));
   await execute(cluster.url, "ALTER TABLE counters RENAME COLUMN agent_participants TO renamed");
-  const reads = [room, other].map(({ uuid }) =>
+  const reads = [chat, other].map(({ uuid }) =>
     store.read((tx) => tx.conversation(uuid, alice.id)),
   );
   const outcomes = await Promise.allSettled(reads);
@@ -1058,27 +1058,27 @@ test("background work that fails is counted and reported until it succeeds again
 test("a unit may need a row in two statements at once, also while others own it", async () => {
   await using own = await nodes(1);
   const [store] = own.stores;
-  const { alice, room } = await place(store);
+  const { alice, chat } = await place(store);
   const twice = () =>
     store.write(async (tx) => {
       const seen = await Promise.all(
-        [room, room].map(({ uuid }) => tx.conversation(uuid, alice.id)),
+        [chat, chat].map(({ uuid }) => tx.conversation(uuid, alice.id)),
       );
-      await send(tx, room, alice, "twice");
+      await send(tx, chat, alice, "twice");
       return seen.map((each) => each?.seq);
     });
-  const once = () => store.write((tx) => send(tx, room, alice, "once"));
+  const once = () => store.write((tx) => send(tx, chat, alice, "once"));
   expect(await twice()).toEqual([0, 0]);
   const [, first, , second] = await Promise.all([once(), twice(), once(), twice()]);
   for (const [one, other] of [first, second]) expect(one).toBe(other as number);
-  expect(await seqs(own.url, room)).toEqual([1, 2, 3, 4, 5]);
+  expect(await seqs(own.url, chat)).toEqual([1, 2, 3, 4, 5]);
 });
 
 describe("a unit during which its process is paused", () => {
   test.each(["before", "after"])("is run again if that was %s its write", async (when) => {
     await using own = await nodes(1);
     const [store] = own.stores;
-    const { alice, room } = await place(store);
+    const { alice, chat } = await place(store);
     let isPaused = false;
     /** The server closes the connection meanwhile. */
     async function pause(): Promise<void> {
@@ -1094,11 +1094,11 @@ describe("a unit during which its process is paused", () => {
     await store.write(async (tx) => {
       await tx.account("alice");
       if (when === "before") await pause();
-      await send(tx, room, alice, "late");
+      await send(tx, chat, alice, "late");
       if (when === "after") await pause();
     });
     expect(isPaused).toBe(true);
-    expect(await seqs(own.url, room)).toEqual([1]);
+    expect(await seqs(own.url, chat)).toEqual([1]);
   });
 });
 
@@ -1111,7 +1111,7 @@ describe("a transaction that the server aborts for a reason that passes", () => 
   ])("%s at a write to %s leaves a connection that works", async (state, table) => {
     await using own = await nodes(1);
     const [store] = own.stores;
-    const { alice, room } = await place(store);
+    const { alice, chat } = await place(store);
     await execute(
       own.url,
       `CREATE SEQUENCE attempts;
@@ -1125,11 +1125,11 @@ describe("a transaction that the server aborts for a reason that passes", () => 
     for (const text of ["one", "two", "three"]) {
       await store.write(async (tx) => {
         await tx.account("alice");
-        await send(tx, room, alice, text);
+        await send(tx, chat, alice, text);
         emitMarker(tx, text);
       });
     }
-    expect(await seqs(own.url, room)).toEqual([1, 2, 3]);
+    expect(await seqs(own.url, chat)).toEqual([1, 2, 3]);
     const isAborted = "datname = current_database() AND state = 'idle in transaction (aborted)'";
     expect(await execute(own.url, `SELECT 1 FROM pg_stat_activity WHERE ${isAborted}`)).toEqual([]);
   });
@@ -1140,13 +1140,13 @@ describe("a database that goes away", () => {
     await using own = await startPostgres();
     const { url } = await own.database();
     const store = await open(url);
-    const { alice, room } = await place(store);
-    await store.write((tx) => send(tx, room, alice, "before"));
+    const { alice, chat } = await place(store);
+    await store.write((tx) => send(tx, chat, alice, "before"));
 
     // A short outage is not noticed. The clock stands still: the start may take long.
     setSystemTime(Date.now());
     await own.kill();
-    const patient = store.write((tx) => send(tx, room, alice, "meanwhile"));
+    const patient = store.write((tx) => send(tx, chat, alice, "meanwhile"));
     const reader = store.read((tx) => tx.account("alice"));
     await own.start();
     expect((await patient).content).toBe("meanwhile");
@@ -1156,7 +1156,7 @@ describe("a database that goes away", () => {
     setSystemTime();
     await own.kill();
     const outcomes = await Promise.allSettled([
-      store.write((tx) => send(tx, room, alice, "lost")),
+      store.write((tx) => send(tx, chat, alice, "lost")),
       store.read((tx) => tx.account("alice")),
       store.note((tx) => tx.setTries(1, 1)),
       store.search({ words: ["before"], viewerId: alice.id, limit: 1 }),
@@ -1170,7 +1170,7 @@ describe("a database that goes away", () => {
 
     await own.start();
     await store.ready();
-    await store.write((tx) => send(tx, room, alice, "after"));
+    await store.write((tx) => send(tx, chat, alice, "after"));
     const texts = await execute(url, "SELECT content FROM messages ORDER BY seq");
     expect(texts.map(({ content }) => content)).toEqual(["before", "meanwhile", "after"]);
     await store.close();
@@ -1180,7 +1180,7 @@ describe("a database that goes away", () => {
     await using own = await startPostgres();
     const { url } = await own.database();
     const store = await open(url);
-    const { alice, room } = await place(store);
+    const { alice, chat } = await place(store);
     const acknowledged = new Set<string>();
     let over = false;
     let count = 0;
@@ -1189,7 +1189,7 @@ describe("a database that goes away", () => {
         const content = `${writer}-${count++}`;
         const options = { client_msg_id: content };
         await store
-          .write((tx) => send(tx, room, alice, content, options))
+          .write((tx) => send(tx, chat, alice, content, options))
           .then(
             () => acknowledged.add(content),
             () => {},

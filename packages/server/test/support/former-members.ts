@@ -9,15 +9,15 @@ export const groupWithFormerMembers = (store: Pick<Store, "write">) =>
     for (const username of names) people.push(await newAccount(tx, { username }));
     const [alice, writer, silent, back] = people as [Person, Person, Person, Person];
     const hook = await newAgent(tx, alice, "alerts");
-    const room = await newGroup(tx, people);
-    await send(tx, room, writer, "hello");
+    const chat = await newGroup(tx, people);
+    await send(tx, chat, writer, "hello");
     const left = { kind: "left", subjects: [silent, back] } as const;
-    await tx.changeGroup(room.id, { actor: silent, changes: [left], at: START });
-    await tx.deleteMembers(room.id, [writer.id, silent.id, back.id]);
-    await tx.insertMembers(room.id, [back.id], START);
+    await tx.changeGroup(chat.id, { actor: silent, changes: [left], at: START });
+    await tx.deleteMembers(chat.id, [writer.id, silent.id, back.id]);
+    await tx.insertMembers(chat.id, [back.id], START);
     const given = { id: "hook", secret_hash: "hash", name: "alerts", creator: "alice" };
-    const [chat, account] = [room.uuid, hook.username];
-    await tx.insertIncomingHook({ ...given, chat, account, created_at: START });
+    const place = { chat: chat.uuid, account: hook.username };
+    await tx.insertIncomingHook({ ...given, ...place, created_at: START });
     return [writer.id, silent.id, hook.id].toSorted((one, other) => one - other);
   });
 

@@ -1,11 +1,11 @@
-const [ROOM, FIRST, SECOND] = [1, 2, 3].map((n) => `01890000-0000-7000-8000-00000000000${n}`);
+const [CHAT, FIRST, SECOND] = [1, 2, 3].map((n) => `01890000-0000-7000-8000-00000000000${n}`);
 
 /** What an installation of an earlier version may hold: two messages that alice has hidden. */
 export const olderData = (clocks: "at" | "at, at") => `
   INSERT INTO accounts (id, username, kind, display_name, created_at)
   VALUES (1, 'alice', 'human', 'Alice', 0), (2, 'bob', 'human', 'Bob', 0);
   INSERT INTO conversations (id, uuid, kind, created_by, created_at)
-  VALUES (1, '${ROOM}', 'group', 1, 0);
+  VALUES (1, '${CHAT}', 'group', 1, 0);
   INSERT INTO counters (conversation_id, seq, humans, participants, ${
     clocks === "at" ? "updated_at" : "updated_at, changed_at"
   })
@@ -21,7 +21,7 @@ export const olderData = (clocks: "at" | "at, at") => `
 
 /** What alice learns of it from the beginning. */
 export const OLDER_HIDDEN = {
-  hidden: [{ conversation_id: ROOM as string, ids: [FIRST as string, SECOND as string] }],
+  hidden: [{ conversation_id: CHAT as string, ids: [FIRST as string, SECOND as string] }],
   seq: 2,
   has_more: false,
 };

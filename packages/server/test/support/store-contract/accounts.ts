@@ -108,7 +108,7 @@ export function accounts(check: Check) {
       const { store } = fixture;
       const [alice, bob, carol, dave] = await fixture.people("alice", "bob", "carol", "dave");
       const agent = await store.write((tx) => newAgent(tx, bob, "claude"));
-      const rooms = [
+      const chats = [
         await fixture.group(alice, bob, agent),
         await fixture.group(alice, bob, carol),
       ];
@@ -117,7 +117,7 @@ export function accounts(check: Check) {
         const { usernames, conversations } = await store.read((tx) => tx.nameAudience(id));
         return [usernames.toSorted(), conversations.toSorted()];
       };
-      const uuids = rooms.map(({ uuid }) => uuid);
+      const uuids = chats.map(({ uuid }) => uuid);
       expect(await audience(alice)).toEqual([["alice", "bob", "carol"], uuids.toSorted()]);
       expect(await audience(agent)).toEqual([["alice", "bob"], uuids.slice(0, 1)]);
     },
@@ -126,11 +126,11 @@ export function accounts(check: Check) {
   check("a new name is also for those whose history shows the account", async (fixture) => {
     const { store } = fixture;
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
-    const room = await fixture.group(alice, bob, carol);
+    const chat = await fixture.group(alice, bob, carol);
     const hook = await store.write((tx) => newAgent(tx, bob, "alerts"));
     const readers = async ({ id }: AccountRecord) => {
       const { usernames, conversations } = await store.read((tx) => tx.nameAudience(id));
-      expect(conversations).toEqual([room.uuid]);
+      expect(conversations).toEqual([chat.uuid]);
       return usernames.toSorted();
     };
     const found = async (viewer: AccountRecord) => {
@@ -138,12 +138,12 @@ export function accounts(check: Check) {
       return accounts.map(({ username }) => username);
     };
     await store.write(async (tx) => {
-      await tx.deleteMembers(room.id, [bob.id]);
+      await tx.deleteMembers(chat.id, [bob.id]);
       // Nothing happens to those who are no members.
-      await tx.deleteMembers(room.id, [bob.id]);
-      const { uuid: chat } = room;
+      await tx.deleteMembers(chat.id, [bob.id]);
       const given = { id: "hook", secret_hash: "hash", name: "alerts", creator: "bob" };
-      await tx.insertIncomingHook({ ...given, chat, account: hook.username, created_at: START });
+      const place = { chat: chat.uuid, account: hook.username };
+      await tx.insertIncomingHook({ ...given, ...place, created_at: START });
       for (const { id } of [alice, bob, hook]) await tx.setDisplayName(id, "New");
     });
     expect(await found(carol)).toEqual(["alice", "bob", "bob:alerts"]);
@@ -152,8 +152,8 @@ export function accounts(check: Check) {
       expect(await readers(account)).toEqual(["alice", "carol"]);
     }
     await store.write(async (tx) => {
-      await tx.insertMembers(room.id, [bob.id], START);
-      await tx.deleteMembers(room.id, [carol.id, bob.id]);
+      await tx.insertMembers(chat.id, [bob.id], START);
+      await tx.deleteMembers(chat.id, [carol.id, bob.id]);
     });
     expect(await readers(bob)).toEqual(["alice"]);
   });
@@ -187,10 +187,10 @@ export function accounts(check: Check) {
 
   check("a new display name is shown everywhere", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
-    await fixture.send(room, alice, "hello");
+    const chat = await fixture.group(alice);
+    await fixture.send(chat, alice, "hello");
     await fixture.store.write((tx) => tx.setDisplayName(alice.id, "Älice 👋"));
-    const view = await fixture.view(room, alice);
+    const view = await fixture.view(chat, alice);
     const shown = [view.created_by, at(view.participants, 0), view.last_message?.sender];
     expect(shown.map((account) => account?.display_name)).toEqual(times(3).map(() => "Älice 👋"));
   });

@@ -1,18 +1,18 @@
 import type { Message } from "@parley/protocol";
 import type { WriteTx } from "../../../src/store/store.ts";
 import type { FinishedTurn, NewTurn, TurnRecord } from "../../../src/store/turns.ts";
-import { type Fixture, newAgent, type Room, START, send } from "./fixture.ts";
+import { type Chat, type Fixture, newAgent, START, send } from "./fixture.ts";
 
 /** A group of Alice, Bob and Alice's agent, with helpers for the agent's turns. */
 export async function agentFixture({ store, people, group, send: say }: Fixture) {
   const [alice, bob] = await people("alice", "bob");
   const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
-  const room = await group(alice, bob, agent);
+  const chat = await group(alice, bob, agent);
   const queue = (trigger: Message, rest: Partial<NewTurn> = {}) =>
     store.write((tx) =>
       tx.queueTurn({
         agent_id: agent.id,
-        conversation_id: room.id,
+        conversation_id: chat.id,
         trigger_uuid: trigger.id,
         open_ended: true,
         refusal: null,
@@ -24,7 +24,7 @@ export async function agentFixture({ store, people, group, send: say }: Fixture)
   const claim = (node = "here", most = 10) =>
     store.write(async (tx) => (await tx.claimTurns(node, 10_000, most)).turns);
   /** Sends a question and begins the turn that answers it. */
-  const begin = async (where = room, at = START) => {
+  const begin = async (where = chat, at = START) => {
     await queue(await say(where, alice, "question"), { conversation_id: where.id });
     const [turn] = (await claim()) as [TurnRecord];
     const message = await store.write((tx) => placeholder(tx, where, turn, at));
@@ -38,13 +38,13 @@ export async function agentFixture({ store, people, group, send: say }: Fixture)
       return (await tx.appendChunks(node, [chunk])).length === 0;
     });
   const turn = (id: number) => store.read((tx) => tx.turn(id));
-  const open = () => store.read((tx) => tx.openTurns(room.id));
-  return { alice, bob, agent, room, queue, claim, begin, finish, append, turn, open };
+  const open = () => store.read((tx) => tx.openTurns(chat.id));
+  return { alice, bob, agent, chat, queue, claim, begin, finish, append, turn, open };
 }
 
-export async function placeholder(tx: WriteTx, room: Room, turn: TurnRecord, at = START) {
+export async function placeholder(tx: WriteTx, chat: Chat, turn: TurnRecord, at = START) {
   const started = { status: "streaming", model: "m", error: null, usage: null } as const;
-  const message = await send(tx, room, turn.agent, "", {
+  const message = await send(tx, chat, turn.agent, "", {
     turn: { ...started, triggered_by: turn.trigger_uuid },
     at,
   });

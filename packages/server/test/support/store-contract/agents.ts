@@ -162,10 +162,10 @@ export function agents(check: Check) {
     async (fixture) => {
       const { alice, bob, gpt, claude } = await owned(fixture);
       const { store } = fixture;
-      const room = await fixture.group(alice, bob, gpt);
+      const chat = await fixture.group(alice, bob, gpt);
       const other = await fixture.group(alice, gpt);
-      const agents = () => store.read((tx) => tx.conversationAgents(room.id));
-      const count = async () => (await store.read((tx) => conversationOf(tx, room))).agent_count;
+      const agents = () => store.read((tx) => tx.conversationAgents(chat.id));
+      const count = async () => (await store.read((tx) => conversationOf(tx, chat))).agent_count;
       const member = (account: AccountRecord, always_on: boolean) => ({
         account,
         always_on,
@@ -174,8 +174,8 @@ export function agents(check: Check) {
         is_suspended: false,
       });
       await store.write(async (tx) => {
-        await tx.insertMembers(room.id, [claude.id], START);
-        await tx.setAlwaysOn(room.id, gpt.id, true);
+        await tx.insertMembers(chat.id, [claude.id], START);
+        await tx.setAlwaysOn(chat.id, gpt.id, true);
       });
       expect([await agents(), await count()]).toEqual([
         [member(gpt, true), member(claude, false)],
@@ -184,14 +184,14 @@ export function agents(check: Check) {
       expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([
         member(gpt, false),
       ]);
-      expect(await store.read((tx) => tx.members(room.id))).toContainEqual({
+      expect(await store.read((tx) => tx.members(chat.id))).toContainEqual({
         account: gpt,
         always_on: true,
         last_read_seq: 0,
       });
-      await store.write((tx) => tx.deleteMembers(room.id, [gpt.id]));
+      await store.write((tx) => tx.deleteMembers(chat.id, [gpt.id]));
       expect([await agents(), await count()]).toEqual([[member(claude, false)], 1]);
-      await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
+      await store.write((tx) => tx.insertMembers(chat.id, [gpt.id], START));
       expect(await agents()).toEqual([member(claude, false), member(gpt, false)]);
       await store.write((tx) => tx.eraseAccount(gpt, { messages: false, at: START }));
       expect(await agents()).toEqual([member(claude, false)]);

@@ -24,11 +24,11 @@ export function blocks(check: Check) {
 
   check("hiding messages and blocking share the own counter", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, bob, "hello");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, bob, "hello");
     expect(await fixture.hide(alice, message)).toBe(1);
     expect(await block(fixture, alice, bob)).toBe(2);
-    expect((await fixture.view(room, alice)).own_seq).toBe(2);
+    expect((await fixture.view(chat, alice)).own_seq).toBe(2);
   });
 
   check("erasing an account deletes its block list", async (fixture) => {
@@ -111,13 +111,13 @@ export function invitations(check: Check) {
   check("people know the members of conversations in which they have written", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
     await fixture.store.write((tx) => tx.setAddedBy(alice.id, "known"));
-    const room = await fixture.group(bob, alice);
-    await fixture.send(room, bob, "hello");
+    const chat = await fixture.group(bob, alice);
+    await fixture.send(chat, bob, "hello");
     expect(await refusing(fixture, bob, alice, carol)).toEqual([alice.id]);
-    await fixture.send(room, alice, "hello");
+    await fixture.send(chat, alice, "hello");
     expect(await refusing(fixture, bob, alice, carol)).toEqual([]);
     expect(await refusing(fixture, carol, alice)).toEqual([alice.id]);
-    await fixture.store.write((tx) => tx.deleteMembers(room.id, [bob.id]));
+    await fixture.store.write((tx) => tx.deleteMembers(chat.id, [bob.id]));
     expect(await refusing(fixture, bob, alice)).toEqual([alice.id]);
   });
 
@@ -130,18 +130,18 @@ export function invitations(check: Check) {
 
   check("those who left a conversation for good are found", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const other = await fixture.group(alice, bob);
     const leave = () =>
       fixture.store.write(async (tx) => {
-        const { id } = await conversationOf(tx, room);
+        const { id } = await conversationOf(tx, chat);
         await tx.leaveForGood(id, bob.id, START);
       });
     await leave();
     await leave();
     const gone = ({ id }: { id: number }) =>
       fixture.store.read((tx) => tx.goneForGood(id, [alice.id, bob.id]));
-    expect(await gone(room)).toEqual([bob.id]);
+    expect(await gone(chat)).toEqual([bob.id]);
     expect(await gone(other)).toEqual([]);
   });
 }

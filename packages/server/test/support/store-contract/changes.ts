@@ -5,6 +5,7 @@ import type { LogLimits } from "../../../src/store/shared/change-log.ts";
 import type { Store } from "../../../src/store/store.ts";
 import {
   at,
+  type Chat,
   type Check,
   emitMarker,
   type Fixture,
@@ -13,7 +14,6 @@ import {
   inSequence,
   newAccount,
   nextTick,
-  type Room,
   send,
   times,
 } from "./fixture.ts";
@@ -38,7 +38,7 @@ export const endsIn = (entries: readonly LogEntry[]) =>
   );
 
 /** The counter values of a conversation's events in the log. */
-const seqsIn = (entries: readonly LogEntry[], { uuid }: Room) =>
+const seqsIn = (entries: readonly LogEntry[], { uuid }: Chat) =>
   changesIn(entries).flatMap((change) =>
     change.kind === "event" && change.at?.conversation_id === uuid ? [change.at.seq] : [],
   );
@@ -46,9 +46,9 @@ const seqsIn = (entries: readonly LogEntry[], { uuid }: Room) =>
 export function changes(check: Check) {
   check("a node's own entries come without their changes if it asks so", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const head = await fixture.store.changes.head();
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     const [entry] = (await fixture.store.changes.read(head, 1)) ?? [];
     expect(entry?.changes).toHaveLength(1);
     const [own] = (await fixture.store.changes.read(head, 1, entry?.node)) ?? [];
@@ -58,13 +58,13 @@ export function changes(check: Check) {
 
   check("entries are in commit order under concurrent units", async (fixture) => {
     const people = await fixture.people("alice", "bob", "carol");
-    const rooms = await inSequence(people, () => fixture.group(...people));
+    const chats = await inSequence(people, () => fixture.group(...people));
     const head = await fixture.store.changes.head();
     await Promise.all(
       times(300).map((n) =>
         fixture.store
           .write(async (tx) => {
-            await send(tx, at(rooms, n), at(people, n >> 2), `${n}`);
+            await send(tx, at(chats, n), at(people, n >> 2), `${n}`);
             if (n % 11 === 0) failUnit();
           })
           .catch(() => null),
@@ -74,9 +74,9 @@ export function changes(check: Check) {
     const cursors = entries.map(({ cursor }) => cursor);
     expect(cursors).toEqual(cursors.toSorted((one, other) => one - other));
     expect(cursors.at(-1)).toBe(await fixture.store.changes.head());
-    for (const room of rooms) {
-      const { seq } = (await fixture.view(room, at(people, 0))) ?? { seq: 0 };
-      expect(seqsIn(entries, room)).toEqual(times(seq).map((n) => n + 1));
+    for (const chat of chats) {
+      const { seq } = (await fixture.view(chat, at(people, 0))) ?? { seq: 0 };
+      expect(seqsIn(entries, chat)).toEqual(times(seq).map((n) => n + 1));
     }
   });
 
@@ -141,10 +141,10 @@ export function changes(check: Check) {
 
   check("transient changes and units that emit nothing are not logged", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const head = await fixture.store.changes.head();
-    await fixture.store.write((tx) => tx.signal(messageDelta("m", room.uuid, "text", 4)));
-    await fixture.store.note((tx) => tx.signal(messageDelta("m", room.uuid, "more", 8)));
+    await fixture.store.write((tx) => tx.signal(messageDelta("m", chat.uuid, "text", 4)));
+    await fixture.store.note((tx) => tx.signal(messageDelta("m", chat.uuid, "more", 8)));
     await fixture.store.write(() => {});
     expect(await fixture.store.changes.head()).toBe(head);
     expect(await readLog(fixture.store, head)).toEqual([]);
@@ -156,16 +156,16 @@ export function changes(check: Check) {
     "an event that shows a message is stored as a reference, without its text",
     async (fixture) => {
       const [alice, bob] = await fixture.people("alice", "bob");
-      const room = await fixture.group(alice, bob);
-      const message = await fixture.send(room, alice, "zqsecretword");
+      const chat = await fixture.group(alice, bob);
+      const message = await fixture.send(chat, alice, "zqsecretword");
       const [stored] = (await fixture.storedEntries()).slice(-1);
       expect(stored).not.toContain("zqsecretword");
       expect(changesIn(await readLog(fixture.store)).at(-1)).toEqual({
         kind: "event",
         name: "events.messageNew",
         delivery: "counted",
-        to: { conversation: room.uuid },
-        at: { conversation_id: room.uuid, seq: message.seq },
+        to: { conversation: chat.uuid },
+        at: { conversation_id: chat.uuid, seq: message.seq },
         shows: message.id,
       });
     },
@@ -173,11 +173,11 @@ export function changes(check: Check) {
 
   check("other events are stored whole", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const hidden = durable(
       {
         method: "events.messageDeleted",
-        params: { conversation_id: room.uuid, ids: [Bun.randomUUIDv7()] },
+        params: { conversation_id: chat.uuid, ids: [Bun.randomUUIDv7()] },
       },
       { users: ["alice"] },
       { exceptSocket: "7" },

@@ -9,9 +9,9 @@ const at = (ms: number) => new Date(START + ms).toISOString();
 export function components(check: Check) {
   async function talk(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, alice, "hello");
-    return { alice, bob, room, message, ...press(fixture, message) };
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, alice, "hello");
+    return { alice, bob, chat, message, ...press(fixture, message) };
   }
 
   const press = (fixture: Fixture, message: { id: string }) => ({
@@ -26,7 +26,7 @@ export function components(check: Check) {
   });
 
   check("a use increments the counter, and shows who used what and when", async (fixture) => {
-    const { alice, bob, room, message, use, view } = await talk(fixture);
+    const { alice, bob, chat, message, use, view } = await talk(fixture);
     expect(await use(bob, "trade:buy:AAPL:10", 1)).toBe(2);
     expect(await use(alice, "dismiss:x", 2)).toBe(3);
     expect(await view()).toEqual({
@@ -37,7 +37,7 @@ export function components(check: Check) {
         { token: "dismiss:x", by: publicAccount(alice), at: at(2) },
       ],
     });
-    expect((await fixture.view(room, bob)).last_message).toEqual((await view()) ?? null);
+    expect((await fixture.view(chat, bob)).last_message).toEqual((await view()) ?? null);
   });
 
   check("each person and component is listed once, the latest use last", async (fixture) => {
@@ -64,7 +64,7 @@ export function components(check: Check) {
   check(
     "uses of a streaming message are shown and counted once it is finalized",
     async (fixture) => {
-      const { begin, finish, bob, room } = await agentFixture(fixture);
+      const { begin, finish, bob, chat } = await agentFixture(fixture);
       const { id, message } = await begin();
       const { use, view } = press(fixture, message);
       expect(await use(bob, "refresh", 1)).toBeNull();
@@ -72,16 +72,16 @@ export function components(check: Check) {
       expect(await finish(id)).toBe(message.seq + 1);
       const uses = [{ token: "refresh", by: publicAccount(bob), at: at(1) }];
       expect(await view()).toMatchObject({ version: message.seq + 1, uses });
-      expect((await fixture.view(room, bob)).seq).toBe(message.seq + 1);
+      expect((await fixture.view(chat, bob)).seq).toBe(message.seq + 1);
     },
   );
 
   check(
     "a reply has the action that it answers, with the person's current name",
     async (fixture) => {
-      const { alice, bob, room, message } = await talk(fixture);
+      const { alice, bob, chat, message } = await talk(fixture);
       const action = { token: "trade:buy:AAPL:10", label: "Buy 10", by: bob };
-      const reply = await fixture.send(room, alice, "done", { reply_to_id: message.id, action });
+      const reply = await fixture.send(chat, alice, "done", { reply_to_id: message.id, action });
       expect(reply.action).toEqual({ ...action, by: publicAccount(bob) });
       const version = await fixture.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
       const [view] = await fixture.store.read((tx) => tx.messageViews([reply.id], alice.id));
@@ -93,10 +93,10 @@ export function components(check: Check) {
   );
 
   check("deleting a message deletes its uses and its action", async (fixture) => {
-    const { alice, bob, room, message, use } = await talk(fixture);
+    const { alice, bob, chat, message, use } = await talk(fixture);
     await use(bob, "a");
     const action = { token: "a", label: null, by: bob };
-    const reply = await fixture.send(room, alice, "done", { action });
+    const reply = await fixture.send(chat, alice, "done", { action });
     await fixture.remove(message);
     await fixture.remove(reply);
     expect(

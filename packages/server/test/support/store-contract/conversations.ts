@@ -20,9 +20,9 @@ export function conversations(check: Check) {
 
   check("a new group has the values it was created with", async (fixture) => {
     const [alice, bob] = await trio(fixture);
-    const room = await fixture.store.write((tx) => newGroup(tx, [alice, bob], { title: "Team" }));
+    const chat = await fixture.store.write((tx) => newGroup(tx, [alice, bob], { title: "Team" }));
     const shared: SharedConversation = {
-      id: room.uuid,
+      id: chat.uuid,
       kind: "group",
       title: "Team",
       participants: [publicAccount(alice), publicAccount(bob)],
@@ -42,9 +42,9 @@ export function conversations(check: Check) {
       own_seq: 0,
     };
     const { store } = fixture;
-    expect(await store.read((tx) => tx.sharedConversation(room.id))).toEqual(shared);
-    expect(await fixture.view(room, bob)).toEqual({ ...shared, ...own });
-    expect(await store.read((tx) => tx.conversationDetail(room.id, bob.id))).toEqual({
+    expect(await store.read((tx) => tx.sharedConversation(chat.id))).toEqual(shared);
+    expect(await fixture.view(chat, bob)).toEqual({ ...shared, ...own });
+    expect(await store.read((tx) => tx.conversationDetail(chat.id, bob.id))).toEqual({
       ...shared,
       ...own,
       reads: { alice: 0, bob: 0 },
@@ -53,25 +53,25 @@ export function conversations(check: Check) {
 
   check("who left it is a former member until they come back", async (fixture) => {
     const [alice, bob] = await trio(fixture);
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, bob, "hello");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, bob, "hello");
     const former = ({ id }: AccountRecord) =>
       fixture.store.read((tx) => tx.formerConversations(id));
     expect(await former(bob)).toEqual([]);
-    await fixture.store.write((tx) => tx.deleteMembers(room.id, [bob.id]));
-    expect(await former(bob)).toEqual([{ id: room.id, seq: message.seq }]);
+    await fixture.store.write((tx) => tx.deleteMembers(chat.id, [bob.id]));
+    expect(await former(bob)).toEqual([{ id: chat.id, seq: message.seq }]);
     expect(await former(alice)).toEqual([]);
-    await fixture.store.write((tx) => tx.insertMembers(room.id, [bob.id], START));
+    await fixture.store.write((tx) => tx.insertMembers(chat.id, [bob.id], START));
     expect(await former(bob)).toEqual([]);
   });
 
   check("its record says whether the viewer is a member", async (fixture) => {
     const [alice, bob] = await trio(fixture);
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const find = (uuid: string, viewer: AccountRecord) =>
       fixture.store.read((tx) => tx.conversation(uuid, viewer.id));
     const record = {
-      ...room,
+      ...chat,
       kind: "group",
       title: null,
       admin_id: alice.id,
@@ -82,8 +82,8 @@ export function conversations(check: Check) {
       agent_count: 0,
       block: null,
     } as const;
-    expect(await find(room.uuid, alice)).toEqual({ ...record, joined: true });
-    expect(await find(room.uuid, bob)).toEqual({ ...record, joined: false });
+    expect(await find(chat.uuid, alice)).toEqual({ ...record, joined: true });
+    expect(await find(chat.uuid, bob)).toEqual({ ...record, joined: false });
     expect(await find(Bun.randomUUIDv7(), alice)).toBeNull();
   });
 
@@ -163,25 +163,25 @@ export function conversations(check: Check) {
   check("members are in the order in which they joined", async (fixture) => {
     const [alice, bob, carol] = await trio(fixture);
     const { store } = fixture;
-    const room = await fixture.group(carol, alice);
+    const chat = await fixture.group(carol, alice);
     await store.write(async (tx) => {
-      await tx.insertMembers(room.id, [bob.id], START);
-      await tx.deleteMembers(room.id, [carol.id]);
-      await tx.insertMembers(room.id, [carol.id], START);
+      await tx.insertMembers(chat.id, [bob.id], START);
+      await tx.deleteMembers(chat.id, [carol.id]);
+      await tx.insertMembers(chat.id, [carol.id], START);
     });
-    expect(await store.read((tx) => tx.members(room.id))).toEqual(
+    expect(await store.read((tx) => tx.members(chat.id))).toEqual(
       [alice, bob, carol].map((account) => ({ account, always_on: false, last_read_seq: 0 })),
     );
-    const { participants, participant_count } = await fixture.view(room, bob);
+    const { participants, participant_count } = await fixture.view(chat, bob);
     expect(participants.map(({ username }) => username)).toEqual(["alice", "bob", "carol"]);
     expect(participant_count).toBe(3);
   });
 
   check("participantsAmong returns the members among the given usernames", async (fixture) => {
     const [alice, bob] = await trio(fixture);
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const among = (names: string[]) =>
-      fixture.store.read((tx) => tx.participantsAmong(room.id, names));
+      fixture.store.read((tx) => tx.participantsAmong(chat.id, names));
     expect((await among(["nobody", "carol", "bob", "alice"])).toSorted()).toEqual(["alice", "bob"]);
     expect(await among([])).toEqual([]);
   });
@@ -190,17 +190,17 @@ export function conversations(check: Check) {
     const people = await fixture.people(
       ...times(55).map((n) => `user${String(n).padStart(2, "0")}`),
     );
-    const room = await fixture.group(...people);
+    const chat = await fixture.group(...people);
     const [first] = people as [AccountRecord];
     const { store } = fixture;
     const shown = people.map(({ username }) => username);
     const names = ({ participants }: Pick<Conversation, "participants">) =>
       participants.map(({ username }) => username);
-    const view = await fixture.view(room, first);
+    const view = await fixture.view(chat, first);
     expect([names(view), view.participant_count]).toEqual([shown.slice(0, 50), 55]);
-    const shared = await store.read((tx) => tx.sharedConversation(room.id));
+    const shared = await store.read((tx) => tx.sharedConversation(chat.id));
     expect(names(shared)).toEqual(shown.slice(0, 50));
-    const detail = await store.read((tx) => tx.conversationDetail(room.id, first.id));
+    const detail = await store.read((tx) => tx.conversationDetail(chat.id, first.id));
     expect([names(detail), Object.keys(detail.reads)]).toEqual([shown, shown]);
   });
 
@@ -208,17 +208,17 @@ export function conversations(check: Check) {
     const [alice, bob] = await trio(fixture);
     const { store } = fixture;
     const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
-    const room = await fixture.group(alice, bob, agent);
-    for (const sender of [alice, bob, agent, alice]) await fixture.send(room, sender, "hello");
-    const { reads } = await store.read((tx) => tx.conversationDetail(room.id, bob.id));
+    const chat = await fixture.group(alice, bob, agent);
+    for (const sender of [alice, bob, agent, alice]) await fixture.send(chat, sender, "hello");
+    const { reads } = await store.read((tx) => tx.conversationDetail(chat.id, bob.id));
     expect(reads).toEqual({ alice: 4, bob: 2 });
   });
 
   check("changes of a group have their actor and their subjects", async (fixture) => {
     const [alice, bob, carol] = await trio(fixture);
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const change = (actor: AccountRecord, at: number, ...changes: [NewChange, ...NewChange[]]) =>
-      fixture.store.write((tx) => tx.changeGroup(room.id, { actor, changes, at }));
+      fixture.store.write((tx) => tx.changeGroup(chat.id, { actor, changes, at }));
     await change(alice, START + 1, { kind: "added", subjects: [bob, carol] });
     await change(
       bob,
@@ -230,7 +230,7 @@ export function conversations(check: Check) {
     await change(carol, START + 4, { kind: "mode_changed", subjects: [alice], always_on: false });
     const between = (after: number, before: number, limit = 100) =>
       fixture.store.read((tx) =>
-        tx.conversationChanges({ conversationId: room.id, after, before, limit }),
+        tx.conversationChanges({ conversationId: chat.id, after, before, limit }),
       );
     const base = { subjects: [], subject_count: 0, title: null, always_on: null };
     const concerning = (...accounts: AccountRecord[]) => ({
@@ -260,12 +260,12 @@ export function conversations(check: Check) {
   check("a change with many subjects lists the first fifty", async (fixture) => {
     const [alice] = await trio(fixture);
     const crowd = await fixture.people(...times(60).map((n) => `crowd${n}`));
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const changes = [{ kind: "added", subjects: crowd }] as const;
     await fixture.store.write((tx) =>
-      tx.changeGroup(room.id, { actor: alice, changes, at: START }),
+      tx.changeGroup(chat.id, { actor: alice, changes, at: START }),
     );
-    const query = { conversationId: room.id, after: 0, before: 9, limit: 9 };
+    const query = { conversationId: chat.id, after: 0, before: 9, limit: 9 };
     const [change] = await fixture.store.read((tx) => tx.conversationChanges(query));
     expect(change?.subject_count).toBe(60);
     expect(change?.subjects).toEqual(crowd.slice(0, 50).map(publicAccount));
@@ -275,22 +275,22 @@ export function conversations(check: Check) {
     "a change of the group increments the counter and moves the group to the top of the list",
     async (fixture) => {
       const [alice, bob] = await trio(fixture);
-      const room = await fixture.group(alice, bob);
+      const chat = await fixture.group(alice, bob);
       const seq = await fixture.store.write(async (tx) => {
-        await tx.setTitle(room.id, "New name");
-        await tx.setAdmin(room.id, bob.id);
+        await tx.setTitle(chat.id, "New name");
+        await tx.setAdmin(chat.id, bob.id);
         const changes = [{ kind: "renamed", title: "New name" }] as const;
-        return tx.changeGroup(room.id, { actor: alice, changes, at: START + 60_000 });
+        return tx.changeGroup(chat.id, { actor: alice, changes, at: START + 60_000 });
       });
       expect(seq).toBe(1);
-      expect(await fixture.view(room, alice)).toMatchObject({
+      expect(await fixture.view(chat, alice)).toMatchObject({
         title: "New name",
         admin: "bob",
         seq: 1,
         updated_at: new Date(START + 60_000).toISOString(),
       });
-      await fixture.store.write((tx) => tx.setAdmin(room.id, null));
-      expect((await fixture.view(room, alice)).admin).toBeNull();
+      await fixture.store.write((tx) => tx.setAdmin(chat.id, null));
+      expect((await fixture.view(chat, alice)).admin).toBeNull();
     },
   );
 
@@ -298,9 +298,9 @@ export function conversations(check: Check) {
     "messages move a conversation to the top of the list; edits, reactions and deletions do not",
     async (fixture) => {
       const [alice] = await trio(fixture);
-      const room = await fixture.group(alice);
-      const message = await fixture.send(room, alice, "hello", { at: START + 1000 });
-      const updated = async () => Date.parse((await fixture.view(room, alice)).updated_at) - START;
+      const chat = await fixture.group(alice);
+      const message = await fixture.send(chat, alice, "hello", { at: START + 1000 });
+      const updated = async () => Date.parse((await fixture.view(chat, alice)).updated_at) - START;
       expect(await updated()).toBe(1000);
       await fixture.store.write(async (tx) => {
         const record = await recordOf(tx, message);
@@ -342,15 +342,15 @@ export function conversations(check: Check) {
     async (fixture) => {
       const [alice, bob] = await trio(fixture);
       const { store } = fixture;
-      const rooms = await store.write((tx) =>
+      const chats = await store.write((tx) =>
         inSequence(times(9), (n) =>
           newGroup(tx, n === 4 ? [bob] : [alice, bob], { at: START + (n >> 1) }),
         ),
       );
-      await fixture.send(at(rooms, 1), bob, "hello", { at: START + 100 });
+      await fixture.send(at(chats, 1), bob, "hello", { at: START + 100 });
       const page = (after?: { updated_at: number; id: number }, limit = 100) =>
         store.read((tx) => tx.chats({ viewerId: alice.id, after, limit }));
-      const place = (uuid: string) => rooms.findIndex((room) => room.uuid === uuid);
+      const place = (uuid: string) => chats.findIndex((chat) => chat.uuid === uuid);
       const whole = (await page()).map(({ id }) => place(id));
       expect(whole).toEqual([1, 8, 7, 6, 5, 3, 2, 0]);
       const paged: number[] = [];
@@ -359,11 +359,11 @@ export function conversations(check: Check) {
         paged.push(...found.map(({ id }) => place(id)));
         const end = found.at(-1);
         if (!end) break;
-        after = { updated_at: Date.parse(end.updated_at), id: at(rooms, place(end.id)).id };
+        after = { updated_at: Date.parse(end.updated_at), id: at(chats, place(end.id)).id };
       }
       expect(paged).toEqual(whole);
       const [latest] = await page();
-      expect(latest).toEqual(await fixture.view(at(rooms, 1), alice));
+      expect(latest).toEqual(await fixture.view(at(chats, 1), alice));
     },
   );
 }

@@ -114,10 +114,10 @@ export function erasures(check: Check) {
   check("everybody sees that an account is deleted, wherever it is shown", async (fixture) => {
     const { store } = fixture;
     const [ada, bob] = await fixture.people("ada", "bob");
-    const room = await fixture.group(ada, bob);
-    await fixture.send(room, ada, "hello");
+    const chat = await fixture.group(ada, bob);
+    await fixture.send(chat, ada, "hello");
     await erase(fixture, ada);
-    const view = await fixture.view(room, bob);
+    const view = await fixture.view(chat, bob);
     expect(view.created_by.deleted).toBe(true);
     expect(view.last_message?.sender.deleted).toBe(true);
     expect(view.participants.map(({ username, deleted }) => [username, deleted])).toEqual([
@@ -125,18 +125,18 @@ export function erasures(check: Check) {
       ["bob", undefined],
     ]);
     expect(JSON.stringify(view)).not.toContain("erased_at");
-    const detail = await store.read((tx) => tx.conversationDetail(room.id, bob.id));
+    const detail = await store.read((tx) => tx.conversationDetail(chat.id, bob.id));
     expect(detail.participants[0]).toEqual(view.participants[0]);
   });
 
   check("a conversation that is closed says so", async (fixture) => {
     const { store } = fixture;
     const [ada] = await fixture.people("ada");
-    const room = await fixture.group(ada);
+    const chat = await fixture.group(ada);
     const closedAt = async () =>
-      (await store.read((tx) => tx.conversation(room.uuid, ada.id)))?.closed_at;
+      (await store.read((tx) => tx.conversation(chat.uuid, ada.id)))?.closed_at;
     expect(await closedAt()).toBeNull();
-    await store.write((tx) => tx.closeConversation(room.id, START));
+    await store.write((tx) => tx.closeConversation(chat.id, START));
     expect(await closedAt()).toBe(START);
   });
 }
@@ -150,12 +150,12 @@ export function messageScans(check: Check) {
     const last = () => store.read((tx) => tx.lastMessageId());
     expect(await last()).toBe(0);
     const [ada, bob] = await fixture.people("ada", "bob");
-    const rooms = [await fixture.group(ada, bob), await fixture.group(bob, ada)] as const;
-    const first = await fixture.send(rooms[0], ada, "one", { mentions: ["bob"], at: START + 2 });
-    const second = await fixture.send(rooms[1], bob, "two", { at: START + 1 });
+    const chats = [await fixture.group(ada, bob), await fixture.group(bob, ada)] as const;
+    const first = await fixture.send(chats[0], ada, "one", { mentions: ["bob"], at: START + 2 });
+    const second = await fixture.send(chats[1], bob, "two", { at: START + 1 });
     const middle = await last();
-    const third = await fixture.send(rooms[1], ada, "three", { at: START + 3 });
-    const gone = await fixture.send(rooms[0], ada, "four", { at: START });
+    const third = await fixture.send(chats[1], ada, "three", { at: START + 3 });
+    const gone = await fixture.send(chats[0], ada, "four", { at: START });
     await fixture.remove(gone);
     const all = { after: 0, upTo: await last() };
     expect(await scan(fixture, all, { senderIds: [ada.id] })).toEqual([first.id, third.id]);

@@ -4,10 +4,10 @@ import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { FIRST_FILE, type FileContent } from "../../../src/store/files.ts";
 import type { WriteTx } from "../../../src/store/store.ts";
 import {
+  type Chat,
   type Check,
   type Fixture,
   failed,
-  type Room,
   recordOf,
   START,
   send,
@@ -30,20 +30,20 @@ const content = (blob: string): FileContent => ({
 async function newFile(
   tx: WriteTx,
   owner: AccountRecord,
-  room: Room,
+  chat: Chat,
   { at = START, waits = false } = {},
 ) {
   const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
-  const file = { id, owner_id: owner.id, conversation_id: room.id, name: "ä.png", size: 5, at };
+  const file = { id, owner_id: owner.id, conversation_id: chat.id, name: "ä.png", size: 5, at };
   await tx.insertFile(file, { person_id: file.owner_id, day: DAY, bytes: 8 });
   if (!waits) expect(await tx.finishFile(id, content(blob))).toBe(true);
   return { id, blob };
 }
 
 /** Sends a message with files. The unit fails if one of them cannot be attached. */
-async function sendFiles(tx: WriteTx, room: Room, sender: AccountRecord, ids: readonly string[]) {
+async function sendFiles(tx: WriteTx, chat: Chat, sender: AccountRecord, ids: readonly string[]) {
   const files = (await tx.files(ids)).map(publicFile);
-  const message = await send(tx, room, sender, "", { files });
+  const message = await send(tx, chat, sender, "", { files });
   if (!(await tx.attachFiles(ids, message.id, START))) throw new Error("a file is gone");
   return message;
 }
@@ -55,7 +55,7 @@ const abandoned = async ({ store }: Fixture) =>
 
 async function place(fixture: Fixture) {
   const [ada, bob] = await fixture.people("ada", "bob");
-  return { ada, bob, room: await fixture.group(ada, bob) };
+  return { ada, bob, chat: await fixture.group(ada, bob) };
 }
 
 export function files(check: Check) {
@@ -67,13 +67,13 @@ export function files(check: Check) {
 function uploads(check: Check) {
   check("a file waits for its bytes, and gets them once", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
-    const { id } = await store.write((tx) => newFile(tx, ada, room, { waits: true }));
+    const { ada, chat } = await place(fixture);
+    const { id } = await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
     const announced = {
       id,
       owner_id: ada.id,
       owner_state: "active",
-      conversation_uuid: room.uuid,
+      conversation_uuid: chat.uuid,
       blob: null,
       name: "ä.png",
       type: "application/octet-stream",
@@ -106,10 +106,10 @@ function uploads(check: Check) {
     "what the files of a person count is added up by day, whatever their size",
     async (fixture) => {
       const { store } = fixture;
-      const { ada, bob, room } = await place(fixture);
+      const { ada, bob, chat } = await place(fixture);
       const bytes = (person: AccountRecord, day: string) =>
         store.read((tx) => tx.uploadedBytes(person.id, day));
-      for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, room, { waits: true }));
+      for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
       expect(await bytes(ada, DAY)).toBe(16);
       expect(await bytes(ada, "2026-11-16")).toBe(0);
       expect(await bytes(bob, DAY)).toBe(0);
@@ -118,19 +118,19 @@ function uploads(check: Check) {
 
   check("the state of the owner is part of a file", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
-    const { id } = await store.write((tx) => newFile(tx, ada, room));
+    const { ada, chat } = await place(fixture);
+    const { id } = await store.write((tx) => newFile(tx, ada, chat));
     await store.write((tx) => tx.setSuspended(ada.id, START));
     expect((await file(fixture, id))?.owner_state).toBe("suspended");
   });
 
   check("files of a person, and all with bytes, are read in pages", async (fixture) => {
     const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
+    const { ada, bob, chat } = await place(fixture);
     const own: string[] = [];
-    for (const _ of times(3)) own.push((await store.write((tx) => newFile(tx, ada, room))).id);
-    await store.write((tx) => newFile(tx, ada, room, { waits: true }));
-    const other = await store.write((tx) => newFile(tx, bob, room));
+    for (const _ of times(3)) own.push((await store.write((tx) => newFile(tx, ada, chat))).id);
+    await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
+    const other = await store.write((tx) => newFile(tx, bob, chat));
     await store.read(async (tx) => {
       const ids = async (after: string) => (await tx.filesOf(ada.id, after, 2)).map(({ id }) => id);
       expect(await ids(FIRST_FILE)).toEqual(own.slice(0, 2));
@@ -143,8 +143,8 @@ function uploads(check: Check) {
 
   check("a file whose bytes are missing is failed until they are found", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
-    const stored = await store.write((tx) => newFile(tx, ada, room));
+    const { ada, chat } = await place(fixture);
+    const stored = await store.write((tx) => newFile(tx, ada, chat));
     const status = async () => (await file(fixture, stored.id))?.status;
     const setFound = (blob: string, isFound: boolean) =>
       store.write((tx) => tx.setBlobFound({ id: stored.id, blob, message_uuid: null }, isFound));
@@ -158,7 +158,7 @@ function uploads(check: Check) {
     await setFound(stored.blob, true);
     expect(await status()).toBe("ready");
     // A message has it by now, which has to show the new status too.
-    const message = await store.write((tx) => sendFiles(tx, room, ada, [stored.id]));
+    const message = await store.write((tx) => sendFiles(tx, chat, ada, [stored.id]));
     expect(await setFound(stored.blob, false)).toBe(false);
     expect(await status()).toBe("ready");
     expect(await store.read((tx) => tx.storedFiles(FIRST_FILE, 5))).toEqual([
@@ -168,9 +168,9 @@ function uploads(check: Check) {
 
   check("the files that a message shows change with the counter", async (fixture) => {
     const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
-    const { id } = await store.write((tx) => newFile(tx, ada, room));
-    const message = await store.write((tx) => sendFiles(tx, room, ada, [id]));
+    const { ada, bob, chat } = await place(fixture);
+    const { id } = await store.write((tx) => newFile(tx, ada, chat));
+    const message = await store.write((tx) => sendFiles(tx, chat, ada, [id]));
     const files = message.files.map((each) => ({ ...each, status: "failed" as const }));
     const change = () =>
       store.write(async (tx) => tx.setMessageFiles(await recordOf(tx, message), files));
@@ -178,7 +178,7 @@ function uploads(check: Check) {
     expect(await change()).toBe(version);
     const [shown] = await store.read((tx) => tx.messageViews([message.id], bob.id));
     expect(shown).toEqual({ ...message, files, version });
-    expect((await fixture.view(room, bob))?.seq).toBe(version);
+    expect((await fixture.view(chat, bob))?.seq).toBe(version);
     await fixture.remove(message);
     expect(await failed(change())).toBe(true);
   });
@@ -187,11 +187,11 @@ function uploads(check: Check) {
 function deletions(check: Check) {
   check("a message gets files that are ready, and each file once", async (fixture) => {
     const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
-    const one = await store.write((tx) => newFile(tx, ada, room));
-    const other = await store.write((tx) => newFile(tx, ada, room));
-    const waiting = await store.write((tx) => newFile(tx, ada, room, { waits: true }));
-    const attach = (...ids: string[]) => store.write((tx) => sendFiles(tx, room, ada, ids));
+    const { ada, bob, chat } = await place(fixture);
+    const one = await store.write((tx) => newFile(tx, ada, chat));
+    const other = await store.write((tx) => newFile(tx, ada, chat));
+    const waiting = await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
+    const attach = (...ids: string[]) => store.write((tx) => sendFiles(tx, chat, ada, ids));
     expect(await failed(attach(one.id, waiting.id))).toBe(true);
     expect((await file(fixture, one.id))?.used).toBe(false);
     const message = await attach(one.id, other.id);
@@ -205,12 +205,12 @@ function deletions(check: Check) {
 
   check("deleting a message deletes its files and abandons their blobs", async (fixture) => {
     const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
+    const { ada, bob, chat } = await place(fixture);
     const stored: { id: string; blob: string }[] = [];
-    for (const _ of times(3)) stored.push(await store.write((tx) => newFile(tx, ada, room)));
+    for (const _ of times(3)) stored.push(await store.write((tx) => newFile(tx, ada, chat)));
     const [one, other, kept] = stored as [(typeof stored)[0], ...typeof stored];
-    const message = await store.write((tx) => sendFiles(tx, room, ada, [one.id, other?.id ?? ""]));
-    await store.write((tx) => sendFiles(tx, room, ada, [kept?.id ?? ""]));
+    const message = await store.write((tx) => sendFiles(tx, chat, ada, [one.id, other?.id ?? ""]));
+    await store.write((tx) => sendFiles(tx, chat, ada, [kept?.id ?? ""]));
     await fixture.remove(message);
     expect(await abandoned(fixture)).toEqual([one.blob, other?.blob ?? ""].sort());
     const left = await store.read((tx) => tx.files(stored.map(({ id }) => id)));
@@ -222,8 +222,8 @@ function deletions(check: Check) {
 
   check("a unit that fails deletes and abandons nothing", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
-    const { id } = await store.write((tx) => newFile(tx, ada, room));
+    const { ada, chat } = await place(fixture);
+    const { id } = await store.write((tx) => newFile(tx, ada, chat));
     const unit = store.write(async (tx) => {
       await tx.deleteUnusedFiles([id]);
       throw new Error("the unit fails");
@@ -235,12 +235,12 @@ function deletions(check: Check) {
 
   check("files that nothing uses are found by their age, and deleted", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
-    const old = await store.write((tx) => newFile(tx, ada, room, { at: START - 2 }));
-    const older = await store.write((tx) => newFile(tx, ada, room, { at: START - 3, waits: true }));
-    const used = await store.write((tx) => newFile(tx, ada, room, { at: START - 4 }));
-    await store.write((tx) => newFile(tx, ada, room));
-    await store.write((tx) => sendFiles(tx, room, ada, [used.id]));
+    const { ada, chat } = await place(fixture);
+    const old = await store.write((tx) => newFile(tx, ada, chat, { at: START - 2 }));
+    const older = await store.write((tx) => newFile(tx, ada, chat, { at: START - 3, waits: true }));
+    const used = await store.write((tx) => newFile(tx, ada, chat, { at: START - 4 }));
+    await store.write((tx) => newFile(tx, ada, chat));
+    await store.write((tx) => sendFiles(tx, chat, ada, [used.id]));
     const unused = (limit: number) => store.read((tx) => tx.unusedFiles(START, limit));
     expect(await unused(10)).toEqual([older.id, old.id]);
     expect(await unused(1)).toEqual([older.id]);
@@ -254,12 +254,12 @@ function deletions(check: Check) {
     "erasing an account deletes its unused files, and keeps those of messages",
     async (fixture) => {
       const { store } = fixture;
-      const { ada, bob, room } = await place(fixture);
-      const used = await store.write((tx) => newFile(tx, ada, room));
-      await store.write((tx) => sendFiles(tx, room, ada, [used.id]));
-      const unused = await store.write((tx) => newFile(tx, ada, room));
-      const waiting = await store.write((tx) => newFile(tx, ada, room, { waits: true }));
-      const others = await store.write((tx) => newFile(tx, bob, room));
+      const { ada, bob, chat } = await place(fixture);
+      const used = await store.write((tx) => newFile(tx, ada, chat));
+      await store.write((tx) => sendFiles(tx, chat, ada, [used.id]));
+      const unused = await store.write((tx) => newFile(tx, ada, chat));
+      const waiting = await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
+      const others = await store.write((tx) => newFile(tx, bob, chat));
       await store.write((tx) => tx.eraseAccount(ada, { messages: false, at: START }));
       expect(await file(fixture, used.id)).toMatchObject({
         owner_state: "erased",
@@ -282,13 +282,13 @@ function races(check: Check) {
 
   check("a file that is sent and deleted at once is in a message or abandoned", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
+    const { ada, chat } = await place(fixture);
     for (const round of times(ROUNDS)) {
       const stored: { id: string; blob: string }[] = [];
-      for (const _ of times(3)) stored.push(await store.write((tx) => newFile(tx, ada, room)));
+      for (const _ of times(3)) stored.push(await store.write((tx) => newFile(tx, ada, chat)));
       const ids = stored.map(({ id }) => id);
       const reversed = ids.toReversed();
-      const sending = () => failed(store.write((tx) => sendFiles(tx, room, ada, ids)));
+      const sending = () => failed(store.write((tx) => sendFiles(tx, chat, ada, ids)));
       const deleting = () => store.write((tx) => tx.deleteUnusedFiles(reversed));
       const [isRefused, deleted] =
         round % 2 === 0
@@ -304,10 +304,10 @@ function races(check: Check) {
 
   check("of two messages with the same file at once, one gets it", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
+    const { ada, chat } = await place(fixture);
     for (const _ of times(ROUNDS)) {
-      const { id } = await store.write((tx) => newFile(tx, ada, room));
-      const sending = () => failed(store.write((tx) => sendFiles(tx, room, ada, [id])));
+      const { id } = await store.write((tx) => newFile(tx, ada, chat));
+      const sending = () => failed(store.write((tx) => sendFiles(tx, chat, ada, [id])));
       const refused = await Promise.all([sending(), sending()]);
       expect(refused.filter(Boolean)).toHaveLength(1);
     }
@@ -315,10 +315,10 @@ function races(check: Check) {
 
   check("of announcements at once, no more see that they fit than fit", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
+    const { ada, chat } = await place(fixture);
     const announce = () =>
       store.write(async (tx) => {
-        await newFile(tx, ada, room, { waits: true });
+        await newFile(tx, ada, chat, { waits: true });
         return tx.uploadedBytes(ada.id, DAY);
       });
     const counted = await Promise.all(times(5).map(announce));
@@ -331,9 +331,9 @@ function races(check: Check) {
 
   check("of two uploads that finish at once, one counts", async (fixture) => {
     const { store } = fixture;
-    const { ada, room } = await place(fixture);
+    const { ada, chat } = await place(fixture);
     for (const _ of times(ROUNDS)) {
-      const { id } = await store.write((tx) => newFile(tx, ada, room, { waits: true }));
+      const { id } = await store.write((tx) => newFile(tx, ada, chat, { waits: true }));
       const blobs = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
       const finished = await Promise.all(
         blobs.map((blob) => store.write((tx) => tx.finishFile(id, content(blob)))),

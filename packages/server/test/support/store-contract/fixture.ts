@@ -59,8 +59,8 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
         [Place in keyof Names]: AccountRecord;
       }>,
     group: (...members: AccountRecord[]) => store.write((tx) => newGroup(tx, members)),
-    send: (room: Room, sender: AccountRecord, content: string, options?: SendOptions) =>
-      store.write((tx) => send(tx, room, sender, content, options)),
+    send: (chat: Chat, sender: AccountRecord, content: string, options?: SendOptions) =>
+      store.write((tx) => send(tx, chat, sender, content, options)),
     edit: (message: Message, content: string, mentions: string[] = []) =>
       store.write(async (tx) =>
         tx.editMessage(await recordOf(tx, message), content, mentions, START),
@@ -68,11 +68,11 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
     remove: (...removed: Message[]) => store.write((tx) => remove(tx, removed)),
     hide: (viewer: AccountRecord, ...hidden: Message[]) =>
       store.write(async (tx) => tx.hideMessages(await recordsOf(tx, hidden), viewer.id)),
-    view: (room: Room, viewer: AccountRecord) =>
-      store.read((tx) => tx.conversationView(room.id, viewer.id)),
-    texts: (room: Room, viewer: AccountRecord) =>
+    view: (chat: Chat, viewer: AccountRecord) =>
+      store.read((tx) => tx.conversationView(chat.id, viewer.id)),
+    texts: (chat: Chat, viewer: AccountRecord) =>
       store.read(async (tx) =>
-        (await wholeHistory(tx, room, viewer)).map(({ content }) => content),
+        (await wholeHistory(tx, chat, viewer)).map(({ content }) => content),
       ),
     find: async (viewer: AccountRecord, words: string[], rest: Partial<SearchQuery> = {}) => {
       const hits = await searchPatiently(store, {
@@ -89,7 +89,7 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
   };
 }
 
-export interface Room {
+export interface Chat {
   id: number;
   uuid: string;
 }
@@ -136,7 +136,7 @@ export async function newGroup(
   tx: WriteTx,
   members: readonly AccountRecord[],
   { title = null as string | null, at = START } = {},
-): Promise<Room> {
+): Promise<Chat> {
   const uuid = Bun.randomUUIDv7();
   const [creator] = members as [AccountRecord];
   const id = await tx.insertConversation({
@@ -154,7 +154,7 @@ export async function newGroup(
   return { id, uuid };
 }
 
-export async function conversationOf(tx: ReadTx, { uuid }: Room): Promise<ConversationRecord> {
+export async function conversationOf(tx: ReadTx, { uuid }: Chat): Promise<ConversationRecord> {
   const found = await tx.conversation(uuid, NOBODY);
   if (!found) throw new Error("the conversation is missing");
   return found;
@@ -163,12 +163,12 @@ export async function conversationOf(tx: ReadTx, { uuid }: Room): Promise<Conver
 /** Inserts a message and emits its event, as the service does. */
 export async function send(
   tx: WriteTx,
-  room: Room,
+  chat: Chat,
   sender: AccountRecord,
   content: string,
   options: SendOptions = {},
 ): Promise<Message> {
-  const message = await trySend(tx, room, sender, content, options);
+  const message = await trySend(tx, chat, sender, content, options);
   if (!message) throw new Error("the message was not inserted");
   return message;
 }
@@ -180,29 +180,29 @@ export async function askAgent(
   agent: AccountRecord,
   refusal: string | null = null,
 ) {
-  const room = await newGroup(tx, [asker, agent]);
-  const asked = await send(tx, room, asker, "question");
+  const chat = await newGroup(tx, [asker, agent]);
+  const asked = await send(tx, chat, asker, "question");
   await tx.queueTurn({
     agent_id: agent.id,
-    conversation_id: room.id,
+    conversation_id: chat.id,
     trigger_uuid: asked.id,
     open_ended: true,
     refusal,
     most_waiting: 1,
     at: START,
   });
-  const [turn] = await tx.openTurns(room.id);
+  const [turn] = await tx.openTurns(chat.id);
   return { asked, turn_id: turn?.id ?? 0 };
 }
 
 export async function trySend(
   tx: WriteTx,
-  room: Room,
+  chat: Chat,
   sender: AccountRecord,
   content: string,
   options: SendOptions = {},
 ): Promise<Message | null> {
-  const conversation = await conversationOf(tx, room);
+  const conversation = await conversationOf(tx, chat);
   const message = await tx.insertMessage({
     conversation,
     sender,
@@ -236,15 +236,15 @@ export const recordsOf = (tx: ReadTx, wanted: readonly Pick<Message, "id">[]) =>
 
 export async function wholeHistory(
   tx: ReadTx,
-  room: Room,
+  chat: Chat,
   viewer: AccountRecord,
 ): Promise<Message[]> {
-  const query = { conversationId: room.id, viewerId: viewer.id, limit: 10_000 };
+  const query = { conversationId: chat.id, viewerId: viewer.id, limit: 10_000 };
   return (await tx.history(query)).items;
 }
 
 /** The counter values of the events of a conversation. */
-export const seqsReceived = (changes: readonly Change[], { uuid }: Room) =>
+export const seqsReceived = (changes: readonly Change[], { uuid }: Chat) =>
   changes.flatMap((one) =>
     one.kind === "event" && one.at?.conversation_id === uuid ? [one.at.seq] : [],
   );

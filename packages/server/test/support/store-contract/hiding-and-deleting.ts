@@ -13,18 +13,18 @@ import {
 export function hidingAndDeleting(check: Check) {
   async function talk(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const sent = await inSequence(times(4), (n) => fixture.send(room, alice, `${n}`));
-    return { alice, bob, room, sent };
+    const chat = await fixture.group(alice, bob);
+    const sent = await inSequence(times(4), (n) => fixture.send(chat, alice, `${n}`));
+    return { alice, bob, chat, sent };
   }
 
   check("deleting several messages is one change, for all members", async (fixture) => {
-    const { alice, bob, room, sent } = await talk(fixture);
+    const { alice, bob, chat, sent } = await talk(fixture);
     expect(await fixture.remove(at(sent, 1), at(sent, 3))).toBe(5);
     for (const viewer of [alice, bob]) {
-      const view = await fixture.view(room, viewer);
+      const view = await fixture.view(chat, viewer);
       expect([view.seq, view.last_message?.content]).toEqual([5, "2"]);
-      expect(await fixture.texts(room, viewer)).toEqual(["0", "2"]);
+      expect(await fixture.texts(chat, viewer)).toEqual(["0", "2"]);
       const ids = sent.map(({ id }) => id);
       const shown = await fixture.store.read((tx) => tx.messageViews(ids, viewer.id));
       expect(shown.map(({ content }) => content)).toEqual(["0", "2"]);
@@ -36,11 +36,11 @@ export function hidingAndDeleting(check: Check) {
   });
 
   check("hiding concerns one account only, and does not change the counter", async (fixture) => {
-    const { alice, bob, room, sent } = await talk(fixture);
+    const { alice, bob, chat, sent } = await talk(fixture);
     await fixture.hide(bob, at(sent, 0), at(sent, 3));
-    expect(await fixture.texts(room, bob)).toEqual(["1", "2"]);
-    expect(await fixture.texts(room, alice)).toEqual(["0", "1", "2", "3"]);
-    const [hers, his] = [await fixture.view(room, alice), await fixture.view(room, bob)];
+    expect(await fixture.texts(chat, bob)).toEqual(["1", "2"]);
+    expect(await fixture.texts(chat, alice)).toEqual(["0", "1", "2", "3"]);
+    const [hers, his] = [await fixture.view(chat, alice), await fixture.view(chat, bob)];
     expect([hers.seq, hers.last_message?.content]).toEqual([4, "3"]);
     expect([his.seq, his.last_message?.content]).toEqual([4, "2"]);
     const hidden = await fixture.store.read(async (tx) => {
@@ -53,10 +53,10 @@ export function hidingAndDeleting(check: Check) {
   check(
     "hiding increments the account's own counter, and hidden messages are found by it",
     async (fixture) => {
-      const { alice, bob, room, sent } = await talk(fixture);
+      const { alice, bob, chat, sent } = await talk(fixture);
       const since = (seq?: number) => fixture.store.read((tx) => tx.hiddenSince(bob.id, seq));
       const ids = (...places: number[]) => [
-        { conversation_id: room.uuid, ids: places.map((place) => at(sent, place).id) },
+        { conversation_id: chat.uuid, ids: places.map((place) => at(sent, place).id) },
       ];
       expect(await since()).toEqual({ hidden: [], seq: 0, has_more: false });
       expect(await fixture.hide(bob, at(sent, 0), at(sent, 3))).toBe(1);
@@ -66,16 +66,16 @@ export function hidingAndDeleting(check: Check) {
       expect(await since(0)).toEqual({ hidden: ids(0, 3, 1), seq: 2, has_more: false });
       expect(await since(1)).toEqual({ hidden: ids(1), seq: 2, has_more: false });
       expect(await since()).toEqual({ hidden: [], seq: 2, has_more: false });
-      expect((await fixture.view(room, bob)).own_seq).toBe(2);
-      expect((await fixture.view(room, alice)).own_seq).toBe(1);
+      expect((await fixture.view(chat, bob)).own_seq).toBe(2);
+      expect((await fixture.view(chat, alice)).own_seq).toBe(1);
     },
   );
 
   check("pages of hidden messages have each of them once", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const sent = await fixture.store.write((tx) =>
-      inSequence(times(1080), (n) => send(tx, room, alice, `${n}`)),
+      inSequence(times(1080), (n) => send(tx, chat, alice, `${n}`)),
     );
     for (let from = 0; from < sent.length; from += 90) {
       await fixture.hide(bob, ...sent.slice(from, from + 90));
@@ -90,31 +90,31 @@ export function hidingAndDeleting(check: Check) {
   });
 
   check("hiding is idempotent", async (fixture) => {
-    const { bob, room, sent } = await talk(fixture);
+    const { bob, chat, sent } = await talk(fixture);
     await fixture.hide(bob, at(sent, 0));
-    const before = await fixture.view(room, bob);
+    const before = await fixture.view(chat, bob);
     await fixture.hide(bob, at(sent, 0));
-    expect(await fixture.view(room, bob)).toEqual(before);
+    expect(await fixture.view(chat, bob)).toEqual(before);
   });
 
   check("messages stay hidden for a member who leaves and returns", async (fixture) => {
-    const { bob, room, sent } = await talk(fixture);
+    const { bob, chat, sent } = await talk(fixture);
     await fixture.hide(bob, at(sent, 2));
     await fixture.store.write(async (tx) => {
-      await tx.deleteMembers(room.id, [bob.id]);
-      await tx.insertMembers(room.id, [bob.id], START);
+      await tx.deleteMembers(chat.id, [bob.id]);
+      await tx.insertMembers(chat.id, [bob.id], START);
     });
-    expect(await fixture.texts(room, bob)).toEqual(["0", "1", "3"]);
+    expect(await fixture.texts(chat, bob)).toEqual(["0", "1", "3"]);
   });
 
   check("the last message is null when none is visible", async (fixture) => {
-    const { alice, bob, room, sent } = await talk(fixture);
+    const { alice, bob, chat, sent } = await talk(fixture);
     await fixture.hide(bob, ...sent);
-    expect((await fixture.view(room, bob)).last_message).toBeNull();
+    expect((await fixture.view(chat, bob)).last_message).toBeNull();
     await fixture.remove(...sent);
-    expect((await fixture.view(room, alice)).last_message).toBeNull();
+    expect((await fixture.view(chat, alice)).last_message).toBeNull();
     expect(
-      (await fixture.store.read((tx) => tx.sharedConversation(room.id))).last_message,
+      (await fixture.store.read((tx) => tx.sharedConversation(chat.id))).last_message,
     ).toBeNull();
   });
 }

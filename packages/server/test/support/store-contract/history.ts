@@ -6,9 +6,9 @@ export function history(check: Check) {
   /** Thirty messages of which every third cannot be seen by the viewer. */
   async function long(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const sent = await fixture.store.write((tx) =>
-      inSequence(times(30), (n) => send(tx, room, alice, `${n}`)),
+      inSequence(times(30), (n) => send(tx, chat, alice, `${n}`)),
     );
     await fixture.remove(...sent.filter((_, n) => n % 6 === 1));
     await fixture.hide(bob, ...sent.filter((_, n) => n % 6 === 4));
@@ -17,7 +17,7 @@ export function history(check: Check) {
       limit: number,
       from?: { seq: number; direction: "older" | "newer" },
     ): Promise<{ items: Message[]; texts: string[]; has_more: boolean }> => {
-      const query = { conversationId: room.id, viewerId: bob.id, from, limit };
+      const query = { conversationId: chat.id, viewerId: bob.id, from, limit };
       const { items, has_more } = await fixture.store.read((tx) => tx.history(query));
       return { items, texts: items.map(({ content }) => content), has_more };
     };

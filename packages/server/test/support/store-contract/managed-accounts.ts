@@ -94,14 +94,14 @@ export function managedAccounts(check: Check) {
   });
 
   check("the open turns of a person's agents are found, and their suspension", async (fixture) => {
-    const { alice, bob, agent, room, begin, finish } = await agentFixture(fixture);
+    const { alice, bob, agent, chat, begin, finish } = await agentFixture(fixture);
     const { store } = fixture;
     const open = (id: number) => store.read((tx) => tx.conversationsWithOpenTurns(id));
     const isSuspended = async () =>
-      (await store.read((tx) => tx.conversationAgents(room.id))).map((each) => each.is_suspended);
+      (await store.read((tx) => tx.conversationAgents(chat.id))).map((each) => each.is_suspended);
     expect(await open(alice.id)).toEqual([]);
     const { id } = await begin();
-    expect(await open(alice.id)).toEqual([room.id]);
+    expect(await open(alice.id)).toEqual([chat.id]);
     expect(await open(bob.id)).toEqual([]);
     expect(await isSuspended()).toEqual([false]);
     await store.write((tx) => tx.setSuspended(alice.id, START));
@@ -125,8 +125,8 @@ export function managedAccounts(check: Check) {
       );
     }
     await store.write((tx) => tx.setSuspended(carol.id, START));
-    const room = await fixture.group(alice, bob);
-    for (const text of ["one", "two"]) await fixture.send(room, alice, text);
+    const chat = await fixture.group(alice, bob);
+    for (const text of ["one", "two"]) await fixture.send(chat, alice, text);
     const since = { day: START + 2000, month: START + 1000 };
     expect(await store.read((tx) => tx.statistics(since))).toEqual({
       people: 3,

@@ -8,12 +8,12 @@ import type { TurnRecord } from "../../../src/store/turns.ts";
 import { finishTurn, placeholder } from "./agent-fixture.ts";
 import {
   at,
+  type Chat,
   conversationOf,
   inSequence,
   newAccount,
   newAgent,
   newGroup,
-  type Room,
   recordOf,
   recordsOf,
   remove,
@@ -90,12 +90,12 @@ export async function newModel(tx: WriteTx) {
   const [reader] = humans as [AccountRecord];
   const agent = await newAgent(tx, reader, "claude");
   const everybody = humans.toSpliced(2, 0, agent);
-  const room = await newGroup(tx, everybody.slice(0, 3));
+  const chat = await newGroup(tx, everybody.slice(0, 3));
   const places = new Map(everybody.slice(0, 3).map((account) => [account, 0]));
   const messages: ModelMessage[] = [];
   /** Counter values of the changes of the group. */
   const changed: number[] = [];
-  const client = follower(room, reader);
+  const client = follower(chat, reader);
   let counter = 0;
   let running: { turn: number; message: ModelMessage } | null = null;
 
@@ -128,12 +128,12 @@ export async function newModel(tx: WriteTx) {
   async function beginAnswer(): Promise<void> {
     const trigger = messages.at(-1);
     if (!trigger || !places.has(agent)) return;
-    const asked = { agent_id: agent.id, conversation_id: room.id, trigger_uuid: trigger.id };
+    const asked = { agent_id: agent.id, conversation_id: chat.id, trigger_uuid: trigger.id };
     const fresh = { open_ended: true, refusal: null, most_waiting: 16, at: START };
     await tx.queueTurn({ ...asked, ...fresh });
     const { turns: claimed } = await tx.claimTurns("here", 10_000, 100);
-    const turn = claimed.find(({ conversation_id }) => conversation_id === room.id) as TurnRecord;
-    running = { turn: turn.id, message: addMessage(await placeholder(tx, room, turn), agent) };
+    const turn = claimed.find(({ conversation_id }) => conversation_id === chat.id) as TurnRecord;
+    running = { turn: turn.id, message: addMessage(await placeholder(tx, chat, turn), agent) };
   }
 
   async function endAnswer(named: string[]): Promise<void> {
@@ -147,7 +147,7 @@ export async function newModel(tx: WriteTx) {
     send: async ({ who: n, mentions: chosen }) => {
       const sender = present(n);
       const options = { mentions: names(chosen) };
-      addMessage(await send(tx, room, sender, `${messages.length}`, options), sender);
+      addMessage(await send(tx, chat, sender, `${messages.length}`, options), sender);
     },
     import: async ({ who: n, mentions: chosen, count }) => {
       const sender = present(n);
@@ -158,7 +158,7 @@ export async function newModel(tx: WriteTx) {
         mentions: names(chosen),
         at: START,
       }));
-      const conversation = await conversationOf(tx, room);
+      const conversation = await conversationOf(tx, chat);
       if (!isNonEmpty(past)) return;
       for (const { inserted } of await tx.importMessages(conversation, past)) {
         addMessage(inserted as Message, sender);
@@ -168,7 +168,7 @@ export async function newModel(tx: WriteTx) {
       const account = present(n);
       const seq = Math.round((counter * part) / 10);
       const before = places.get(account) as number;
-      expect(await tx.markRead(room.id, account.id, seq)).toBe(seq > before);
+      expect(await tx.markRead(chat.id, account.id, seq)).toBe(seq > before);
       places.set(account, Math.max(seq, before));
     },
     delete: async ({ which: chosen }) => {
@@ -211,11 +211,11 @@ export async function newModel(tx: WriteTx) {
       const account = at(everybody, n);
       if (account === reader) return;
       if (account === agent) await endAnswer([]);
-      if (places.has(account)) await tx.deleteMembers(room.id, [account.id]);
-      else await tx.insertMembers(room.id, [account.id], START);
+      if (places.has(account)) await tx.deleteMembers(chat.id, [account.id]);
+      else await tx.insertMembers(chat.id, [account.id], START);
       if (!places.delete(account)) places.set(account, counter);
       const changes = [{ kind: "added", subjects: [account] }] as const;
-      counted(await tx.changeGroup(room.id, { actor: reader, changes, at: START }));
+      counted(await tx.changeGroup(chat.id, { actor: reader, changes, at: START }));
       changed.push(counter);
     },
     follow: ({ limit }) => client.follow(tx, limit),
@@ -237,7 +237,7 @@ export async function newModel(tx: WriteTx) {
         );
         const agent = unread.filter(({ sender }) => sender.kind === "agent").length;
         const mentioned = unread.filter((message) => message.mentions.includes(account.username));
-        const view = await tx.conversationView(room.id, account.id);
+        const view = await tx.conversationView(chat.id, account.id);
         const { seq, unread_count, unread: figures, last_read_seq } = view;
         expect({ seq, unread_count, figures, last_read_seq }).toEqual({
           seq: counter,
@@ -245,14 +245,14 @@ export async function newModel(tx: WriteTx) {
           figures: { human: unread.length - agent, agent, mentions: mentioned.length },
           last_read_seq: place,
         });
-        expect(await tx.unreadCount(room.id, account.id)).toBe(unread.length);
+        expect(await tx.unreadCount(chat.id, account.id)).toBe(unread.length);
       }
     },
   };
 }
 
 /** A client that knows a conversation only from `updates`. */
-export function follower(room: Room, viewer: AccountRecord) {
+export function follower(chat: Chat, viewer: AccountRecord) {
   const known = new Map<string, Message>();
   const changes: number[] = [];
   let since = 0;
@@ -260,7 +260,7 @@ export function follower(room: Room, viewer: AccountRecord) {
     changes,
     async follow(tx: ReadTx, limit: number): Promise<void> {
       for (let more = true; more; ) {
-        const query = { conversationId: room.id, viewerId: viewer.id, since, limit };
+        const query = { conversationId: chat.id, viewerId: viewer.id, since, limit };
         const page = await tx.updates(query);
         for (const message of page.messages) known.set(message.id, message);
         for (const id of page.deleted_ids) known.delete(id);
@@ -272,8 +272,8 @@ export function follower(room: Room, viewer: AccountRecord) {
     },
     async check(tx: ReadTx): Promise<void> {
       const mine = [...known.values()].toSorted((one, other) => one.seq - other.seq);
-      expect(mine).toEqual(await wholeHistory(tx, room, viewer));
-      expect(since).toBe((await conversationOf(tx, room)).seq);
+      expect(mine).toEqual(await wholeHistory(tx, chat, viewer));
+      expect(since).toBe((await conversationOf(tx, chat)).seq);
     },
   };
 }

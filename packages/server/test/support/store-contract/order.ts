@@ -18,12 +18,12 @@ export function order(check: Check) {
     "counters have no gaps, and changes are in counter order, under hundreds of concurrent units",
     async (fixture) => {
       const people = await fixture.people("alice", "bob", "carol");
-      const rooms = await inSequence(people, () => fixture.group(...people));
+      const chats = await inSequence(people, () => fixture.group(...people));
       const sent = await Promise.all(
         times(400).map((n) =>
           fixture.store
             .write(async (tx) => {
-              const message = await send(tx, at(rooms, n), at(people, n >> 2), `${n}`);
+              const message = await send(tx, at(chats, n), at(people, n >> 2), `${n}`);
               if (n % 11 === 0) failUnit();
               return message;
             })
@@ -32,13 +32,13 @@ export function order(check: Check) {
       );
       await fixture.store.write((tx) => emitMarker(tx, "all"));
       await fixture.received("all");
-      for (const room of rooms) {
-        const mine = sent.filter((message) => message?.conversation_id === room.uuid);
+      for (const chat of chats) {
+        const mine = sent.filter((message) => message?.conversation_id === chat.uuid);
         const places = mine.map((message) => (message as Message).seq);
         const all = times(mine.length).map((n) => n + 1);
         expect(places.toSorted((one, other) => one - other)).toEqual(all);
-        expect(seqsReceived(fixture.changes, room)).toEqual(all);
-        const shown = await fixture.store.read((tx) => wholeHistory(tx, room, at(people, 0)));
+        expect(seqsReceived(fixture.changes, chat)).toEqual(all);
+        const shown = await fixture.store.read((tx) => wholeHistory(tx, chat, at(people, 0)));
         expect(shown.map(({ seq }) => seq)).toEqual(all);
       }
     },

@@ -62,21 +62,21 @@ export function pictures(check: Check) {
 
   check("a group has one picture, and the former one is deleted", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const set = (file: string | null) =>
-      fixture.store.write((tx) => tx.setChatPicture(room.id, file, START));
+      fixture.store.write((tx) => tx.setChatPicture(chat.id, file, START));
     const [first, second] = [await upload(fixture, alice), await upload(fixture, bob)];
     expect(await set(first.id)).toBe(true);
-    expect((await fixture.view(room, bob)).picture_id).toBe(first.id);
+    expect((await fixture.view(chat, bob)).picture_id).toBe(first.id);
     expect(await record(fixture, first.id)).toMatchObject({
-      conversation_uuid: room.uuid,
+      conversation_uuid: chat.uuid,
       used: true,
     });
     expect(await set(second.id)).toBe(true);
     expect(await record(fixture, first.id)).toBeUndefined();
     expect(await abandoned(fixture)).toEqual([first.blob]);
     expect(await set(null)).toBe(true);
-    expect((await fixture.view(room, bob)).picture_id).toBeNull();
+    expect((await fixture.view(chat, bob)).picture_id).toBeNull();
     expect((await abandoned(fixture)).sort()).toEqual([first.blob, second.blob].sort());
   });
 
@@ -84,18 +84,18 @@ export function pictures(check: Check) {
     "files that are gone, not ready, used or of a conversation are refused",
     async (fixture) => {
       const [alice] = await fixture.people("alice");
-      const room = await fixture.group(alice);
+      const chat = await fixture.group(alice);
       const used = await upload(fixture, alice);
       await setAvatar(fixture, alice, used.id);
       const refused = [
         Bun.randomUUIDv7(),
         await announce(fixture, alice),
         used.id,
-        (await upload(fixture, alice, room.id)).id,
+        (await upload(fixture, alice, chat.id)).id,
       ];
       for (const id of refused) {
         expect(await setAvatar(fixture, alice, id)).toBeNull();
-        expect(await fixture.store.write((tx) => tx.setChatPicture(room.id, id, START))).toBe(
+        expect(await fixture.store.write((tx) => tx.setChatPicture(chat.id, id, START))).toBe(
           false,
         );
       }

@@ -5,16 +5,16 @@ import { type Check, type Fixture, recordOf, remove, START } from "./fixture.ts"
 export function preconditions(check: Check) {
   async function talk(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, alice, "hello");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, alice, "hello");
     /** What a unit throws, having changed nothing. */
     const thrownBy = async (unit: (tx: WriteTx) => unknown) => {
-      const before = await fixture.view(room, bob);
+      const before = await fixture.view(chat, bob);
       const error = await fixture.store.write(unit).catch((caught: Error) => caught.message);
-      expect(await fixture.view(room, bob)).toEqual(before);
+      expect(await fixture.view(chat, bob)).toEqual(before);
       return error;
     };
-    return { alice, bob, room, message, thrownBy };
+    return { alice, bob, chat, message, thrownBy };
   }
 
   check("a deleted message is neither deleted again nor edited", async (fixture) => {
@@ -52,13 +52,13 @@ export function preconditions(check: Check) {
   });
 
   check("empty lists read and change nothing", async (fixture) => {
-    const { alice, room, thrownBy } = await talk(fixture);
+    const { alice, chat, thrownBy } = await talk(fixture);
     const results = await thrownBy(async (tx) => [
       await tx.accounts([]),
-      await tx.participantsAmong(room.id, []),
+      await tx.participantsAmong(chat.id, []),
       await tx.messageViews([], alice.id),
-      await tx.insertMembers(room.id, [], START),
-      await tx.deleteMembers(room.id, []),
+      await tx.insertMembers(chat.id, [], START),
+      await tx.deleteMembers(chat.id, []),
       await tx.hideMessages([], alice.id),
       await tx.dropTurns([]),
       await tx.renewLeases("here", [], 1000),

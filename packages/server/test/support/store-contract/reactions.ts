@@ -6,8 +6,8 @@ import { type Check, type Fixture, NOBODY, recordOf, START } from "./fixture.ts"
 export function reactions(check: Check) {
   async function talk(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, alice, "hello");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, alice, "hello");
     const react = (reactor: AccountRecord, emoji: string) =>
       fixture.store.write(async (tx) =>
         tx.addReaction(await recordOf(tx, message), { reactor, emoji, at: START + 3 }),

@@ -16,24 +16,24 @@ export function reading(check: Check) {
   check("a sent message is read for its sender and unread for the others", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
     const agent = await fixture.store.write((tx) => newAgent(tx, alice, "claude"));
-    const room = await fixture.group(alice, bob, agent);
-    await fixture.send(room, alice, "@bob", { mentions: ["bob"] });
-    await fixture.send(room, agent, "@alice @bob", { mentions: ["alice", "bob"] });
-    expect(figures(await fixture.view(room, alice))).toEqual([0, 1, 1, 1]);
-    expect(figures(await fixture.view(room, bob))).toEqual([1, 1, 2, 0]);
-    await fixture.send(room, bob, "@bob", { mentions: ["bob"] });
-    expect(figures(await fixture.view(room, bob))).toEqual([0, 0, 0, 3]);
-    expect(figures(await fixture.view(room, alice))).toEqual([1, 1, 1, 1]);
+    const chat = await fixture.group(alice, bob, agent);
+    await fixture.send(chat, alice, "@bob", { mentions: ["bob"] });
+    await fixture.send(chat, agent, "@alice @bob", { mentions: ["alice", "bob"] });
+    expect(figures(await fixture.view(chat, alice))).toEqual([0, 1, 1, 1]);
+    expect(figures(await fixture.view(chat, bob))).toEqual([1, 1, 2, 0]);
+    await fixture.send(chat, bob, "@bob", { mentions: ["bob"] });
+    expect(figures(await fixture.view(chat, bob))).toEqual([0, 0, 0, 3]);
+    expect(figures(await fixture.view(chat, alice))).toEqual([1, 1, 1, 1]);
   });
 
   check("a read position only moves forward", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
-    const room = await fixture.group(alice, bob);
-    for (const n of times(4)) await fixture.send(room, alice, `${n}`);
+    const chat = await fixture.group(alice, bob);
+    for (const n of times(4)) await fixture.send(chat, alice, `${n}`);
     const read = (account: AccountRecord, seq: number) =>
-      fixture.store.write((tx) => tx.markRead(room.id, account.id, seq));
+      fixture.store.write((tx) => tx.markRead(chat.id, account.id, seq));
     const unread = (account: AccountRecord) =>
-      fixture.store.read((tx) => tx.unreadCount(room.id, account.id));
+      fixture.store.read((tx) => tx.unreadCount(chat.id, account.id));
     expect([await read(bob, 3), await unread(bob)]).toEqual([true, 1]);
     expect([await read(bob, 3), await unread(bob)]).toEqual([false, 1]);
     expect([await read(bob, 1), await unread(bob)]).toEqual([false, 1]);
@@ -43,20 +43,20 @@ export function reading(check: Check) {
 
   check("a new member has no unread messages", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice);
-    for (const n of times(3)) await fixture.send(room, alice, `${n}`);
-    await fixture.store.write((tx) => tx.insertMembers(room.id, [bob.id], START));
-    expect(figures(await fixture.view(room, bob))).toEqual([0, 0, 0, 3]);
-    expect(await fixture.texts(room, bob)).toEqual(["0", "1", "2"]);
+    const chat = await fixture.group(alice);
+    for (const n of times(3)) await fixture.send(chat, alice, `${n}`);
+    await fixture.store.write((tx) => tx.insertMembers(chat.id, [bob.id], START));
+    expect(figures(await fixture.view(chat, bob))).toEqual([0, 0, 0, 3]);
+    expect(await fixture.texts(chat, bob)).toEqual(["0", "1", "2"]);
   });
 
   check("a mention that an edit adds to a hidden message is not unread", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, alice, "hello");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, alice, "hello");
     await fixture.hide(bob, message);
     await fixture.edit(message, "hello @bob", ["bob"]);
-    expect(figures(await fixture.view(room, bob))).toEqual([0, 0, 0, 0]);
+    expect(figures(await fixture.view(chat, bob))).toEqual([0, 0, 0, 0]);
   });
 
   check(

@@ -28,8 +28,8 @@ export function reports(check: Check) {
 
   check("a report keeps the message, and shows the accounts as they are now", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, bob, "rude");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, bob, "rude");
     const around = [Bun.randomUUIDv7()];
     const id = await report(fixture, alice, bob, message, { around });
     await fixture.remove(message);
@@ -51,8 +51,8 @@ export function reports(check: Check) {
 
   check("a report says that the sender is deleted", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const id = await report(fixture, alice, bob, await fixture.send(room, bob, "rude"));
+    const chat = await fixture.group(alice, bob);
+    const id = await report(fixture, alice, bob, await fixture.send(chat, bob, "rude"));
     await fixture.store.write((tx) => tx.eraseAccount(bob, { messages: true, at: START }));
     const found = await fixture.store.read((tx) => tx.report(id ?? ""));
     expect(found?.message).toMatchObject({ content: "rude", sender: { deleted: true } });
@@ -61,8 +61,8 @@ export function reports(check: Check) {
 
   check("a person reports a message once", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
-    const room = await fixture.group(alice, bob, carol);
-    const message = await fixture.send(room, bob, "rude");
+    const chat = await fixture.group(alice, bob, carol);
+    const message = await fixture.send(chat, bob, "rude");
     const first = await report(fixture, alice, bob, message);
     expect(await report(fixture, alice, bob, message, { reason: "again" })).toBeNull();
     const second = await report(fixture, carol, bob, message);
@@ -71,10 +71,10 @@ export function reports(check: Check) {
 
   check("reports are resolved once, and listed by that and in pages", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const ids: string[] = [];
     for (const text of ["one", "two", "three"]) {
-      const message = await fixture.send(room, bob, text);
+      const message = await fixture.send(chat, bob, text);
       ids.push((await report(fixture, alice, bob, message)) ?? "");
     }
     const [one = "", two = "", three = ""] = ids;
@@ -99,10 +99,10 @@ export function reports(check: Check) {
     "reports that were resolved long ago are pruned in batches, open ones never",
     async (fixture) => {
       const [alice, bob] = await fixture.people("alice", "bob");
-      const room = await fixture.group(alice, bob);
+      const chat = await fixture.group(alice, bob);
       const ids: string[] = [];
       for (const text of ["one", "two", "three", "four"]) {
-        const message = await fixture.send(room, bob, text);
+        const message = await fixture.send(chat, bob, text);
         ids.push((await report(fixture, alice, bob, message)) ?? "");
       }
       const [open = "", ...resolved] = ids;
@@ -120,9 +120,9 @@ export function reports(check: Check) {
 
   check("reports are listed by who made them", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
-    const message = await fixture.send(room, bob, "rude");
-    const own = await fixture.send(room, alice, "rude too");
+    const chat = await fixture.group(alice, bob);
+    const message = await fixture.send(chat, bob, "rude");
+    const own = await fixture.send(chat, alice, "rude too");
     const id = await report(fixture, alice, bob, message);
     await report(fixture, bob, alice, own);
     expect(await list(fixture, { reporterId: alice.id })).toEqual([id ?? ""]);

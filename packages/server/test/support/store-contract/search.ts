@@ -7,10 +7,10 @@ import { type Check, type Fixture, inSequence, newGroup, START, send, times } fr
 export function search(check: Check) {
   async function library(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const write = (...texts: string[]) =>
-      fixture.store.write((tx) => inSequence(texts, (text) => send(tx, room, alice, text)));
-    return { alice, bob, room, write };
+      fixture.store.write((tx) => inSequence(texts, (text) => send(tx, chat, alice, text)));
+    return { alice, bob, chat, write };
   }
 
   check("hits have all the words, newest first", async (fixture) => {
@@ -78,13 +78,13 @@ export function search(check: Check) {
   });
 
   check("only the viewer's conversations are searched, or one of them", async (fixture) => {
-    const { alice, bob, room, write } = await library(fixture);
+    const { alice, bob, chat, write } = await library(fixture);
     await write("needle here");
     const hers = await fixture.group(alice);
     await fixture.send(hers, alice, "needle there");
     expect(await fixture.find(alice, ["needle"])).toEqual(["needle there", "needle here"]);
     expect(await fixture.find(bob, ["needle"])).toEqual(["needle here"]);
-    expect(await fixture.find(alice, ["needle"], { conversationId: room.id })).toEqual([
+    expect(await fixture.find(alice, ["needle"], { conversationId: chat.id })).toEqual([
       "needle here",
     ]);
     expect(await fixture.find(bob, ["needle"], { conversationId: hers.id })).toEqual([]);
@@ -93,12 +93,12 @@ export function search(check: Check) {
   check(
     "a member who leaves finds nothing there any more, a new member finds everything",
     async (fixture) => {
-      const { bob, room, write } = await library(fixture);
+      const { bob, chat, write } = await library(fixture);
       const [carol] = await fixture.people("carol");
       await write("needle");
       await fixture.store.write(async (tx) => {
-        await tx.deleteMembers(room.id, [bob.id]);
-        await tx.insertMembers(room.id, [carol.id], START);
+        await tx.deleteMembers(chat.id, [bob.id]);
+        await tx.insertMembers(chat.id, [carol.id], START);
       });
       expect(await fixture.find(bob, ["needle"])).toEqual([]);
       expect(await fixture.find(carol, ["needle"])).toEqual(["needle"]);
@@ -156,8 +156,8 @@ export function search(check: Check) {
       const { alice, bob } = await library(fixture);
       await fixture.store.write((tx) =>
         inSequence(times(450), async (n) => {
-          const room = await newGroup(tx, n % 3 === 0 ? [alice] : [alice, bob]);
-          if (n % 100 === 0) await send(tx, room, alice, `needle ${n}`);
+          const chat = await newGroup(tx, n % 3 === 0 ? [alice] : [alice, bob]);
+          if (n % 100 === 0) await send(tx, chat, alice, `needle ${n}`);
         }),
       );
       expect(await fixture.find(alice, ["needle"])).toEqual(
@@ -171,15 +171,15 @@ export function search(check: Check) {
 
   check("messages of others are neither shown nor counted on a page", async (fixture) => {
     const { alice, bob } = await library(fixture);
-    const rooms = await fixture.store.write((tx) =>
+    const chats = await fixture.store.write((tx) =>
       inSequence(times(450), () => newGroup(tx, [bob])),
     );
-    const mine = rooms.filter((_, n) => n % 90 === 0);
+    const mine = chats.filter((_, n) => n % 90 === 0);
     const foreign = await fixture.group(alice);
     await fixture.store.write(async (tx) => {
-      for (const [n, room] of mine.entries()) {
+      for (const [n, chat] of mine.entries()) {
         await inSequence(times(50), (m) => send(tx, foreign, alice, `needle ${m}`));
-        await send(tx, room, bob, `needle mine ${n}`);
+        await send(tx, chat, bob, `needle mine ${n}`);
       }
     });
     const found: string[] = [];
@@ -201,13 +201,13 @@ export function search(check: Check) {
   });
 
   check("operators of search engines have no meaning", async (fixture) => {
-    const { bob, room, write } = await library(fixture);
+    const { bob, chat, write } = await library(fixture);
     await write("plain words", "and or not near", "a-b a:b", "50% off_it");
     const syntax = [
       ...`" ' * ^ - + : ( ) { } [ ] \\ | & ! % _ < > ~ / ; , . @ # $ \``.split(" "),
       ..."content:plain {content}:plain ^plain -plain plain* *plain NEAR(plain,words)".split(" "),
       ..."plain:* plain&words plain|words !plain <-> 'plain''words".split(" "),
-      `c${room.id}`,
+      `c${chat.id}`,
       'plain" OR "words',
       "plain') OR 1=1 --",
       "\\\\",

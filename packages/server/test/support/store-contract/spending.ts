@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { agentFixture } from "./agent-fixture.ts";
-import { type Check, type Fixture, type Room, START } from "./fixture.ts";
+import { type Chat, type Check, type Fixture, START } from "./fixture.ts";
 
 export function spending(check: Check) {
   const DAY = 86_400_000;
@@ -22,9 +22,9 @@ export function spending(check: Check) {
     });
 
   check("a reservation counts until the turn ends, then its usage does", async (fixture) => {
-    const { alice, agent, room, begin, finish, turn } = await agentFixture(fixture);
+    const { alice, agent, chat, begin, finish, turn } = await agentFixture(fixture);
     const other = await fixture.group(alice, agent);
-    const spent = (where: Room, now = START) =>
+    const spent = (where: Chat, now = START) =>
       fixture.store.read((tx) => tx.spending(agent.id, where.id, now));
     const { id } = await begin();
     await reserve(fixture, id, 100, 50);
@@ -33,32 +33,32 @@ export function spending(check: Check) {
       estimated_input: 100,
       context_ids: [(await turn(id))?.trigger_uuid],
     });
-    expect(await spent(room)).toEqual({ today: 150, todayHere: 150, turnsInMinute: 1 });
+    expect(await spent(chat)).toEqual({ today: 150, todayHere: 150, turnsInMinute: 1 });
     expect(await spent(other)).toEqual({ today: 150, todayHere: 0, turnsInMinute: 1 });
     await finish(id, { usage: { input_tokens: 90, output_tokens: 10 } });
     expect(await turn(id)).toMatchObject({ reserved: 0 });
-    expect(await spent(room)).toEqual({ today: 100, todayHere: 100, turnsInMinute: 1 });
+    expect(await spent(chat)).toEqual({ today: 100, todayHere: 100, turnsInMinute: 1 });
     const later = await begin(other);
     await reserve(fixture, later.id, 1, 2);
     await finish(later.id, { status: "failed", usage: null });
     expect(await spent(other)).toEqual({ today: 100, todayHere: 0, turnsInMinute: 2 });
-    expect(await spent(room, START + 60_001)).toMatchObject({ today: 100, turnsInMinute: 0 });
-    expect(await spent(room, START + DAY)).toEqual({ today: 0, todayHere: 0, turnsInMinute: 0 });
+    expect(await spent(chat, START + 60_001)).toMatchObject({ today: 100, turnsInMinute: 0 });
+    expect(await spent(chat, START + DAY)).toEqual({ today: 0, todayHere: 0, turnsInMinute: 0 });
   });
 
   check("the reservation of an abandoned turn is released by its takeover", async (fixture) => {
-    const { agent, room, begin } = await agentFixture(fixture);
+    const { agent, chat, begin } = await agentFixture(fixture);
     const { id } = await begin();
     await reserve(fixture, id, 100, 50);
     await fixture.store.write((tx) => tx.adoptTurn(id, "there", 10_000));
-    const spent = await fixture.store.read((tx) => tx.spending(agent.id, room.id, START));
+    const spent = await fixture.store.read((tx) => tx.spending(agent.id, chat.id, START));
     expect(spent).toMatchObject({ today: 0, todayHere: 0 });
   });
 
   check(
     "what the operator pays for is counted for all agents of an owner and a provider",
     async (fixture) => {
-      const { alice, bob, agent, room, begin, finish, turn } = await agentFixture(fixture);
+      const { alice, bob, agent, chat, begin, finish, turn } = await agentFixture(fixture);
       const paid = (owner: AccountRecord, provider = "claude", now = START) =>
         fixture.store.read((tx) => tx.operatorSpending(owner.id, provider, now));
       const [own, provided] = [await begin(), await begin(await fixture.group(alice, agent))];
@@ -76,7 +76,7 @@ export function spending(check: Check) {
       await reserve(fixture, failed.id, 100, 50, true);
       await finish(failed.id, { status: "failed", usage: null });
       expect(await paid(alice)).toBe(12);
-      const spent = await fixture.store.read((tx) => tx.spending(agent.id, room.id, START));
+      const spent = await fixture.store.read((tx) => tx.spending(agent.id, chat.id, START));
       expect(spent.today).toBe(113);
       const abandoned = await begin();
       await reserve(fixture, abandoned.id, 100, 50, true);
@@ -120,21 +120,21 @@ export function spending(check: Check) {
   );
 
   check("usage is listed by agent, conversation and day", async (fixture) => {
-    const { alice, bob, agent, room, begin, finish } = await agentFixture(fixture);
+    const { alice, bob, agent, chat, begin, finish } = await agentFixture(fixture);
     const usage = { input_tokens: 10, output_tokens: 1 };
     for (const [day, status] of [
       [0, "complete"],
       [0, "failed"],
       [2, "stopped"],
     ] as const) {
-      const { id } = await begin(room, START + day * DAY);
+      const { id } = await begin(chat, START + day * DAY);
       await finish(id, { status, usage, at: START + day * DAY });
     }
     const told = (owner: AccountRecord, since: number | null, until: number | null) =>
       fixture.store.read((tx) => tx.usage(owner.id, since, until));
     const row = (day: string, turnCount: number, failures: number) => ({
       agent: agent.username,
-      conversation_id: room.uuid,
+      conversation_id: chat.uuid,
       day,
       turns: turnCount,
       failures,
@@ -150,11 +150,11 @@ export function spending(check: Check) {
   });
 
   check("a turn that runs past midnight counts for the day on which it began", async (fixture) => {
-    const { alice, agent, room, begin, finish } = await agentFixture(fixture);
-    const { id } = await begin(room, START + DAY - 1);
+    const { alice, agent, chat, begin, finish } = await agentFixture(fixture);
+    const { id } = await begin(chat, START + DAY - 1);
     await reserve(fixture, id, 100, 100);
     await finish(id, { usage: { input_tokens: 7, output_tokens: 7 }, at: START + DAY + 5 });
-    const spent = (now: number) => fixture.store.read((tx) => tx.spending(agent.id, room.id, now));
+    const spent = (now: number) => fixture.store.read((tx) => tx.spending(agent.id, chat.id, now));
     expect(await spent(START + DAY - 1)).toMatchObject({ today: 14 });
     expect(await spent(START + DAY)).toMatchObject({ today: 0 });
     const days = await fixture.store.read((tx) => tx.usage(alice.id, null, null));

@@ -60,10 +60,10 @@ export function subscriptions(check: Check): void {
   check("a subscriber receives every change in commit order", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const trail = audit(store);
     const sent = Array.from({ length: 30 }, (_, n) => `${n}`);
-    for (const content of sent) await fixture.send(room, alice, content);
+    for (const content of sent) await fixture.send(chat, alice, content);
     await trail.has(...sent.map((content) => `new ${content}`));
     await trail.stop();
   });
@@ -71,14 +71,14 @@ export function subscriptions(check: Check): void {
   check("one that starts again continues where it stopped", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const first = audit(store);
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     await first.has("new a");
     await first.stop();
-    await fixture.send(room, alice, "b");
+    await fixture.send(chat, alice, "b");
     const second = audit(store, { from: "now" });
-    await fixture.send(room, alice, "c");
+    await fixture.send(chat, alice, "c");
     await second.has("new b", "new c");
     await second.stop();
   });
@@ -86,12 +86,12 @@ export function subscriptions(check: Check): void {
   check("a new one may begin with what happens from now on", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
-    await fixture.send(room, alice, "before");
+    const chat = await fixture.group(alice);
+    await fixture.send(chat, alice, "before");
     const ready = Promise.withResolvers<void>();
     const trail = audit(store, { from: "now", before: () => ready.resolve() });
     // It has begun once it has seen something that is known to come after.
-    const talking = setInterval(() => void fixture.send(room, alice, "after"), 5);
+    const talking = setInterval(() => void fixture.send(chat, alice, "after"), 5);
     await ready.promise;
     clearInterval(talking);
     await until(() => trail.lines.length > 0, "the first change");
@@ -102,7 +102,7 @@ export function subscriptions(check: Check): void {
   check("subscribers do not depend on each other", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const broken = audit(store, {
       name: "broken",
       before: () => {
@@ -110,7 +110,7 @@ export function subscriptions(check: Check): void {
       },
     });
     const trail = audit(store);
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     await trail.has("new a");
     expect(broken.lines).toEqual([]);
     await Promise.all([broken.stop(), trail.stop()]);
@@ -119,14 +119,14 @@ export function subscriptions(check: Check): void {
   check("what a handler could not handle comes again", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     let failures = 3;
     const trail = audit(store, {
       before: () => {
         if (failures-- > 0) throw new Error("try again");
       },
     });
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     await trail.has("new a");
     await trail.stop();
   });
@@ -134,7 +134,7 @@ export function subscriptions(check: Check): void {
   check("what a handler stores takes effect with the position, or not at all", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const stored: string[] = [];
     const undone: boolean[] = [];
     const isOperator = () => store.read((tx) => tx.isOperator(alice.id));
@@ -149,12 +149,12 @@ export function subscriptions(check: Check): void {
         stored: () => void stored.push(...lines),
       };
     };
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     const options = { name: "stored", from: 0, handler, store, node: "one", log };
     const started = subscription({ ...options, pollMs: 5, batchMs: 1 });
     await until(() => stored.length > 0, "the first change");
     expect(await isOperator()).toBe(true);
-    await fixture.send(room, alice, "b");
+    await fixture.send(chat, alice, "b");
     started.wake();
     await until(() => stored.length > 1, "the second change");
     expect(stored).toEqual(["new a", "new b"]);
@@ -197,7 +197,7 @@ export function subscriptions(check: Check): void {
   check("one that begins now does so once the log can be read", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     let failures = 2;
     let heads = 0;
     const head = async () => {
@@ -208,7 +208,7 @@ export function subscriptions(check: Check): void {
     };
     const trail = audit({ ...store, changes: { ...store.changes, head } }, { from: "now" });
     await until(() => heads > 0, "the log was read");
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     await trail.has("new a");
     await trail.stop();
   });
@@ -248,16 +248,16 @@ export function subscriptions(check: Check): void {
   check("under one name one node works, and another takes over from it", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const one = audit(store, { node: "one" });
-    await fixture.send(room, alice, "a");
+    await fixture.send(chat, alice, "a");
     await one.has("new a");
     const two = audit(store, { node: "two" });
-    await fixture.send(room, alice, "b");
+    await fixture.send(chat, alice, "b");
     await one.has("new a", "new b");
     expect(two.lines).toEqual([]);
     await one.stop();
-    await fixture.send(room, alice, "c");
+    await fixture.send(chat, alice, "c");
     await two.has("new c");
     await two.stop();
   });
@@ -267,10 +267,10 @@ export function subscriptions(check: Check): void {
     async (fixture) => {
       const { store } = fixture;
       const [alice] = await fixture.people("alice");
-      const room = await fixture.group(alice);
+      const chat = await fixture.group(alice);
       const hanging = Promise.withResolvers<void>();
       const one = audit(store, { node: "one", leaseMs: 20, before: () => hanging.promise });
-      await fixture.send(room, alice, "a");
+      await fixture.send(chat, alice, "a");
       const two = audit(store, { node: "two", leaseMs: 20 });
       await two.has("new a");
       hanging.resolve();
@@ -281,9 +281,9 @@ export function subscriptions(check: Check): void {
   check("a message that was deleted meanwhile appears as its deletion", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
-    const gone = await fixture.send(room, alice, "secret");
-    await fixture.send(room, alice, "kept");
+    const chat = await fixture.group(alice);
+    const gone = await fixture.send(chat, alice, "secret");
+    await fixture.send(chat, alice, "kept");
     if (gone) await fixture.remove(gone);
     const trail = audit(store);
     await trail.has("deleted 1", "new kept");
@@ -293,8 +293,8 @@ export function subscriptions(check: Check): void {
   check("a replayed event shows a message as it was, with its text as it is", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
-    const sent = await fixture.send(room, alice, "first");
+    const chat = await fixture.group(alice);
+    const sent = await fixture.send(chat, alice, "first");
     if (!sent) throw new Error("the message was not sent");
     const react = (emoji: string) =>
       store.write(async (tx) => {
@@ -309,7 +309,7 @@ export function subscriptions(check: Check): void {
           emoji,
           created_at: START_TIME,
         };
-        tx.emit(counted("events.reactionAdded", params, room.uuid, seq));
+        tx.emit(counted("events.reactionAdded", params, chat.uuid, seq));
       });
     const edit = (content: string) =>
       store.write(async (tx) => {

@@ -9,7 +9,7 @@ import { type Check, type Fixture, recordOf, START } from "./fixture.ts";
 export function toolCalls(check: Check) {
   async function talk(fixture: Fixture) {
     const agents = await agentFixture(fixture);
-    const { alice, agent, room, begin } = agents;
+    const { alice, agent, chat, begin } = agents;
     const { id: turnId, message } = await begin();
     const insert = (position: number, rest: Partial<NewToolCall> = {}) =>
       fixture.store.write(async (tx) => {
@@ -18,7 +18,7 @@ export function toolCalls(check: Check) {
         const seq = await tx.insertToolCall({
           uuid,
           message_id,
-          conversation_id: room.id,
+          conversation_id: chat.id,
           agent_id: agent.id,
           owner_id: alice.id,
           round: 0,
@@ -52,7 +52,7 @@ export function toolCalls(check: Check) {
   }
 
   check("a message lists its calls in order, and each change counts", async (fixture) => {
-    const { message, insert, view, call, agent, alice, room } = await talk(fixture);
+    const { message, insert, view, call, agent, alice, chat } = await talk(fixture);
     const first = await insert(0);
     const expires_at = Date.now() + 3_600_000;
     const second = await insert(1, { status: "pending", expires_at, started_at: null });
@@ -69,7 +69,7 @@ export function toolCalls(check: Check) {
       agent: { id: agent.id },
       owner_id: alice.id,
       message_uuid: message.id,
-      conversation_id: room.id,
+      conversation_id: chat.id,
       provider_fields: { signature: "Ω" },
       fingerprint: "as it was",
       arguments: { zone: "Ω" },
@@ -141,9 +141,9 @@ export function toolCalls(check: Check) {
   });
 
   check("a turn continues a message, and remembers its rounds", async (fixture) => {
-    const { queue, claim, finish, turnId, message, turn, alice, room } = await talk(fixture);
+    const { queue, claim, finish, turnId, message, turn, alice, chat } = await talk(fixture);
     await finish(turnId);
-    const trigger = await fixture.send(room, alice, "more");
+    const trigger = await fixture.send(chat, alice, "more");
     await queue(trigger, { continues_uuid: message.id, open_ended: false });
     const [next] = (await claim()) as [TurnRecord];
     expect(next).toMatchObject({
@@ -193,14 +193,14 @@ export function toolCalls(check: Check) {
   );
 
   check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
-    const { insert, alice, agent, room, message } = await talk(fixture);
+    const { insert, alice, agent, chat, message } = await talk(fixture);
     const { uuid: call_uuid } = await insert(0);
     const uuid = Bun.randomUUIDv7();
     const message_uuid = message.id;
     const open = (owner = alice) => fixture.store.read((tx) => tx.openElicitations(owner.id));
     const { store } = fixture;
     const schema = { properties: { name: { title: "Ω" } } };
-    const asked = { uuid, call_uuid, conversation_id: room.id, owner_id: alice.id, schema };
+    const asked = { uuid, call_uuid, conversation_id: chat.id, owner_id: alice.id, schema };
     await store.write(async (tx) => {
       await tx.toolCall(call_uuid);
       await tx.insertElicitation({ ...asked, message_uuid });

@@ -6,14 +6,14 @@ import { at, type Check, inSequence, recordOf, START, times } from "./fixture.ts
 
 export function turns(check: Check) {
   check("a queued turn waits with its trigger", async (fixture) => {
-    const { alice, agent, room, queue, turn, open } = await agentFixture(fixture);
-    const asked = await fixture.send(room, alice, "question");
+    const { alice, agent, chat, queue, turn, open } = await agentFixture(fixture);
+    const asked = await fixture.send(chat, alice, "question");
     await queue(asked);
     const [waiting] = (await open()) as [TurnRecord];
     expect(waiting).toMatchObject({
       agent,
-      conversation_id: room.id,
-      conversation_uuid: room.uuid,
+      conversation_id: chat.id,
+      conversation_uuid: chat.uuid,
       trigger_uuid: asked.id,
       trigger_seq: asked.seq,
       trigger_sender_id: alice.id,
@@ -35,8 +35,8 @@ export function turns(check: Check) {
   });
 
   check("turns queue up, and beyond the limit the last takes the new trigger", async (fixture) => {
-    const { alice, room, queue, claim, open } = await agentFixture(fixture);
-    const asked = await inSequence(times(9), (n) => fixture.send(room, alice, `${n}`));
+    const { alice, chat, queue, claim, open } = await agentFixture(fixture);
+    const asked = await inSequence(times(9), (n) => fixture.send(chat, alice, `${n}`));
     const most_waiting = 2;
     const waiting = async () =>
       (await open()).map(({ trigger_uuid, status, folded }) => [
@@ -73,11 +73,11 @@ export function turns(check: Check) {
   });
 
   check("turns of other agents and conversations do not count for the limit", async (fixture) => {
-    const { alice, agent, room, queue, open } = await agentFixture(fixture);
+    const { alice, agent, chat, queue, open } = await agentFixture(fixture);
     const other = await fixture.group(alice, agent);
     const elsewhere = await fixture.send(other, alice, "elsewhere");
     await queue(elsewhere, { conversation_id: other.id });
-    await queue(await fixture.send(room, alice, "here"), { most_waiting: 1 });
+    await queue(await fixture.send(chat, alice, "here"), { most_waiting: 1 });
     expect(await open()).toHaveLength(1);
     expect(await fixture.store.read((tx) => tx.openTurns(other.id))).toMatchObject([
       { trigger_uuid: elsewhere.id, folded: false },
@@ -87,11 +87,11 @@ export function turns(check: Check) {
   check(
     "turns are claimed one at a time for each agent and conversation, oldest first",
     async (fixture) => {
-      const { alice, agent, room, queue, claim, finish } = await agentFixture(fixture);
+      const { alice, agent, chat, queue, claim, finish } = await agentFixture(fixture);
       const other = await fixture.group(alice, agent);
       const asked = [
-        await fixture.send(room, alice, "1"),
-        await fixture.send(room, alice, "2"),
+        await fixture.send(chat, alice, "1"),
+        await fixture.send(chat, alice, "2"),
         await fixture.send(other, alice, "3"),
       ];
       const [one, two, three] = asked as [Message, Message, Message];
@@ -105,7 +105,7 @@ export function turns(check: Check) {
       expect(await claim()).toEqual([]);
       const [first] = claimed as [TurnRecord];
       await fixture.store.write(async (tx) => {
-        await placeholder(tx, room, first);
+        await placeholder(tx, chat, first);
       });
       await finish(first.id);
       expect(triggers(await claim())).toEqual([two.id]);
@@ -115,8 +115,8 @@ export function turns(check: Check) {
   check("no more turns are claimed than asked for", async (fixture) => {
     const { alice, agent, queue, claim } = await agentFixture(fixture);
     for (const _ of times(5)) {
-      const room = await fixture.group(alice, agent);
-      await queue(await fixture.send(room, alice, "question"), { conversation_id: room.id });
+      const chat = await fixture.group(alice, agent);
+      await queue(await fixture.send(chat, alice, "question"), { conversation_id: chat.id });
     }
     expect(await claim("here", 2)).toHaveLength(2);
     expect(await claim("here", 2)).toHaveLength(2);
@@ -126,8 +126,8 @@ export function turns(check: Check) {
   check("concurrent claims of several nodes never return the same turn", async (fixture) => {
     const { alice, agent, queue } = await agentFixture(fixture);
     for (const _ of times(12)) {
-      const room = await fixture.group(alice, agent);
-      await queue(await fixture.send(room, alice, "question"), { conversation_id: room.id });
+      const chat = await fixture.group(alice, agent);
+      await queue(await fixture.send(chat, alice, "question"), { conversation_id: chat.id });
     }
     const takeAll = async (node: string): Promise<TurnRecord[]> => {
       const { turns, more } = await fixture.store.write((tx) => tx.claimTurns(node, 10_000, 3));
@@ -139,21 +139,21 @@ export function turns(check: Check) {
   });
 
   check("waiting turns can be dropped, running ones cannot", async (fixture) => {
-    const { alice, room, begin, queue, open } = await agentFixture(fixture);
+    const { alice, chat, begin, queue, open } = await agentFixture(fixture);
     const { id } = await begin();
-    await queue(await fixture.send(room, alice, "more"));
+    await queue(await fixture.send(chat, alice, "more"));
     await fixture.store.write(async (tx) => {
-      const turns = await tx.openTurns(room.id);
+      const turns = await tx.openTurns(chat.id);
       await tx.dropTurns(turns.map((turn) => turn.id));
     });
     expect((await open()).map((turn) => turn.id)).toEqual([id]);
   });
 
   check("a turn's message is unread, and finalized with the turn", async (fixture) => {
-    const { alice, bob, room, begin, finish, turn } = await agentFixture(fixture);
+    const { alice, bob, chat, begin, finish, turn } = await agentFixture(fixture);
     const { id, message } = await begin();
     expect(message).toMatchObject({ content: "", finalized_at: null, seq: 2 });
-    expect((await fixture.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 0 });
+    expect((await fixture.view(chat, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 0 });
     const record = await fixture.store.read((tx) => recordOf(tx, message));
     expect(record.finalized).toBe(false);
     const running = await turn(id);
@@ -191,12 +191,12 @@ export function turns(check: Check) {
       usage,
       finished_at: START + 9,
     });
-    expect((await fixture.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 1 });
+    expect((await fixture.view(chat, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 1 });
     expect(await fixture.find(bob, ["hi"])).toEqual(["Hi @bob"]);
   });
 
   check("the streamed text of a running turn is shown", async (fixture) => {
-    const { bob, room, begin, append, finish, turn } = await agentFixture(fixture);
+    const { bob, chat, begin, append, finish, turn } = await agentFixture(fixture);
     const { id, message } = await begin();
     expect(await append(id, "Grü", 4, true)).toBe(true);
     expect(await append(id, "ße, 👍", 13)).toBe(true);
@@ -204,24 +204,24 @@ export function turns(check: Check) {
     const { message_id: row } = (await turn(id)) as TurnRecord;
     expect(await fixture.store.read((tx) => tx.streamed(row as number))).toBe("Grüße, 👍!");
     expect(await turn(id)).toMatchObject({ first_token_at: START + 5 });
-    expect(await fixture.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
-    expect((await fixture.view(room, bob)).last_message).toMatchObject({
+    expect(await fixture.texts(chat, bob)).toEqual(["question", "Grüße, 👍!"]);
+    expect((await fixture.view(chat, bob)).last_message).toMatchObject({
       id: message.id,
       content: "Grüße, 👍!",
       finalized_at: null,
     });
-    expect((await fixture.view(room, bob)).seq).toBe(2);
+    expect((await fixture.view(chat, bob)).seq).toBe(2);
     await finish(id, { content: "Grüße, 👍!" });
-    expect(await fixture.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
+    expect(await fixture.texts(chat, bob)).toEqual(["question", "Grüße, 👍!"]);
   });
 
   check("nothing is appended to a finished turn", async (fixture) => {
-    const { bob, room, begin, append, finish } = await agentFixture(fixture);
+    const { bob, chat, begin, append, finish } = await agentFixture(fixture);
     const { id } = await begin();
     await append(id, "Hello", 5, true);
     await finish(id, { status: "stopped", content: "Hello" });
     expect(await append(id, " there", 11)).toBe(false);
-    expect(await fixture.texts(room, bob)).toEqual(["question", "Hello"]);
+    expect(await fixture.texts(chat, bob)).toEqual(["question", "Hello"]);
   });
 
   check("the number of tries is stored", async (fixture) => {
@@ -267,15 +267,15 @@ export function turns(check: Check) {
   check(
     "an agent's context has the finalized messages that its owner can see, newest first",
     async (fixture) => {
-      const { alice, bob, agent, room, begin } = await agentFixture(fixture);
-      const sent = await inSequence(times(6), (n) => fixture.send(room, bob, `${n}`));
+      const { alice, bob, agent, chat, begin } = await agentFixture(fixture);
+      const sent = await inSequence(times(6), (n) => fixture.send(chat, bob, `${n}`));
       await fixture.remove(at(sent, 1));
       await fixture.hide(alice, at(sent, 2));
       await fixture.hide(bob, at(sent, 3));
       await begin();
       const context = async (upTo: number, limit: number) => {
         const answers = { agentId: agent.id, upTo: 100, toBefore: 0 };
-        const query = { conversationId: room.id, viewerId: alice.id, upTo, answers, limit };
+        const query = { conversationId: chat.id, viewerId: alice.id, upTo, answers, limit };
         return (await fixture.store.read((tx) => tx.contextMessages(query))).map(
           (one) => one.content,
         );
@@ -287,20 +287,20 @@ export function turns(check: Check) {
   );
 
   check("an agent's context has its later answers to earlier messages", async (fixture) => {
-    const { alice, bob, agent, room, queue, claim } = await agentFixture(fixture);
-    const asked = await inSequence(times(3), (n) => fixture.send(room, alice, `question ${n}`));
+    const { alice, bob, agent, chat, queue, claim } = await agentFixture(fixture);
+    const asked = await inSequence(times(3), (n) => fixture.send(chat, alice, `question ${n}`));
     for (const one of asked) await queue(one);
     for (const n of times(3)) {
       const [turn] = (await claim()) as [TurnRecord];
       await fixture.store.write(async (tx) => {
-        await placeholder(tx, room, turn);
+        await placeholder(tx, chat, turn);
         await finishTurn(tx, turn.id, { content: `answer ${n}` });
       });
     }
-    await fixture.send(room, bob, "talk");
+    await fixture.send(chat, bob, "talk");
     const context = async (trigger: Message, upTo = 100) => {
       const answers = { agentId: agent.id, upTo, toBefore: trigger.seq };
-      const query = { conversationId: room.id, viewerId: alice.id, answers, limit: 100 };
+      const query = { conversationId: chat.id, viewerId: alice.id, answers, limit: 100 };
       const found = await fixture.store.read((tx) =>
         tx.contextMessages({ ...query, upTo: trigger.seq }),
       );

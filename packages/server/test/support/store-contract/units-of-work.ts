@@ -37,14 +37,14 @@ export function unitsOfWork(check: Check) {
   check("a unit that throws after writing changes nothing", async (fixture) => {
     const { store } = fixture;
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice);
-    const message = await fixture.send(room, alice, "first");
-    const before = await fixture.view(room, alice);
+    const chat = await fixture.group(alice);
+    const message = await fixture.send(chat, alice, "first");
+    const before = await fixture.view(chat, alice);
     const write = store.write(async (tx) => {
       await newAccount(tx, { username: "carol" });
       await tx.setDisplayName(alice.id, "Somebody else");
-      await tx.insertMembers(room.id, [bob.id], START);
-      await send(tx, room, alice, "second");
+      await tx.insertMembers(chat.id, [bob.id], START);
+      await send(tx, chat, alice, "second");
       await tx.editMessage(await recordOf(tx, message), "changed", [], START);
       await tx.addReaction(await recordOf(tx, message), { reactor: bob, emoji: "👍", at: START });
       await tx.hideMessages([await recordOf(tx, message)], alice.id);
@@ -52,8 +52,8 @@ export function unitsOfWork(check: Check) {
       failUnit();
     });
     expect(await failed(write)).toBe(true);
-    expect(await fixture.view(room, alice)).toEqual(before);
-    expect(await fixture.texts(room, alice)).toEqual(["first"]);
+    expect(await fixture.view(chat, alice)).toEqual(before);
+    expect(await fixture.texts(chat, alice)).toEqual(["first"]);
     expect(await store.read((tx) => tx.account("carol"))).toBeNull();
     expect(await store.read((tx) => tx.counters(bob.id))).toEqual([]);
     expect(await fixture.find(alice, ["second"])).toEqual([]);
@@ -61,13 +61,13 @@ export function unitsOfWork(check: Check) {
 
   check("a unit that throws does not affect concurrent units", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const outcomes = await Promise.all(
       times(60).map((n) =>
         failed(
           fixture.store.write(async (tx) => {
             if (n % 5 === 1) failUnit();
-            await send(tx, room, alice, `${n}`);
+            await send(tx, chat, alice, `${n}`);
             if (n % 5 === 3) failUnit();
           }),
         ),
@@ -75,9 +75,9 @@ export function unitsOfWork(check: Check) {
     );
     const kept = times(60).filter((n) => n % 5 !== 1 && n % 5 !== 3);
     expect(outcomes).toEqual(times(60).map((n) => !kept.includes(n)));
-    const texts = await fixture.texts(room, alice);
+    const texts = await fixture.texts(chat, alice);
     expect(texts.toSorted()).toEqual(kept.map(String).toSorted());
-    expect((await fixture.view(room, alice)).seq).toBe(kept.length);
+    expect((await fixture.view(chat, alice)).seq).toBe(kept.length);
   });
 
   check("a unit is not refused because of what a failed unit wrote", async ({ store }) => {
@@ -100,7 +100,7 @@ export function unitsOfWork(check: Check) {
     "units that fail after writing do not keep others from being committed",
     async (fixture) => {
       const [alice] = await fixture.people("alice");
-      const room = await fixture.group(alice);
+      const chat = await fixture.group(alice);
       let runs = 0;
       const failures: Promise<boolean>[] = [];
       const fail = () => {
@@ -114,43 +114,43 @@ export function unitsOfWork(check: Check) {
       await fixture.store.write(async (tx) => {
         // Another one that fails arrives each time that this unit runs.
         if (++runs < 20) fail();
-        await send(tx, room, alice, "kept");
+        await send(tx, chat, alice, "kept");
       });
       expect(runs).toBeLessThan(4);
       expect(await Promise.all(failures)).not.toContain(false);
-      expect(await fixture.texts(room, alice)).toEqual(["kept"]);
+      expect(await fixture.texts(chat, alice)).toEqual(["kept"]);
     },
   );
 
   check("many units that fail after writing cost others two runs at most", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     let runs = 0;
     const kept = times(20).map((n) =>
       fixture.store.write(async (tx) => {
         runs++;
-        await send(tx, room, alice, `${n}`);
+        await send(tx, chat, alice, `${n}`);
       }),
     );
     const undone = times(30).map(() =>
       fixture.store.write(async (tx) => {
-        await send(tx, room, alice, "undone");
+        await send(tx, chat, alice, "undone");
         failUnit();
       }),
     );
     expect(await Promise.all(undone.map(failed))).not.toContain(false);
     await Promise.all(kept);
     expect(runs).toBeLessThanOrEqual(2 * 20);
-    expect(await fixture.texts(room, alice)).toHaveLength(20);
+    expect(await fixture.texts(chat, alice)).toHaveLength(20);
   });
 
   check("changes of a failed unit are not handed to subscribers", async (fixture) => {
     const [alice] = await fixture.people("alice");
-    const room = await fixture.group(alice);
+    const chat = await fixture.group(alice);
     const writes = times(20).map((n) =>
       fixture.store.write(async (tx) => {
         emitMarker(tx, `before ${n}`);
-        if (n % 2) await send(tx, room, alice, `${n}`);
+        if (n % 2) await send(tx, chat, alice, `${n}`);
         if (n % 4) failUnit();
       }),
     );
@@ -191,10 +191,10 @@ export function unitsOfWork(check: Check) {
 
   check("reads see every unit whose write has resolved", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     for (const n of times(25)) {
-      await fixture.send(room, alice, `${n}`);
-      const { seq, unread_count, last_message } = await fixture.view(room, bob);
+      await fixture.send(chat, alice, `${n}`);
+      const { seq, unread_count, last_message } = await fixture.view(chat, bob);
       expect([seq, unread_count, last_message?.content]).toEqual([n + 1, n + 1, `${n}`]);
     }
   });

@@ -15,12 +15,12 @@ import { follower, newModel, randomSteps } from "./model.ts";
 export function updates(check: Check) {
   async function talk(fixture: Fixture, count: number) {
     const [alice, bob] = await fixture.people("alice", "bob");
-    const room = await fixture.group(alice, bob);
+    const chat = await fixture.group(alice, bob);
     const sent = await fixture.store.write((tx) =>
-      inSequence(times(count), (n) => send(tx, room, alice, `${n}`)),
+      inSequence(times(count), (n) => send(tx, chat, alice, `${n}`)),
     );
     const since = async (seq: number, limit = 100) => {
-      const query = { conversationId: room.id, viewerId: bob.id, since: seq, limit };
+      const query = { conversationId: chat.id, viewerId: bob.id, since: seq, limit };
       const {
         messages: found,
         deleted_ids,
@@ -38,9 +38,9 @@ export function updates(check: Check) {
     };
     const change = (title: string) =>
       fixture.store.write((tx) =>
-        tx.changeGroup(room.id, { actor: alice, changes: [{ kind: "renamed", title }], at: START }),
+        tx.changeGroup(chat.id, { actor: alice, changes: [{ kind: "renamed", title }], at: START }),
       );
-    return { alice, bob, room, sent, since, change };
+    return { alice, bob, chat, sent, since, change };
   }
 
   check("there are no updates since the latest change", async (fixture) => {
@@ -65,9 +65,9 @@ export function updates(check: Check) {
   });
 
   check("pages have messages and changes of the group in counter order", async (fixture) => {
-    const { alice, room, since, change } = await talk(fixture, 2);
+    const { alice, chat, since, change } = await talk(fixture, 2);
     for (const title of ["three", "four", "five"]) await change(title);
-    await fixture.send(room, alice, "six");
+    await fixture.send(chat, alice, "six");
     await change("seven");
     const page = { texts: [], gone: [], has_more: true };
     expect(await since(0, 3)).toEqual({ ...page, texts: ["0", "1"], changed: [3], seq: 3 });
@@ -77,9 +77,9 @@ export function updates(check: Check) {
   });
 
   check("a page never ends inside a change", async (fixture) => {
-    const { alice, room, sent, since } = await talk(fixture, 8);
+    const { alice, chat, sent, since } = await talk(fixture, 8);
     await fixture.remove(...sent.slice(1, 6));
-    await fixture.send(room, alice, "after");
+    await fixture.send(chat, alice, "after");
     const page = await since(8, 2);
     expect(page).toEqual({ texts: [], gone: [1, 2, 3, 4, 5], seq: 9, has_more: true });
     expect(await since(9, 2)).toEqual({ texts: ["after"], gone: [], seq: 10, has_more: false });
@@ -125,10 +125,10 @@ export function updates(check: Check) {
   });
 
   check("following pages during writes misses nothing", async (fixture) => {
-    const { alice, bob, room } = await talk(fixture, 0);
+    const { alice, bob, chat } = await talk(fixture, 0);
     const writes = Promise.all(
       times(150).map(async (n) => {
-        const message = await fixture.send(room, alice, `${n}`);
+        const message = await fixture.send(chat, alice, `${n}`);
         if (n % 3 === 0) await fixture.edit(message, `${n} edited`);
         if (n % 5 === 0) await fixture.remove(message);
       }),
@@ -137,7 +137,7 @@ export function updates(check: Check) {
     const ended = writes.then(() => {
       done = true;
     });
-    const client = follower(room, bob);
+    const client = follower(chat, bob);
     while (!done) {
       await fixture.store.read((tx) => client.follow(tx, 7));
       await nextTick();

@@ -20,7 +20,7 @@ import { newKey } from "@parley/testkit/turns.ts";
 type Policy = "ask" | "direct" | "always";
 
 /** Alice's agent, which may use two tools of her server `office`, in a group with Bob. */
-export interface ToolRoom extends AsyncDisposable {
+export interface ToolGroup extends AsyncDisposable {
   url: string;
   alice: Person;
   bob: Person;
@@ -49,7 +49,7 @@ export const officeTools = [
 ];
 
 /** A server for all tests of a file whose agents use a stand-in for a provider. */
-export function toolServer(): (policy?: Policy) => Promise<ToolRoom> {
+export function toolServer(): (policy?: Policy) => Promise<ToolGroup> {
   let server: TestServer;
   let provider: Awaited<ReturnType<typeof startSharedProvider>>;
   beforeAll(async () => {
