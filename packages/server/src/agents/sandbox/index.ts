@@ -21,9 +21,9 @@ export function makeSandboxFetch({ speed = 1 } = {}): ModelFetch {
     const request = await readRequest(init.body);
     const script = scriptFor(request);
     if (script.kind === "error") return errorResponse(dialect, script);
-    const frames = answerFrames(dialect, request, script, makeDelay(speed, init.signal));
+    const events = answerEvents(dialect, request, script, makeDelay(speed, init.signal));
     const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    return new Response(streamOf(frames), { headers });
+    return new Response(streamOf(events), { headers });
   };
 }
 
@@ -45,7 +45,7 @@ function errorResponse(dialect: Dialect, script: ErrorScript): Response {
   });
 }
 
-async function* answerFrames(
+async function* answerEvents(
   dialect: Dialect,
   request: SandboxRequest,
   script: AnswerScript,
@@ -69,17 +69,17 @@ async function* answerFrames(
   yield dialect.end(request, answer, sent.length < words.length ? "length" : script.end);
 }
 
-/** Encodes frames as bytes, each one only when it is read. */
-function streamOf(frames: AsyncGenerator<string, void>): ReadableStream<Uint8Array> {
+/** Encodes server-sent events as bytes, each one only when it is read. */
+function streamOf(events: AsyncGenerator<string, void>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     async pull(controller) {
-      const frame = await frames.next();
-      if (frame.done) controller.close();
-      else controller.enqueue(encoder.encode(frame.value));
+      const next = await events.next();
+      if (next.done) controller.close();
+      else controller.enqueue(encoder.encode(next.value));
     },
     async cancel() {
-      await frames.return();
+      await events.return();
     },
   });
 }
