@@ -1,5 +1,19 @@
 import type { FileReads, FileWrites, StoredFile } from "../files.ts";
-import { FILES, type FileRow, STORED_FILES, toFileRecord } from "../shared/files.ts";
+import {
+  attachFiles,
+  COUNT_UPLOAD,
+  contentValues,
+  FAIL_FILE,
+  FILES,
+  FILES_OF,
+  FINISH_FILE,
+  type FileRow,
+  INSERT_FILE,
+  SET_FILE_STATUS,
+  STORED_FILES,
+  toFileRecord,
+  UNUSED_FILES,
+} from "../shared/files.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const IN_LIST = "= ANY($1::uuid[])";
@@ -8,11 +22,7 @@ export const fileReads: Methods<keyof FileReads> = {
   files: async (unit, ids) =>
     (await unit.all<FileRow>(`${FILES} WHERE f.uuid ${IN_LIST}`, list(ids))).map(toFileRecord),
   unusedFiles: async (unit, before, limit) => {
-    const rows = await unit.all<{ uuid: string }>(
-      "SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2",
-      before,
-      limit,
-    );
+    const rows = await unit.all<{ uuid: string }>(UNUSED_FILES, before, limit);
     return rows.map(({ uuid }) => uuid);
   },
   usedBlobs: async (unit, ids) => {
@@ -20,17 +30,10 @@ export const fileReads: Methods<keyof FileReads> = {
     return (await unit.all<{ blob: string }>(sql, list(ids))).map(({ blob }) => blob);
   },
   filesOf: async (unit, ownerId, after, limit) => {
-    const rows = await unit.all<FileRow>(
-      `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
-       ORDER BY f.uuid LIMIT $3`,
-      ownerId,
-      after,
-      limit,
-    );
+    const rows = await unit.all<FileRow>(FILES_OF, ownerId, after, limit);
     return rows.map(toFileRecord);
   },
-  storedFiles: (unit, after, limit) =>
-    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY f.uuid LIMIT $2`, after, limit),
+  storedFiles: (unit, after, limit) => unit.all<StoredFile>(STORED_FILES, after, limit),
   abandonedBlobs: async (unit, limit) => {
     const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
     return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
@@ -47,64 +50,25 @@ export const fileReads: Methods<keyof FileReads> = {
 
 export const fileWrites: Methods<keyof FileWrites> = {
   insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, usage) => {
-    await unit.change(
-      `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      id,
-      owner_id,
-      conversation_id,
-      name,
-      size,
-      at,
-    );
-    await unit.change(
-      `INSERT INTO upload_usage AS u (owner_id, day, bytes) VALUES ($1, $2, $3)
-       ON CONFLICT (owner_id, day) DO UPDATE SET bytes = u.bytes + excluded.bytes`,
-      usage.person_id,
-      usage.day,
-      usage.bytes,
-    );
+    await unit.change(INSERT_FILE, id, owner_id, conversation_id, name, size, at);
+    await unit.change(COUNT_UPLOAD, usage.person_id, usage.day, usage.bytes);
   },
   finishFile: async (unit, id, content) => {
-    const { count } = await unit.change(
-      `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
-         duration_ms = $7, placeholder = $8
-       WHERE uuid = $1 AND status <> 'ready' AND used_at IS NULL`,
-      id,
-      content.blob,
-      content.type,
-      content.size,
-      content.width,
-      content.height,
-      content.duration_ms,
-      content.placeholder,
-    );
+    const { count } = await unit.change(FINISH_FILE, id, ...contentValues(content));
     return count > 0;
   },
   failFile: async (unit, id) => {
-    await unit.change(
-      "UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'",
-      id,
-    );
+    await unit.change(FAIL_FILE, id);
   },
   attachFiles: async (unit, ids, messageUuid, at) => {
-    const { count } = await unit.change(
-      `UPDATE files SET used_at = $3, message_id = (SELECT id FROM messages WHERE uuid = $2)
-       WHERE uuid ${IN_LIST} AND used_at IS NULL AND status = 'ready'`,
-      list(ids),
-      messageUuid,
-      at,
-    );
+    const { count } = await unit.change(attachFiles(`uuid ${IN_LIST}`), list(ids), messageUuid, at);
     return count === ids.length;
   },
-  deleteUnusedFiles: async (unit, ids) => {
-    const { count } = await unit.change(deleteUnused(`uuid ${IN_LIST}`), list(ids));
-    return count;
-  },
+  deleteUnusedFiles: (unit, ids) =>
+    deleteFiles(unit, `uuid ${IN_LIST} AND used_at IS NULL`, list(ids)),
   setBlobFound: async (unit, { id, blob, message_uuid }, isFound) => {
     const { count } = await unit.change(
-      `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
-         AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)`,
+      SET_FILE_STATUS,
       id,
       blob,
       message_uuid,
@@ -117,24 +81,29 @@ export const fileWrites: Methods<keyof FileWrites> = {
   },
 };
 
-/** Deletes the files of a message, and abandons their blobs. */
-export async function deleteFilesOf(unit: Unit, messageId: number): Promise<void> {
-  await unit.change(
-    `WITH deleted AS (DELETE FROM files WHERE message_id = $1 RETURNING blob)
-     INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted`,
-    messageId,
+/**
+ * Deletes the files for which a condition with one parameter is true, and abandons their blobs. Returns
+ * how many files it deleted. One statement, so that a file that a message gets meanwhile keeps its blob.
+ */
+async function deleteFiles(unit: Unit, where: string, value: string | number): Promise<number> {
+  const { count } = await unit.change(
+    `WITH deleted AS (
+       DELETE FROM files WHERE ${where} RETURNING uuid, blob
+     ), abandoned AS (
+       INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL
+     )
+     SELECT uuid FROM deleted`,
+    value,
   );
+  return count;
 }
 
-/** Deletes the files of a person that no message has, and abandons their blobs. */
-export async function deleteUnusedFilesOf(unit: Unit, ownerId: number): Promise<void> {
-  await unit.change(deleteUnused("owner_id = $1"), ownerId);
-}
+export const deleteFile = (unit: Unit, id: string) => deleteFiles(unit, "uuid = $1", id);
 
-/** One statement, so that a file that a message gets meanwhile keeps its blob. */
-const deleteUnused = (where: string) => `WITH deleted AS (
-    DELETE FROM files WHERE ${where} AND used_at IS NULL RETURNING uuid, blob
-  ), abandoned AS (
-    INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL
-  )
-  SELECT uuid FROM deleted`;
+/** Deletes the files of a message. */
+export const deleteFilesOf = (unit: Unit, messageId: number) =>
+  deleteFiles(unit, "message_id = $1", messageId);
+
+/** Deletes the files of a person that no message has. */
+export const deleteUnusedFilesOf = (unit: Unit, ownerId: number) =>
+  deleteFiles(unit, "owner_id = $1 AND used_at IS NULL", ownerId);

@@ -1,6 +1,8 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { AvatarRecord, PictureReads, PictureWrites } from "../pictures.ts";
 import { ACCOUNT, COUNT_NAME } from "../shared/accounts.ts";
+import { USE_PICTURE } from "../shared/files.ts";
+import { deleteFile } from "./files.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 export const pictureReads: Methods<keyof PictureReads> = {
@@ -61,20 +63,5 @@ async function useFile(
   at: number,
   conversationId: number | null,
 ): Promise<boolean> {
-  const { count } = await unit.change(
-    `UPDATE files SET used_at = $2, conversation_id = $3
-     WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
-    fileId,
-    at,
-    conversationId,
-  );
-  return count > 0;
-}
-
-async function deleteFile(unit: Unit, fileId: string): Promise<void> {
-  await unit.change(
-    `WITH deleted AS (DELETE FROM files WHERE uuid = $1 RETURNING blob)
-     INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL`,
-    fileId,
-  );
+  return (await unit.change(USE_PICTURE, fileId, at, conversationId)).count > 0;
 }

@@ -35,13 +35,14 @@ export function erasureWrites(db: Connection): ErasureWrites {
     db.change(sql),
   );
   const finish = db.change("DELETE FROM erasures WHERE account_id = ?");
+  const deleteUnusedFiles = deleteUnusedFilesOf(db);
   return {
     eraseAccount: (account, { messages, at }) => {
       if (erase.run(account.id, at).changes === 0) return false;
       for (const { sql, values } of erasureStatements(account, at)) {
         db.change(sql).run(...values);
       }
-      deleteUnusedFilesOf(db, account.id);
+      deleteUnusedFiles(account.id);
       begin.run(account.id, messages ? 1 : 0, at);
       return true;
     },

@@ -25,6 +25,7 @@ import {
 import { LAST_SEQ } from "../shared/updates.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
+import { deleteFiles } from "./files.ts";
 import { mentionWrites, parsedMentions, storedMentions } from "./mentions.ts";
 import { parsedFiles, type StoredMessageRow, viewMessages } from "./message-views.ts";
 
@@ -193,10 +194,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
   const removeReactions = db.change("DELETE FROM reactions WHERE message_id = ?");
   const removeCalls = db.change("DELETE FROM tool_calls WHERE message_id = ?");
   const removeUses = db.change("DELETE FROM component_uses WHERE message_id = ?");
-  const abandonBlobs = db.change(
-    "INSERT INTO abandoned_blobs (blob) SELECT blob FROM files WHERE message_id = ?",
-  );
-  const removeFiles = db.change("DELETE FROM files WHERE message_id = ?");
+  const removeFiles = deleteFiles(db, "message_id = ?");
   const discountUnread = db.change(DISCOUNT_DELETED);
   const reindex = db.change("INSERT INTO search_changes (message_id) VALUES (?)");
   const mentions = mentionWrites(db);
@@ -211,10 +209,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
       removeReactions.run(id);
       removeUses.run(id);
       removeCalls.run(id);
-      if (message.files.length > 0) {
-        abandonBlobs.run(id);
-        removeFiles.run(id);
-      }
+      if (message.files.length > 0) removeFiles(id);
       remove.run(id, at, version);
       reindex.run(id);
     }

@@ -1,7 +1,9 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { AvatarRecord, PictureReads, PictureWrites } from "../pictures.ts";
 import { ACCOUNT, COUNT_NAME } from "../shared/accounts.ts";
+import { USE_PICTURE } from "../shared/files.ts";
 import type { Connection } from "./connection.ts";
+import { deleteFiles } from "./files.ts";
 
 export function pictureReads(db: Connection): PictureReads {
   const avatars = db.query<AvatarRecord>(
@@ -12,15 +14,8 @@ export function pictureReads(db: Connection): PictureReads {
 }
 
 export function pictureWrites(db: Connection): PictureWrites {
-  const use = db.change(
-    `UPDATE files SET used_at = ?2, conversation_id = ?3
-     WHERE uuid = ?1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
-  );
-  const abandon = db.change(
-    `INSERT INTO abandoned_blobs (blob)
-     SELECT blob FROM files WHERE uuid = ? AND blob IS NOT NULL`,
-  );
-  const remove = db.change("DELETE FROM files WHERE uuid = ?");
+  const use = db.change(USE_PICTURE);
+  const remove = deleteFiles(db, "uuid = ?");
   const ofAccount = db.query<{ picture_id: string | null }>(
     "SELECT picture_id FROM accounts WHERE id = ?",
   );
@@ -34,10 +29,7 @@ export function pictureWrites(db: Connection): PictureWrites {
 
   const replace = (former: string | null, next: string | null, at: number, chat: number | null) => {
     if (next !== null && use.run(next, at, chat).changes === 0) return false;
-    if (former !== null) {
-      abandon.run(former);
-      remove.run(former);
-    }
+    if (former !== null) remove(former);
     return true;
   };
 
