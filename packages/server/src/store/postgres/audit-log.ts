@@ -1,5 +1,5 @@
 import type { AuditReads, AuditWrites } from "../audit-log.ts";
-import { type AuditRow, auditQuery, toAuditRecord } from "../shared/audit-log.ts";
+import { type AuditRow, auditQuery, PRUNE_AUDIT_LOG, toAuditRecord } from "../shared/audit-log.ts";
 import type { Methods } from "./unit.ts";
 
 export const auditReads: Methods<keyof AuditReads> = {
@@ -19,12 +19,6 @@ export const auditWrites: Methods<keyof AuditWrites> = {
       details,
     );
   },
-  pruneAuditLog: async (unit, before, most) => {
-    const pruned = await unit.change(
-      "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)",
-      before,
-      most,
-    );
-    return pruned.count;
-  },
+  pruneAuditLog: async (unit, before, most) =>
+    (await unit.change(PRUNE_AUDIT_LOG, before, most)).count,
 };

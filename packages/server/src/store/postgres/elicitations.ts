@@ -1,7 +1,10 @@
 import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
 import {
+  ANSWER_ELICITATION,
   ELICITATION,
   type ElicitationRow,
+  elicitationValues,
+  INSERT_ELICITATION,
   OPEN_ELICITATIONS,
   toElicitation,
 } from "../shared/elicitations.ts";
@@ -20,24 +23,10 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
 
 export const elicitationWrites: Methods<keyof ElicitationWrites> = {
   insertElicitation: async (unit, asked) => {
-    await unit.change(
-      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      asked.uuid,
-      asked.call_uuid,
-      asked.conversation_id,
-      asked.owner_id,
-      asked.message_uuid,
-      JSON.stringify(asked.schema),
-    );
+    await unit.change(INSERT_ELICITATION, ...elicitationValues(asked));
   },
   answerElicitation: async (unit, uuid, { action, content }) => {
-    await unit.change(
-      "UPDATE elicitations SET action = $2, content = $3 WHERE uuid = $1 AND action IS NULL",
-      uuid,
-      action,
-      JSON.stringify(content),
-    );
+    await unit.change(ANSWER_ELICITATION, uuid, action, JSON.stringify(content));
   },
   cancelElicitations: async (unit, messageUuids) => {
     const rows = await unit.change<{ uuid: string }>(

@@ -1,9 +1,12 @@
 import type { ReportReads, ReportWrites } from "../reports.ts";
 import {
-  encodeReported,
+  INSERT_REPORT,
+  PRUNE_REPORTS,
   REPORTS,
+  RESOLVE_REPORT,
   type ReportRow,
   reportQuery,
+  reportValues,
   toReport,
 } from "../shared/reports.ts";
 import type { Methods } from "./unit.ts";
@@ -20,38 +23,10 @@ export const reportReads: Methods<keyof ReportReads> = {
 };
 
 export const reportWrites: Methods<keyof ReportWrites> = {
-  insertReport: async (unit, { id, at, reporter_id, sender_id, reason, message, around }) => {
-    const { count } = await unit.change(
-      `INSERT INTO reports (id, at, reporter_id, sender_id, message_id, reason, message, around)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-      id,
-      at,
-      reporter_id,
-      sender_id,
-      message.id,
-      reason,
-      encodeReported(message),
-      JSON.stringify(around),
-    );
-    return count > 0;
-  },
-  resolveReport: async (unit, id, { at, by, note }) => {
-    const { count } = await unit.change(
-      `UPDATE reports SET resolved_at = $2, resolved_by = $3, note = $4
-       WHERE id = $1 AND resolved_at IS NULL`,
-      id,
-      at,
-      by,
-      note,
-    );
-    return count > 0;
-  },
-  pruneReports: async (unit, before, most) => {
-    const { count } = await unit.change(
-      "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE resolved_at < $1 LIMIT $2)",
-      before,
-      most,
-    );
-    return count;
-  },
+  insertReport: async (unit, report) =>
+    (await unit.change(INSERT_REPORT, ...reportValues(report))).count > 0,
+  resolveReport: async (unit, id, { at, by, note }) =>
+    (await unit.change(RESOLVE_REPORT, id, at, by, note)).count > 0,
+  pruneReports: async (unit, before, most) =>
+    (await unit.change(PRUNE_REPORTS, before, most)).count,
 };

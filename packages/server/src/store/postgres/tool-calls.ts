@@ -1,13 +1,15 @@
 import { callOfMessage, type ShownCall } from "../../rules/tool-calls.ts";
 import {
-  CHANGED_COLUMNS,
   changedValues,
-  SHOWN_TOOL_CALL,
+  EXPIRED_TOOL_CALLS,
+  INSERT_TOOL_CALL,
+  PENDING_TOOL_CALLS,
+  SHOWN_TOOL_CALLS,
   TOOL_CALL,
-  TOOL_CALL_COLUMNS,
   type ToolCallRow,
   toolCallValues,
   toToolCall,
+  UPDATE_TOOL_CALL,
 } from "../shared/tool-calls.ts";
 import type { ToolCallReads, ToolCallWrites } from "../tool-calls.ts";
 import { incrementCounter } from "./counters.ts";
@@ -33,45 +35,21 @@ export const toolCallReads: Methods<keyof ToolCallReads> = {
     );
     return rows.map(toToolCall);
   },
-  pendingToolCalls: async (unit, ownerId, now) => {
-    const rows = await unit.all<ToolCallRow>(
-      `${TOOL_CALL} WHERE t.owner_id = $1 AND t.status = 'pending' AND t.expires_at > $2
-         AND m.finalized_at IS NOT NULL
-       ORDER BY t.created_at, t.uuid`,
-      ownerId,
-      now,
-    );
-    return rows.map(toToolCall);
-  },
-  expiredToolCalls: async (unit, now, limit) => {
-    const rows = await unit.all<ToolCallRow>(
-      `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= $1 ORDER BY t.expires_at LIMIT $2`,
-      now,
-      limit,
-    );
-    return rows.map(toToolCall);
-  },
+  pendingToolCalls: async (unit, ownerId, now) =>
+    (await unit.all<ToolCallRow>(PENDING_TOOL_CALLS, ownerId, now)).map(toToolCall),
+  expiredToolCalls: async (unit, now, limit) =>
+    (await unit.all<ToolCallRow>(EXPIRED_TOOL_CALLS, now, limit)).map(toToolCall),
 };
-
-const PLACES = TOOL_CALL_COLUMNS.split(",").map((_, place) => `$${place + 1}`);
-const CHANGES = CHANGED_COLUMNS.map((column, place) => `${column} = $${place + 2}`);
 
 export const toolCallWrites: Methods<keyof ToolCallWrites> = {
   insertToolCall: async (unit, call) => {
     await unit.own(call.conversation_id);
-    await unit.change(
-      `INSERT INTO tool_calls (${TOOL_CALL_COLUMNS}) VALUES (${PLACES.join(", ")})`,
-      ...toolCallValues(call),
-    );
+    await unit.change(INSERT_TOOL_CALL, ...toolCallValues(call));
     return showCalls(unit, call.message_id, call.conversation_id);
   },
   updateToolCall: async (unit, call, change) => {
     await unit.own(call.conversation_id);
-    await unit.change(
-      `UPDATE tool_calls SET ${CHANGES.join(", ")} WHERE uuid = $1`,
-      call.uuid,
-      ...changedValues(call, change),
-    );
+    await unit.change(UPDATE_TOOL_CALL, call.uuid, ...changedValues(call, change));
     return showCalls(unit, call.message_id, call.conversation_id);
   },
   startToolCall: async (unit, call, at) => {
@@ -81,10 +59,7 @@ export const toolCallWrites: Methods<keyof ToolCallWrites> = {
 
 async function showCalls(unit: Unit, messageId: number, conversationId: number): Promise<number> {
   const version = await incrementCounter(unit, conversationId);
-  const rows = await unit.all<ShownCall>(
-    `SELECT ${SHOWN_TOOL_CALL} FROM tool_calls WHERE message_id = $1 ORDER BY position`,
-    messageId,
-  );
+  const rows = await unit.all<ShownCall>(SHOWN_TOOL_CALLS, messageId);
   await unit.change(
     "UPDATE messages SET tool_calls = $2, version = $3 WHERE id = $1",
     messageId,

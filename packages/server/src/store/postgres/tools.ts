@@ -1,25 +1,25 @@
 import { SEALED_TOOL_SECRETS } from "../shared/sealed-texts.ts";
-import { TOOL_GRANTS, TOOL_SERVER, type ToolServerRow, toToolServer } from "../shared/tools.ts";
+import {
+  INSERT_TOOL_SERVER,
+  REPLACE_TOOL_SECRETS,
+  SET_TOOL_SERVER_STATE,
+  TOOL_GRANTS,
+  TOOL_SERVER,
+  TOOL_SERVERS,
+  type ToolServerRow,
+  toToolServer,
+} from "../shared/tools.ts";
 import type { SealedToolSecrets, ToolGrantRecord, ToolReads, ToolWrites } from "../tools.ts";
 import type { Methods } from "./unit.ts";
 
 export const toolReads: Methods<keyof ToolReads> = {
-  toolServers: async (unit, ownerId) => {
-    const rows = await unit.all<ToolServerRow>(
-      `${TOOL_SERVER} WHERE owner_id = $1 ORDER BY created_at, id`,
-      ownerId,
-    );
-    return rows.map(toToolServer);
-  },
+  toolServers: async (unit, ownerId) =>
+    (await unit.all<ToolServerRow>(TOOL_SERVERS, ownerId)).map(toToolServer),
   toolServer: async (unit, id) => {
     const row = await unit.get<ToolServerRow>(`${TOOL_SERVER} WHERE id = $1`, id);
     return row && toToolServer(row);
   },
-  toolGrants: (unit, agentId) =>
-    unit.all<ToolGrantRecord>(
-      `${TOOL_GRANTS} WHERE agent_id = $1 ORDER BY server_id, tool`,
-      agentId,
-    ),
+  toolGrants: (unit, agentId) => unit.all<ToolGrantRecord>(TOOL_GRANTS, agentId),
   sealedToolSecrets: (unit) => unit.all<SealedToolSecrets>(SEALED_TOOL_SECRETS),
 };
 
@@ -32,36 +32,15 @@ const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
     );
     if (taken.length >= most) return "full";
     if (taken.some((each) => each.name === name)) return "taken";
-    await unit.change(
-      `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      id,
-      owner_id,
-      name,
-      url,
-      secrets,
-      created_at,
-    );
+    await unit.change(INSERT_TOOL_SERVER, id, owner_id, name, url, secrets, created_at);
     return "added";
   },
   setToolServerState: async (unit, id, { status, error, tools, at }) => {
-    await unit.change(
-      `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
-         contacted_at = $5 WHERE id = $1`,
-      id,
-      status,
-      error,
-      tools ? JSON.stringify(tools) : null,
-      at,
-    );
+    const stored = tools ? JSON.stringify(tools) : null;
+    await unit.change(SET_TOOL_SERVER_STATE, id, status, error, stored, at);
   },
   replaceToolSecrets: async (unit, { id, secrets: from }, to) => {
-    const { count } = await unit.change(
-      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2",
-      id,
-      from,
-      to,
-    );
+    const { count } = await unit.change(REPLACE_TOOL_SECRETS, id, from, to);
     return count > 0;
   },
   renameToolServer: async (unit, { id, owner_id }, name) => {

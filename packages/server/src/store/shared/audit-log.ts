@@ -1,6 +1,9 @@
 import type { AuditDetails, AuditQuery, AuditRecord } from "../audit-log.ts";
 import { bindings } from "./bindings.ts";
 
+export const PRUNE_AUDIT_LOG =
+  "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)";
+
 export type AuditRow = Omit<AuditRecord, "details"> & { details: string | AuditDetails };
 
 /** SQLite returns JSON as text, PostgreSQL as a value. */

@@ -1,6 +1,6 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
-import type { ReportQuery, ReportRecord } from "../reports.ts";
+import type { NewReport, ReportQuery, ReportRecord } from "../reports.ts";
 import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./accounts.ts";
 import { bindings } from "./bindings.ts";
 
@@ -42,11 +42,33 @@ export const toReport = (row: ReportRow): ReportRecord => ({
   note: row.note,
 });
 
+export const INSERT_REPORT = `INSERT INTO reports
+    (id, at, reporter_id, sender_id, message_id, reason, message, around)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
+
+/** The parameters of `INSERT_REPORT`. */
+export const reportValues = (report: NewReport) => [
+  report.id,
+  report.at,
+  report.reporter_id,
+  report.sender_id,
+  report.message.id,
+  report.reason,
+  encodeReported(report.message),
+  JSON.stringify(report.around),
+];
+
+export const RESOLVE_REPORT = `UPDATE reports SET resolved_at = $2, resolved_by = $3, note = $4
+  WHERE id = $1 AND resolved_at IS NULL`;
+
+export const PRUNE_REPORTS =
+  "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE resolved_at < $1 LIMIT $2)";
+
 /**
  * Encodes the copy of a reported message. It has no display names, which are erased with accounts: the
  * sender is shown as it is when the report is read, others by their usernames.
  */
-export function encodeReported({ sender: _, ...message }: Message): string {
+function encodeReported({ sender: _, ...message }: Message): string {
   const { action, uses } = message;
   return JSON.stringify({
     ...message,

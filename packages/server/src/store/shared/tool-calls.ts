@@ -14,6 +14,12 @@ export const TOOL_CALL = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS me
   JOIN conversations c ON c.id = t.conversation_id
   JOIN accounts a ON a.id = t.agent_id`;
 
+export const PENDING_TOOL_CALLS = `${TOOL_CALL} WHERE t.owner_id = $1 AND t.status = 'pending'
+  AND t.expires_at > $2 AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`;
+
+export const EXPIRED_TOOL_CALLS = `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= $1
+  ORDER BY t.expires_at LIMIT $2`;
+
 export type ToolCallRow = AccountRecord &
   Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields"> & {
     call_uuid: string;
@@ -54,11 +60,13 @@ export const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
   expires_at: row.expires_at,
 });
 
-export const TOOL_CALL_COLUMNS = `uuid, message_id, conversation_id, agent_id, owner_id, round,
-  position, text_bytes, model_id, provider_fields, server_id, server, tool, title, fingerprint, arguments, status, error,
-  created_at, started_at, finished_at, expires_at`;
+export const INSERT_TOOL_CALL = `INSERT INTO tool_calls (uuid, message_id, conversation_id, agent_id,
+    owner_id, round, position, text_bytes, model_id, provider_fields, server_id, server, tool, title,
+    fingerprint, arguments, status, error, created_at, started_at, finished_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+    $21, $22)`;
 
-/** In the order of `TOOL_CALL_COLUMNS`. */
+/** The parameters of `INSERT_TOOL_CALL`. */
 export const toolCallValues = (call: NewToolCall) => [
   call.uuid,
   call.message_id,
@@ -84,8 +92,7 @@ export const toolCallValues = (call: NewToolCall) => [
   call.expires_at,
 ];
 
-/** The values of the columns that may change, in the order of `CHANGED_COLUMNS`. */
-export const CHANGED_COLUMNS = [
+const CHANGED_COLUMNS = [
   "status",
   "fingerprint",
   "result",
@@ -98,8 +105,14 @@ export const CHANGED_COLUMNS = [
   "expires_at",
 ] as const;
 
+const CHANGES = CHANGED_COLUMNS.map((column, place) => `${column} = $${place + 2}`).join(", ");
+
+export const UPDATE_TOOL_CALL = `UPDATE tool_calls SET ${CHANGES} WHERE uuid = $1`;
+
+/** The parameters of `UPDATE_TOOL_CALL` after the uuid. */
 export const changedValues = (call: ToolCallRecord, change: ToolCallChange) =>
   CHANGED_COLUMNS.map((column) => (change[column] === undefined ? call[column] : change[column]));
 
-/** The columns of a `ShownCall`. */
-export const SHOWN_TOOL_CALL = "uuid, server, tool, title, status, decided_by, expires_at";
+/** Selects the `ShownCall`s of a message. */
+export const SHOWN_TOOL_CALLS = `SELECT uuid, server, tool, title, status, decided_by, expires_at
+  FROM tool_calls WHERE message_id = $1 ORDER BY position`;

@@ -5,6 +5,26 @@ import type { Spending } from "../usage.ts";
 /** The time over which the turns of an agent are limited. */
 export const TURN_WINDOW_MS = 60_000;
 
+/** Selects the `SpentRow`s of an agent on a day. */
+export const SPENT = `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
+  FROM agent_usage WHERE agent_id = $1 AND day = $2`;
+
+/** Counts the turns of an agent since a time. Those without an estimate have not called the provider. */
+export const TURNS_SINCE = `SELECT count(*) AS count FROM turns
+  WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`;
+
+export const OPERATOR_SPENT = `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
+  FROM accounts a JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
+  WHERE a.owner_id = $1 AND (a.provider = $2 OR a.provider_day = $3)`;
+
+export const USAGE = `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns,
+    u.failures, u.input_tokens, u.output_tokens
+  FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
+  JOIN conversations c ON c.id = u.conversation_id
+  WHERE a.owner_id = $1 AND u.day >= coalesce($2, u.day) AND u.day <= coalesce($3, u.day)
+    AND u.turns > 0
+  ORDER BY u.day, a.username, c.id`;
+
 /** Tokens that an agent has used or reserved in a conversation on one day. */
 export interface SpentRow {
   conversation_id: number;
@@ -42,10 +62,15 @@ export interface UsageDelta {
   operator_tokens: number;
 }
 
-export const USAGE_COLUMNS =
-  "agent_id, day, conversation_id, turns, failures, input_tokens, output_tokens, reserved, operator_tokens";
+export const ADD_USAGE = `INSERT INTO agent_usage (agent_id, day, conversation_id, turns, failures,
+    input_tokens, output_tokens, reserved, operator_tokens)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = agent_usage.turns + $4,
+    failures = agent_usage.failures + $5, input_tokens = agent_usage.input_tokens + $6,
+    output_tokens = agent_usage.output_tokens + $7, reserved = agent_usage.reserved + $8,
+    operator_tokens = agent_usage.operator_tokens + $9`;
 
-/** In the order of `USAGE_COLUMNS`. */
+/** The parameters of `ADD_USAGE`. */
 export const usageValues = (delta: UsageDelta) => [
   delta.agent_id,
   delta.day,

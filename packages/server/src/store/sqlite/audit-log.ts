@@ -1,5 +1,5 @@
 import type { AuditReads, AuditWrites } from "../audit-log.ts";
-import { type AuditRow, auditQuery, toAuditRecord } from "../shared/audit-log.ts";
+import { type AuditRow, auditQuery, PRUNE_AUDIT_LOG, toAuditRecord } from "../shared/audit-log.ts";
 import type { Connection } from "./connection.ts";
 
 export const auditReads = (db: Connection): AuditReads => ({
@@ -16,9 +16,7 @@ export function auditWrites(db: Connection): AuditWrites {
   const insert = db.change(
     "INSERT INTO audit_log (at, action, account, details) VALUES (?, ?, ?, ?)",
   );
-  const prune = db.change(
-    "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < ? LIMIT ?)",
-  );
+  const prune = db.change(PRUNE_AUDIT_LOG);
   return {
     insertAuditEntry: ({ at, action, account, details }) =>
       void insert.run(at, action, account, JSON.stringify(details)),

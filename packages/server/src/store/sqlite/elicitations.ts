@@ -1,7 +1,10 @@
 import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
 import {
+  ANSWER_ELICITATION,
   ELICITATION,
   type ElicitationRow,
+  elicitationValues,
+  INSERT_ELICITATION,
   OPEN_ELICITATIONS,
   toElicitation,
 } from "../shared/elicitations.ts";
@@ -20,23 +23,15 @@ export function elicitationReads(db: Connection): ElicitationReads {
 }
 
 export function elicitationWrites(db: Connection): ElicitationWrites {
-  const insert = db.change(
-    `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
-     VALUES (?, ?, ?, ?, ?, ?)`,
-  );
-  const answer = db.change(
-    "UPDATE elicitations SET action = ?2, content = ?3 WHERE uuid = ?1 AND action IS NULL",
-  );
+  const insert = db.change(INSERT_ELICITATION);
+  const answer = db.change(ANSWER_ELICITATION);
   const cancel = db.change<{ uuid: string }>(
     `DELETE FROM elicitations WHERE action IS NULL
        AND message_uuid IN (SELECT value FROM json_each(?)) RETURNING uuid`,
   );
   const remove = db.change("DELETE FROM elicitations WHERE call_uuid = ?");
   return {
-    insertElicitation: ({ uuid, call_uuid, conversation_id, owner_id, message_uuid, schema }) => {
-      const values = [uuid, call_uuid, conversation_id, owner_id, message_uuid];
-      insert.run(...values, JSON.stringify(schema));
-    },
+    insertElicitation: (asked) => void insert.run(...elicitationValues(asked)),
     answerElicitation: (uuid, { action, content }) =>
       void answer.run(uuid, action, JSON.stringify(content)),
     cancelElicitations: (messageUuids) =>

@@ -1,13 +1,15 @@
 import { callOfMessage, type ShownCall } from "../../rules/tool-calls.ts";
 import {
-  CHANGED_COLUMNS,
   changedValues,
-  SHOWN_TOOL_CALL,
+  EXPIRED_TOOL_CALLS,
+  INSERT_TOOL_CALL,
+  PENDING_TOOL_CALLS,
+  SHOWN_TOOL_CALLS,
   TOOL_CALL,
-  TOOL_CALL_COLUMNS,
   type ToolCallRow,
   toolCallValues,
   toToolCall,
+  UPDATE_TOOL_CALL,
 } from "../shared/tool-calls.ts";
 import type { ToolCallReads, ToolCallWrites } from "../tool-calls.ts";
 import type { Connection } from "./connection.ts";
@@ -18,14 +20,8 @@ export function toolCallReads(db: Connection): ToolCallReads {
   const byMessage = db.query<ToolCallRow>(
     `${TOOL_CALL} JOIN json_each(?1) j ON t.message_id = j.value ORDER BY j.key, t.position`,
   );
-  const pending = db.query<ToolCallRow>(
-    `${TOOL_CALL} WHERE t.owner_id = ? AND t.status = 'pending' AND t.expires_at > ?
-       AND m.finalized_at IS NOT NULL
-     ORDER BY t.created_at, t.uuid`,
-  );
-  const expired = db.query<ToolCallRow>(
-    `${TOOL_CALL} WHERE t.status = 'pending' AND t.expires_at <= ? ORDER BY t.expires_at LIMIT ?`,
-  );
+  const pending = db.query<ToolCallRow>(PENDING_TOOL_CALLS);
+  const expired = db.query<ToolCallRow>(EXPIRED_TOOL_CALLS);
   return {
     toolCall: (uuid) => {
       const row = byId.get(uuid);
@@ -38,18 +34,10 @@ export function toolCallReads(db: Connection): ToolCallReads {
 }
 
 export function toolCallWrites(db: Connection): ToolCallWrites {
-  const columns = TOOL_CALL_COLUMNS.split(",");
-  const insert = db.change(
-    `INSERT INTO tool_calls (${TOOL_CALL_COLUMNS}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
-  const update = db.change(
-    `UPDATE tool_calls SET ${CHANGED_COLUMNS.map((column) => `${column} = ?`).join(", ")}
-     WHERE uuid = ?`,
-  );
+  const insert = db.change(INSERT_TOOL_CALL);
+  const update = db.change(UPDATE_TOOL_CALL);
   const start = db.change("UPDATE tool_calls SET started_at = ?2 WHERE uuid = ?1");
-  const ofMessage = db.query<ShownCall>(
-    `SELECT ${SHOWN_TOOL_CALL} FROM tool_calls WHERE message_id = ? ORDER BY position`,
-  );
+  const ofMessage = db.query<ShownCall>(SHOWN_TOOL_CALLS);
   const show = db.change("UPDATE messages SET tool_calls = ?2, version = ?3 WHERE id = ?1");
   const increment = incrementCounter(db);
 
@@ -65,7 +53,7 @@ export function toolCallWrites(db: Connection): ToolCallWrites {
       return showCalls(call.message_id, call.conversation_id);
     },
     updateToolCall: (call, change) => {
-      update.run(...changedValues(call, change), call.uuid);
+      update.run(call.uuid, ...changedValues(call, change));
       return showCalls(call.message_id, call.conversation_id);
     },
     startToolCall: ({ uuid }, at) => void start.run(uuid, at),

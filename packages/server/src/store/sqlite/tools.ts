@@ -1,16 +1,21 @@
 import { SEALED_TOOL_SECRETS } from "../shared/sealed-texts.ts";
-import { TOOL_GRANTS, TOOL_SERVER, type ToolServerRow, toToolServer } from "../shared/tools.ts";
+import {
+  INSERT_TOOL_SERVER,
+  REPLACE_TOOL_SECRETS,
+  SET_TOOL_SERVER_STATE,
+  TOOL_GRANTS,
+  TOOL_SERVER,
+  TOOL_SERVERS,
+  type ToolServerRow,
+  toToolServer,
+} from "../shared/tools.ts";
 import type { SealedToolSecrets, ToolGrantRecord, ToolReads, ToolWrites } from "../tools.ts";
 import type { Connection } from "./connection.ts";
 
 export function toolReads(db: Connection): ToolReads {
-  const byOwner = db.query<ToolServerRow>(
-    `${TOOL_SERVER} WHERE owner_id = ? ORDER BY created_at, id`,
-  );
+  const byOwner = db.query<ToolServerRow>(TOOL_SERVERS);
   const byId = db.query<ToolServerRow>(`${TOOL_SERVER} WHERE id = ?`);
-  const grants = db.query<ToolGrantRecord>(
-    `${TOOL_GRANTS} WHERE agent_id = ? ORDER BY server_id, tool`,
-  );
+  const grants = db.query<ToolGrantRecord>(TOOL_GRANTS);
   const sealed = db.query<SealedToolSecrets>(SEALED_TOOL_SECRETS);
   return {
     toolServers: (ownerId) => byOwner.all(ownerId).map(toToolServer),
@@ -28,15 +33,9 @@ export function toolWrites(db: Connection): ToolWrites {
     "SELECT id, name FROM tool_servers WHERE owner_id = ?",
   );
   const rename = db.change("UPDATE tool_servers SET name = ?2 WHERE id = ?1");
-  const insert = db.change(
-    `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
-     VALUES (?, ?, ?, ?, ?, ?)`,
-  );
-  const setState = db.change(
-    `UPDATE tool_servers SET status = ?2, error = ?3, tools = coalesce(?4, tools),
-       contacted_at = ?5 WHERE id = ?1`,
-  );
-  const replace = db.change("UPDATE tool_servers SET secrets = ?3 WHERE id = ?1 AND secrets IS ?2");
+  const insert = db.change(INSERT_TOOL_SERVER);
+  const setState = db.change(SET_TOOL_SERVER_STATE);
+  const replace = db.change(REPLACE_TOOL_SECRETS);
   const remove = db.change("DELETE FROM tool_servers WHERE id = ?");
   const removeGrants = db.change("DELETE FROM tool_grants WHERE server_id = ?");
   const clearGrants = db.change("DELETE FROM tool_grants WHERE agent_id = ?");
