@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "../src/config.ts";
 import { createPerson } from "../src/domain/accounts.ts";
-import { eraseAccount } from "../src/domain/erasure.ts";
+import { eraseAccount } from "../src/domain/erasures.ts";
 import { suspend } from "../src/domain/suspension.ts";
 import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";

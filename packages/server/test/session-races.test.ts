@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eraseAccount } from "../src/domain/erasure.ts";
+import { eraseAccount } from "../src/domain/erasures.ts";
 import { secondFactorBinding } from "../src/domain/second-factor.ts";
 import { openSession, replacePassword } from "../src/domain/sessions.ts";
 import { restore, suspend } from "../src/domain/suspension.ts";

@@ -21,7 +21,7 @@ import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
-import type { LogLimits } from "../src/store/shared/change-log.ts";
+import type { LogLimits } from "../src/store/shared/changes.ts";
 import { type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";

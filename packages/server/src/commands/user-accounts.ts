@@ -3,7 +3,7 @@ import { open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { existingBlobs } from "../compose/backends.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
-import { eraseAccount, finishErasure } from "../domain/erasure.ts";
+import { eraseAccount, finishErasure } from "../domain/erasures.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { accountData } from "../exports/account-data.ts";
 import { zip } from "../exports/zip.ts";

@@ -82,7 +82,7 @@ export async function removeAllIn(
 ): Promise<void> {
   for (;;) {
     const { items } = await store.read((tx) =>
-      tx.history({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
+      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
     );
     if (items.length === 0) return;
     const uuids = items.map((message) => message.id);

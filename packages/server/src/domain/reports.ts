@@ -16,8 +16,8 @@ export async function idsAround(
   viewerId: number,
 ): Promise<string[]> {
   const view = { conversationId, viewerId, limit: MESSAGES_AROUND };
-  const older = await tx.history({ ...view, from: { seq, direction: "older" } });
-  const newer = await tx.history({ ...view, from: { seq, direction: "newer" } });
+  const older = await tx.messagePage({ ...view, from: { seq, direction: "older" } });
+  const newer = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
   const before = Math.max(MESSAGES_BEFORE, MESSAGES_AROUND - newer.items.length);
   const nearest = older.items.slice(-before);
   return [...nearest, ...newer.items.slice(0, MESSAGES_AROUND - nearest.length)].map(

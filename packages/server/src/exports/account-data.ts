@@ -295,7 +295,7 @@ async function messagePage(
   await check?.(tx);
   const found = await tx.conversation(uuid, account.id);
   if (!found?.joined) return { items: [], has_more: false };
-  return tx.history({
+  return tx.messagePage({
     conversationId: found.id,
     viewerId: account.id,
     from: { seq: after, direction: "newer" },

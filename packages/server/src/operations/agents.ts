@@ -13,7 +13,7 @@ import {
   ownAgentAccount,
   shownAgents,
 } from "../domain/agents.ts";
-import { eraseAgent, finishErasure } from "../domain/erasure.ts";
+import { eraseAgent, finishErasure } from "../domain/erasures.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";

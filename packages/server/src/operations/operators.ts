@@ -1,6 +1,6 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
-import { eraseAccount as erase } from "../domain/erasure.ts";
+import { eraseAccount as erase } from "../domain/erasures.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";

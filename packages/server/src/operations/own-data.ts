@@ -1,5 +1,5 @@
 import { type InputOf, operations } from "@parley/protocol";
-import { eraseAccount } from "../domain/erasure.ts";
+import { eraseAccount } from "../domain/erasures.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, type Failure, forbidden } from "../rules/failure.ts";
 import { checkNotLastOperator } from "../security/operators.ts";

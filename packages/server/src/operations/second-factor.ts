@@ -20,7 +20,7 @@ import {
 } from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { newSecret, otpauthUri } from "../security/totp.ts";
-import type { SecondFactorRecord } from "../store/second-factors.ts";
+import type { SecondFactorRecord } from "../store/second-factor.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 const ISSUER = "Parley";

@@ -19,7 +19,7 @@ export interface MessageReads {
   /** The uuids of an account's messages in a range that are not deleted, oldest first. */
   sentIn(query: SentQuery): Awaitable<string[]>;
   /** A page of messages that the viewer can see, oldest first. */
-  history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
+  messagePage(query: MessagePageQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
   /**
    * Finalized messages that the viewer can see, newest first: those up to a position, and the agent's
    * later answers to messages before the one that it is about to answer.
@@ -80,7 +80,7 @@ export interface MessageRecord {
   readonly imported: boolean;
 }
 
-export interface HistoryQuery {
+export interface MessagePageQuery {
   conversationId: number;
   viewerId: number;
   /** Return messages beyond this position; without it, the latest. */

@@ -29,7 +29,7 @@ import type { PictureReads, PictureWrites } from "./pictures.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
-import type { SecondFactorReads, SecondFactorWrites } from "./second-factors.ts";
+import type { SecondFactorReads, SecondFactorWrites } from "./second-factor.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { StatisticsReads } from "./statistics.ts";

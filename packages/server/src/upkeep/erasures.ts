@@ -1,4 +1,4 @@
-import { finishErasure } from "../domain/erasure.ts";
+import { finishErasure } from "../domain/erasures.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { Store } from "../store/store.ts";

@@ -86,7 +86,7 @@ const read_messages = tool({
       if (before !== undefined && place?.conversation_id !== turn.conversation_id) {
         return failed("There is no message with this id in this conversation.");
       }
-      const { items } = await tx.history({
+      const { items } = await tx.messagePage({
         conversationId: turn.conversation_id,
         viewerId: owner_id,
         ...(place && { from: { seq: place.seq, direction: "older" as const } }),

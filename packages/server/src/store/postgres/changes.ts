@@ -7,7 +7,7 @@ import {
   type LogLimits,
   pruneUpTo,
   sampleIds,
-} from "../shared/change-log.ts";
+} from "../shared/changes.ts";
 import type { Connection } from "./connection.ts";
 import { list, type Methods, NOW, type Unit } from "./unit.ts";
 

@@ -10,7 +10,6 @@ import {
   countsIn,
   DELETE_MESSAGE,
   DISCOUNT_DELETED,
-  historyPage,
   LATER_ANSWERS,
   MESSAGE,
   MESSAGE_RECORD,
@@ -20,6 +19,7 @@ import {
   NEWER_MESSAGES,
   NOT_HIDDEN,
   OLDER_MESSAGES,
+  pageOf,
   SENT_IN,
   toMessageRecord,
   toNewMessage,
@@ -73,7 +73,7 @@ export const messageReads: Methods<keyof MessageReads> = {
     const rows = await unit.all<{ uuid: string }>(SENT_IN, conversationId, senderId, after, upTo);
     return rows.map(({ uuid }) => uuid);
   },
-  history: async (unit, query) => {
+  messagePage: async (unit, query) => {
     const { conversationId, viewerId, from, limit } = query;
     const found = await unit.all<MessageRow>(
       from?.direction === "newer" ? NEWER_MESSAGES : OLDER_MESSAGES,
@@ -82,7 +82,7 @@ export const messageReads: Methods<keyof MessageReads> = {
       from?.seq ?? LAST_SEQ,
       limit + 1,
     );
-    const { rows, has_more } = historyPage(found, query);
+    const { rows, has_more } = pageOf(found, query);
     return { items: await viewMessages(unit, rows, viewerId), has_more };
   },
   contextMessages: async (unit, { conversationId, viewerId, upTo, answers, limit }) => {

@@ -2,7 +2,7 @@ import type { Account, ComponentUse, File, Message, ReactionSummary, Turn } from
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { iso, isoOrNull } from "../../rules/time.ts";
 import { type CallOfMessage, shownCallOfMessage } from "../../rules/tool-calls.ts";
-import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
+import type { MessagePageQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
 
@@ -194,9 +194,9 @@ export function checkNotDeleted({ uuid, deleted }: MessageRecord): void {
 }
 
 /** `rows` start at the page's anchor and are one more than the limit where there are more. */
-export function historyPage<Row>(
+export function pageOf<Row>(
   rows: readonly Row[],
-  { from, limit }: HistoryQuery,
+  { from, limit }: MessagePageQuery,
 ): { rows: Row[]; has_more: boolean } {
   const page = rows.slice(0, limit);
   if (from?.direction !== "newer") page.reverse();

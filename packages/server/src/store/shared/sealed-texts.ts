@@ -1,5 +1,5 @@
 import type { SealedKey } from "../agents.ts";
-import type { SealedSecondFactor } from "../second-factors.ts";
+import type { SealedSecondFactor } from "../second-factor.ts";
 import type { SealedToolSecrets } from "../tools.ts";
 import type { WebhookRecord } from "../webhooks.ts";
 

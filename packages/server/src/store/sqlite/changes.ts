@@ -8,7 +8,7 @@ import {
   type LogLimits,
   pruneUpTo,
   sampleIds,
-} from "../shared/change-log.ts";
+} from "../shared/changes.ts";
 import type { Connection } from "./connection.ts";
 
 /** Returns a function that appends the durable changes of a transaction's units to the log. */

@@ -1,7 +1,7 @@
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { backgroundRunner } from "../shared/background-work.ts";
-import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log.ts";
+import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
@@ -36,7 +36,7 @@ import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { searchChangePruning } from "./search-changes.ts";
-import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
+import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";

@@ -9,7 +9,6 @@ import {
   countsOf,
   DELETE_MESSAGE,
   DISCOUNT_DELETED,
-  historyPage,
   LATER_ANSWERS,
   MESSAGE,
   MESSAGE_RECORD,
@@ -18,6 +17,7 @@ import {
   NEWER_MESSAGES,
   NOT_HIDDEN,
   OLDER_MESSAGES,
+  pageOf,
   SENT_IN,
   toMessageRecord,
   toNewMessage,
@@ -69,11 +69,11 @@ export function messageReads(db: Connection): MessageReads {
       sent.get(conversationId, senderId, clientMsgId)?.uuid ?? null,
     sentIn: ({ conversationId, senderId, after, upTo }) =>
       sentIn.all(conversationId, senderId, after, upTo).map(({ uuid }) => uuid),
-    history: (query) => {
+    messagePage: (query) => {
       const { conversationId, viewerId, from, limit } = query;
       const beyond = from?.direction === "newer" ? newer : older;
       const found = beyond.all(conversationId, viewerId, from?.seq ?? LAST_SEQ, limit + 1);
-      const { rows, has_more } = historyPage(found, query);
+      const { rows, has_more } = pageOf(found, query);
       return { items: view(rows, viewerId), has_more };
     },
     contextMessages: ({ conversationId, viewerId, upTo, answers, limit }) => {

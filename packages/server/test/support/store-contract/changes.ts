@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { durable, messageDelta } from "../../../src/changes/change.ts";
 import type { LogEntry } from "../../../src/store/changes.ts";
-import type { LogLimits } from "../../../src/store/shared/change-log.ts";
+import type { LogLimits } from "../../../src/store/shared/changes.ts";
 import type { Store } from "../../../src/store/store.ts";
 import {
   at,

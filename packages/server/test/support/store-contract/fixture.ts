@@ -5,7 +5,7 @@ import type { ConversationRecord } from "../../../src/store/conversations.ts";
 import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
 import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
-import type { LogLimits } from "../../../src/store/shared/change-log.ts";
+import type { LogLimits } from "../../../src/store/shared/changes.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 import { searchPatiently } from "../search.ts";
 
@@ -240,7 +240,7 @@ export async function wholeHistory(
   viewer: AccountRecord,
 ): Promise<Message[]> {
   const query = { conversationId: chat.id, viewerId: viewer.id, limit: 10_000 };
-  return (await tx.history(query)).items;
+  return (await tx.messagePage(query)).items;
 }
 
 /** The counter values of the events of a conversation. */

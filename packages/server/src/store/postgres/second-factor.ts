@@ -3,14 +3,14 @@ import type {
   SecondFactorReads,
   SecondFactorRecord,
   SecondFactorWrites,
-} from "../second-factors.ts";
+} from "../second-factor.ts";
 import { SEALED_SECOND_FACTORS } from "../shared/sealed-texts.ts";
 import {
   BEGIN_SECOND_FACTOR,
   CONFIRM_SECOND_FACTOR,
   RESEAL_SECOND_FACTOR,
   USE_TIME_STEP,
-} from "../shared/second-factors.ts";
+} from "../shared/second-factor.ts";
 import type { Methods } from "./unit.ts";
 
 export const secondFactorReads: Methods<keyof SecondFactorReads> = {

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { at, type Check, type Fixture, inSequence, send, times } from "./fixture.ts";
 
-export function history(check: Check) {
+export function messagePages(check: Check) {
   /** Thirty messages of which every third cannot be seen by the viewer. */
   async function long(fixture: Fixture) {
     const [alice, bob] = await fixture.people("alice", "bob");
@@ -18,7 +18,7 @@ export function history(check: Check) {
       from?: { seq: number; direction: "older" | "newer" },
     ): Promise<{ items: Message[]; texts: string[]; has_more: boolean }> => {
       const query = { conversationId: chat.id, viewerId: bob.id, from, limit };
-      const { items, has_more } = await fixture.store.read((tx) => tx.history(query));
+      const { items, has_more } = await fixture.store.read((tx) => tx.messagePage(query));
       return { items, texts: items.map(({ content }) => content), has_more };
     };
     return { visible, page, sent };
@@ -74,7 +74,7 @@ export function history(check: Check) {
     const [alice] = await fixture.people("alice");
     const { id: conversationId } = await fixture.group(alice);
     const query = { conversationId, viewerId: alice.id, limit: 5 };
-    const page = await fixture.store.read((tx) => tx.history(query));
+    const page = await fixture.store.read((tx) => tx.messagePage(query));
     expect(page).toEqual({ items: [], has_more: false });
   });
 }
