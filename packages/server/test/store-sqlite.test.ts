@@ -27,9 +27,9 @@ import { backgroundRunner } from "../src/store/shared/background-work.ts";
 import { type Indexer, indexerThread, type Task } from "../src/store/sqlite/background.ts";
 import { type BatchWriter, batchWriter } from "../src/store/sqlite/batch-writer.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
-import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
-import { Maintenance } from "../src/store/sqlite/maintenance.ts";
+import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/maintenance.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
@@ -75,8 +75,12 @@ function folder() {
 }
 
 /** Runs work with a store and closes it. */
-async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>) {
-  const store = openSqliteStore(path);
+async function withStore<Result>(
+  path: string,
+  work: (store: Store) => Promise<Result>,
+  options: SqliteStoreOptions = {},
+): Promise<Result> {
+  const store = openSqliteStore(path, options);
   try {
     return await work(store);
   } finally {
@@ -621,13 +625,15 @@ describe("the files", () => {
 
   test("stay locked, so that a backup during operation does not delete the log", async () => {
     using files = folder();
-    await withStore(files.database, async (store) => {
+    const work = async (store: Store) => {
       const place = await conversation(store);
       await sayAll(store, place, "needle");
       await searchPatiently(store, { words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      await until(() => statSync(files.log).size === 0, "the database file is synced");
       expect(isLocked(files.database)).toBe(true);
       expect(isLocked(files.index)).toBe(true);
-    });
+    };
+    await withStore(files.database, work, { eraseMs: 0 });
   });
 
   test("do not contain deleted or replaced text once the log is truncated", async () => {
@@ -695,12 +701,28 @@ test("a database that another process has locked for a moment is opened", async 
   expect(await other.exited).toBe(0);
 });
 
+/** Runs work with the thread that indexes and runs checkpoints. `synced` is the file that it syncs. */
+async function withIndexer(
+  path: string,
+  work: (indexer: Indexer) => Promise<void>,
+  synced = path,
+): Promise<void> {
+  const file = openSync(synced, "r");
+  const indexer = indexerThread(path, file);
+  try {
+    await work(indexer);
+  } finally {
+    await indexer.close();
+    closeSync(file);
+  }
+}
+
 test("the log is emptied once nobody reads an older state, and nobody waits for that", async () => {
   using files = folder();
   await withStore(files.database, conversation);
-  const [writer, reader] = [new Database(files.database), new Database(files.database)];
-  const indexer = indexerThread(files.database);
-  try {
+  using writer = new Database(files.database);
+  using reader = new Database(files.database);
+  await withIndexer(files.database, async (indexer) => {
     reader.run("BEGIN");
     reader.query("SELECT 1 FROM messages").all();
     writer.run("UPDATE accounts SET display_name = 'Deleted account'");
@@ -708,22 +730,17 @@ test("the log is emptied once nobody reads an older state, and nobody waits for 
     reader.run("COMMIT");
     expect(await indexer.ask({ kind: "truncate" })).toBe(true);
     expect(statSync(`${files.database}-wal`).size).toBe(0);
-  } finally {
-    await indexer.close();
-    reader.close();
-    writer.close();
-  }
+  });
 });
 
 test("indexing waits while writers pause, and the pause for indexing that has begun", async () => {
   using files = folder();
   await withStore(files.database, conversation);
-  const indexer = indexerThread(files.database);
-  const order: string[] = [];
-  const index = (name: string) =>
-    indexer.ask({ kind: "index", most: 1 }).then(() => order.push(name));
-  const checkpoint = () => indexer.ask({ kind: "checkpoint", fromPages: 0 });
-  try {
+  await withIndexer(files.database, async (indexer) => {
+    const order: string[] = [];
+    const index = (name: string) =>
+      indexer.ask({ kind: "index", most: 1 }).then(() => order.push(name));
+    const checkpoint = () => indexer.ask({ kind: "checkpoint", fromPages: 0 });
     const earlier = index("earlier");
     let later: Promise<unknown> | undefined;
     await indexer.holdIndexing(async () => {
@@ -735,9 +752,32 @@ test("indexing waits while writers pause, and the pause for indexing that has be
     });
     await Promise.all([earlier, later]);
     expect(order).toEqual(["earlier", "the pause begins", "the pause ends", "later"]);
-  } finally {
-    await indexer.close();
-  }
+  });
+});
+
+/** Maintenance of a store that nothing but the given parts belong to. */
+function maintain(parts: Pick<MaintenanceOptions, "indexer" | "batches" | "eraseMs">) {
+  const background = backgroundRunner("restore_mark", "search_indexing", "checkpoint");
+  const maintenance = new Maintenance({
+    background,
+    pruneSearchChanges: async () => {},
+    saveMark: () => {},
+    ...parts,
+  });
+  return { background, [Symbol.asyncDispose]: () => maintenance.stop() };
+}
+
+test("a sync of the database file that fails stops the store", async () => {
+  using files = folder();
+  await withStore(files.database, conversation);
+  const stopped = Promise.withResolvers<unknown>();
+  const batches = { failure: () => null, fail: stopped.resolve, written: () => 0 } as BatchWriter;
+  const stop = async (indexer: Indexer) => {
+    await using _ = maintain({ indexer, batches, eraseMs: 0 });
+    expect(await stopped.promise).toMatchObject({ code: "EINVAL" });
+  };
+  // A device that cannot be synced.
+  await withIndexer(files.database, stop, "/dev/null");
 });
 
 describe("background work", () => {
@@ -774,7 +814,6 @@ describe("background work", () => {
   });
 
   test("that fails is tried again, also if nothing is written meanwhile", async () => {
-    const background = backgroundRunner("restore_mark", "search_indexing", "checkpoint");
     let isDiskFull = true;
     const indexer = {
       ask: async ({ kind }: Task) => {
@@ -784,22 +823,12 @@ describe("background work", () => {
       },
     } as Indexer;
     const batches = { written: () => 1, failure: () => null } as BatchWriter;
-    const maintenance = new Maintenance({
-      background,
-      batches,
-      indexer,
-      pruneSearchChanges: async () => {},
-      saveMark: () => {},
-      eraseMs: Number.POSITIVE_INFINITY,
-    });
-    try {
-      await until(() => (background.failures().get("checkpoint") ?? 0) > 1, "it is tried again");
-      expect(background.failing()).toEqual(["checkpoint"]);
-      isDiskFull = false;
-      await until(() => background.failing().length === 0, "it succeeds");
-    } finally {
-      await maintenance.stop();
-    }
+    await using maintained = maintain({ indexer, batches, eraseMs: Number.POSITIVE_INFINITY });
+    const { background } = maintained;
+    await until(() => (background.failures().get("checkpoint") ?? 0) > 1, "it is tried again");
+    expect(background.failing()).toEqual(["checkpoint"]);
+    isDiskFull = false;
+    await until(() => background.failing().length === 0, "it succeeds");
   });
 
   const EDITS = 1500;

@@ -11,6 +11,8 @@ export type Task =
    * yet. Its result is how many pages the log has, and how many of them are still only there.
    */
   | { kind: "checkpoint"; fromPages: number }
+  /** Syncs the database file, while writes go on. */
+  | { kind: "sync" }
   /** Empties the write-ahead log. Its result is whether it did: a reader may need what it has. */
   | { kind: "truncate" }
   /** The same for the write-ahead log of the search index. */
@@ -21,6 +23,7 @@ export type Task =
 interface Results {
   index: IndexProgress;
   checkpoint: { pages: number; left: number };
+  sync: undefined;
   truncate: boolean;
   truncate_index: boolean;
   search: SearchHit[];
@@ -52,23 +55,24 @@ export class TaskError extends Error {
 }
 
 export interface Indexer
-  extends Background<"index" | "checkpoint" | "truncate" | "truncate_index"> {
+  extends Background<"index" | "checkpoint" | "sync" | "truncate" | "truncate_index"> {
   /** Begins no indexing while work runs. Its first task may wait for indexing that has begun. */
   holdIndexing<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**
  * The thread that writes the search index and runs the checkpoints. It starts with its first task:
- * starting it earlier would delay the start of the service, and commands rarely have one.
+ * starting it earlier would delay the start of the service, and commands rarely have one. `file` is a
+ * descriptor of the database file: threads share the descriptors of their process.
  */
-export function indexerThread(path: string): Indexer {
+export function indexerThread(path: string, file: number): Indexer {
   let thread: Pick<Indexer, "ask" | "close"> | undefined;
   const gate = pauseGate();
   return {
     ask: async (task) => {
       const { kind } = task as Task;
       while (kind === "index" && gate.isPaused()) await gate.resumed();
-      thread ??= start(new URL("./worker.ts", import.meta.url), path);
+      thread ??= start(new URL("./worker.ts", import.meta.url), path, `${file}`);
       return thread.ask(task);
     },
     holdIndexing: gate.pause,
@@ -80,8 +84,8 @@ export function indexerThread(path: string): Indexer {
 export const startSearcher = (path: string): Background<"search"> =>
   start(new URL("./search-worker.ts", import.meta.url), path);
 
-function start<Kind extends Task["kind"]>(script: URL, path: string): Background<Kind> {
-  const worker = new Worker(script.href, { argv: [path] });
+function start<Kind extends Task["kind"]>(script: URL, ...argv: string[]): Background<Kind> {
+  const worker = new Worker(script.href, { argv });
   /** Tasks without a result, by id. */
   const open = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;

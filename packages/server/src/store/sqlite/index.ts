@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { backgroundRunner } from "../shared/background-work.ts";
@@ -67,7 +68,9 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const readerDb = openDatabase(path);
   const writer = connection(db);
   const log = startLogSync(path);
-  const indexer = indexerThread(path);
+  // Closed after the database only: closing it releases SQLite's locks, which belong to the process.
+  const file = openSync(path, "r");
+  const indexer = indexerThread(path, file);
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 
@@ -139,6 +142,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       // After a failed sync, only the log is known to have everything that was acknowledged.
       keepLog(db, batches.failure() !== null);
       closeDatabase();
+      closeSync(file);
       log.close();
     },
   };

@@ -10,8 +10,11 @@ const PAGES_PER_CHECKPOINT = 4096;
  * sync would also store the new size of the file, and each read of a page would search more of the log.
  */
 const PAGES_PER_LOG = 32_768;
-/** Other errors are harmless: SQLITE_BUSY and SQLITE_FULL, for instance, leave the log as it is. */
-const DISK_ERROR = /^SQLITE_IOERR/;
+/**
+ * Codes of SQLite, and of the system, such as EIO. Other errors are harmless: SQLITE_BUSY and
+ * SQLITE_FULL, for instance, leave the log as it is.
+ */
+const DISK_ERROR = /^(SQLITE_IOERR|E[A-Z]+$)/;
 /** How many messages are indexed for search at a time. */
 export const INDEXED_AT_ONCE = 2000;
 const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
@@ -92,7 +95,7 @@ export class Maintenance {
 
   /**
    * Runs a checkpoint while writers pause. To keep the pause short, it does not begin while the thread
-   * is indexing, and most of the log is moved before.
+   * is indexing, and most of the log is moved and synced before.
    */
   #pauseWriters<Result>(lastCheckpoint: () => Promise<Result>): Promise<Result | undefined> {
     const { batches, indexer } = this.#options;
@@ -100,6 +103,7 @@ export class Maintenance {
       const { pages, left } = await this.#checkpoint();
       // Somebody reads an older state, such as a backup: a pause would not help.
       if (left > pages / 2) return undefined;
+      await this.#stopOnDiskError(indexer.ask({ kind: "sync" }));
       return batches.pause(lastCheckpoint);
     });
   }

@@ -1,5 +1,6 @@
 /// <reference lib="webworker" />
 import { Database } from "bun:sqlite";
+import { fdatasyncSync } from "node:fs";
 import { setPriority } from "node:os";
 import { serve } from "./background.ts";
 import { BUSY_TIMEOUT_MS, keepLog, truncateLog } from "./connection.ts";
@@ -9,7 +10,7 @@ declare const self: DedicatedWorkerGlobalScope;
 
 lowerPriority();
 
-const path = process.argv[2];
+const [path, file] = process.argv.slice(2);
 if (path === undefined) throw new Error("the indexing thread needs the path of the database");
 const db = new Database(path, { readwrite: true, strict: true });
 db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
@@ -50,6 +51,7 @@ function lowerPriority(): boolean {
 serve(self, (task) => {
   if (task.kind === "index") return indexer.catchUp(task.most);
   if (task.kind === "checkpoint") return checkpoint(task.fromPages);
+  if (task.kind === "sync") return fdatasyncSync(Number(file));
   if (task.kind === "truncate") return truncateLog(db);
   if (task.kind === "truncate_index") return indexer.truncateLog();
   if (task.kind === "search") throw new Error("the indexing thread does not search");
