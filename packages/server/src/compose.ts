@@ -19,6 +19,7 @@ import { refuseUnmounted } from "./files/mount.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { mcp as newMcp } from "./mcp/index.ts";
+import type { Mcp } from "./mcp/mcp.ts";
 import { auditLog } from "./observe/audit-log.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
@@ -45,9 +46,9 @@ import { vault as newVault, type Vault } from "./security/vault.ts";
 import { secretFile } from "./store/data-folder.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { Store } from "./store/store.ts";
-import { httpTransport, pathOf } from "./transport/http.ts";
-import { metricsResponse, routes } from "./transport/routes.ts";
-import { type Connection, socketTransport } from "./transport/socket.ts";
+import { type Fetch, httpTransport, pathOf } from "./transport/http.ts";
+import { metricsResponse, type RouteOptions, routes } from "./transport/routes.ts";
+import { type Connection, type SocketTransport, socketTransport } from "./transport/socket.ts";
 import { erasures as startErasures } from "./upkeep/erasures.ts";
 import { upkeep as startUpkeep } from "./upkeep/expiry.ts";
 import { retention } from "./upkeep/retention.ts";
@@ -110,36 +111,63 @@ async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
 export async function compose(config: Config): Promise<Running> {
   const log = logger(config.logLevel);
   const node = Bun.randomUUIDv7();
-  const { store, bus, cluster } = await openBackends(config, node, log);
-  const changes = await changeStream({
-    store,
-    bus,
-    cluster,
-    node,
-    log,
-    everyMs: readLogMs(config),
-  });
-  const { limits } = config;
-  const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
+  const backends = await openBackends(config, node, log);
+  const { store, bus, cluster } = backends;
+  const changes = await changeStream({ ...backends, node, log, everyMs: readLogMs(config) });
   const unsent = backlog(
-    limits,
-    () => sockets.connections,
+    config.limits,
+    () => transports.sockets.connections,
     (limit, bytes) => log.warn({ bytes }, `slow socket closed: ${limit} exceeded`),
   );
   const publish = (topic: string, data: string) => {
     unsent.sent(Buffer.byteLength(data), server.subscriberCount(topic));
     server.publish(topic, data);
   };
-  const hub = newHub(bus, publish, socketCounts);
+  const hub = newHub(bus, publish, newSocketCounts(cluster, config.limits.sockets_per_user));
   changes.listen(hub.receive);
   const services = await buildServices({ config, node, store, hub, cluster, changes, log });
-  const { metrics, vault, webhooks, erasures } = services;
+  const { metrics, webhooks, erasures } = services;
   const maintenance = startFileMaintenance(config, services, node);
   changes.listen(maintenance.receive);
   const background = [store.background, maintenance.background];
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
+  const agents = buildAgents(services, changes, node);
+  const transports = buildTransports(services, changes, unsent, {
+    ready: () => Promise.all([store.ready(), bus.ready()]),
+    failing: () => background.flatMap((work) => work.failing()),
+    upgrade: (request, data) => server.upgrade(request, { data }),
+  });
 
+  const server = serve(config, transports, log);
+  const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
+  const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
+  const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
+  agents.start();
+  return {
+    url: urlOf(config.host, server.port),
+    metricsUrl:
+      metricsServer && `${urlOf(metricsServer.hostname ?? "", metricsServer.port)}/metrics`,
+    async stop() {
+      await metricsServer?.stop(true);
+      await agents.stop();
+      transports.mcp.stop();
+      transports.sockets.stop();
+      await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
+      await server.stop(true);
+      for (const each of [upkeep, erasures, deletion, maintenance, webhooks, changes]) {
+        await each.stop();
+      }
+      cluster.stop();
+      await bus.close();
+      await store.close();
+    },
+  };
+}
+
+/** All agents of this node: those that models answer for, and those that programs answer for. */
+function buildAgents(services: Services, changes: Changes, node: string) {
+  const { config, store, vault, files, toolServers, externalTurns, log, metrics } = services;
   const asking = elicitations(store);
   const agents = dispatcher({
     node,
@@ -147,16 +175,51 @@ export async function compose(config: Config): Promise<Running> {
     store: yieldingStore(store),
     vault,
     deltas: deltas(store, node),
-    contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
-    toolServers: services.toolServers,
+    contextFiles: contextFiles({ store, blobs: files?.blobs ?? null, log }),
+    toolServers,
     elicit: asking.ask,
     log,
   });
   changes.listen((change) => agents.receive(change));
-  changes.listen((change) => services.externalTurns.receive(change));
+  changes.listen((change) => externalTurns.receive(change));
   changes.listen(asking.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
+  let loadingClient: NodeJS.Timeout | undefined;
+  return {
+    start() {
+      agents.start();
+      loadingClient = setTimeout(
+        () => loadClient().catch((error) => log.error({ err: error }, "tool client not loaded")),
+        LOAD_CLIENT_MS,
+      );
+      externalTurns.start();
+    },
+    async stop() {
+      clearTimeout(loadingClient);
+      await agents.stop();
+      await externalTurns.stop();
+      await toolServers.close();
+    },
+  };
+}
 
+/** What answers clients. */
+interface Transports {
+  readonly sockets: SocketTransport;
+  readonly mcp: Mcp;
+  readonly http: Fetch;
+}
+
+interface TransportOptions extends Pick<RouteOptions, "ready" | "failing"> {
+  upgrade(request: Request, data: Connection): boolean;
+}
+
+function buildTransports(
+  services: Services,
+  changes: Changes,
+  unsent: Backlog,
+  { ready, failing, upgrade }: TransportOptions,
+): Transports {
   const { httpNames, allNames } = handlersByName();
   const sockets = socketTransport(services, invoker(allNames, services), unsent);
   const invoke = invoker(httpNames, services);
@@ -165,16 +228,14 @@ export async function compose(config: Config): Promise<Running> {
     services,
     invoke,
     mcp,
-    routes: routes({
-      services,
-      ready: () => Promise.all([store.ready(), bus.ready()]),
-      failing: () => background.flatMap((work) => work.failing()),
-    }),
-    upgrade: (request, origin) =>
-      sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
+    routes: routes({ services, ready, failing }),
+    upgrade: (request, origin) => sockets.upgrade(request, origin, upgrade),
   });
+  return { sockets, mcp, http };
+}
 
-  const server: Server<Connection> = listen(config, {
+function serve(config: Config, { http, sockets }: Transports, log: Logger): Server<Connection> {
+  return listen(config, {
     hostname: config.host,
     port: config.port,
     // `transport/body.ts` enforces the limit, so that a body that is too large gets a JSON failure.
@@ -187,41 +248,6 @@ export async function compose(config: Config): Promise<Running> {
       return new Response(null, { status: 500 });
     },
   });
-
-  const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
-  const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
-  const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
-  agents.start();
-  const loadingClient = setTimeout(
-    () => loadClient().catch((error) => log.error({ err: error }, "tool client not loaded")),
-    LOAD_CLIENT_MS,
-  );
-  services.externalTurns.start();
-  return {
-    url: urlOf(config.host, server.port),
-    metricsUrl:
-      metricsServer && `${urlOf(metricsServer.hostname ?? "", metricsServer.port)}/metrics`,
-    async stop() {
-      clearTimeout(loadingClient);
-      await metricsServer?.stop(true);
-      await agents.stop();
-      await services.externalTurns.stop();
-      await services.toolServers.close();
-      mcp.stop();
-      sockets.stop();
-      await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
-      await server.stop(true);
-      await upkeep.stop();
-      await erasures.stop();
-      await deletion.stop();
-      await maintenance.stop();
-      await webhooks.stop();
-      await changes.stop();
-      cluster.stop();
-      await bus.close();
-      await store.close();
-    },
-  };
 }
 
 interface ServiceParts {

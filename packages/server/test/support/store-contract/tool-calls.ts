@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
-import { finishErasure } from "../../../src/domain/erasure.ts";
+import { finishErasure } from "../../../src/domain/erasures.ts";
 import type { NewToolCall, ToolCallRecord } from "../../../src/store/tool-calls.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { agentFixture } from "./agent-fixture.ts";
@@ -159,7 +159,7 @@ export function toolCalls(check: Check) {
   check(
     "an erasure deletes what only the owner saw of calls, whenever they ended",
     async (fixture) => {
-      const { insert, call, alice, bob, agent, room, message, finish, turnId } =
+      const { insert, call, alice, bob, agent, chat, message, finish, turnId } =
         await talk(fixture);
       const { store } = fixture;
       const end = (uuid: string) =>
@@ -172,7 +172,7 @@ export function toolCalls(check: Check) {
       const another = await insert(2, { owner_id: bob.id });
       await end(before.uuid);
       await end(another.uuid);
-      const asked = { uuid: Bun.randomUUIDv7(), call_uuid: after.uuid, conversation_id: room.id };
+      const asked = { uuid: Bun.randomUUIDv7(), call_uuid: after.uuid, conversation_id: chat.id };
       await store.write(async (tx) => {
         await tx.toolCall(after.uuid);
         const rest = { owner_id: alice.id, message_uuid: message.id, schema: {} };
