@@ -93,7 +93,7 @@ const importRules: ImportRule[] = [
     ],
     allowed: [
       ["packages/protocol/src/a.ts", 'import { z } from "zod";'],
-      ["packages/protocol/src/operations/a.ts", 'import { uuid } from "../text.ts";'],
+      ["packages/protocol/src/operations/a.ts", 'import { uuid } from "../text/fields.ts";'],
     ],
   },
   {
@@ -515,5 +515,7 @@ const violations = (rule: Rule, source: Source) =>
 function resolveImport(specifier: string, file: string): string {
   if (specifier.startsWith(".")) return join(dirname(file), specifier);
   const [, name, path = "index"] = /^@parley\/([^/]+)(?:\/(.+))?$/.exec(specifier) ?? [];
-  return name ? `packages/${name}/src/${path.replace(/\.ts$/, "")}.ts` : specifier;
+  if (!name) return specifier;
+  const target = `packages/${name}/src/${path.replace(/\.ts$/, "")}`;
+  return existsSync(join(ROOT, target, "index.ts")) ? `${target}/index.ts` : `${target}.ts`;
 }
