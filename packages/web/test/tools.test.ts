@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { AgentProfile, ToolServer } from "@parley/protocol";
 import { timeUntil } from "../src/lib/time.ts";
 import { decidedCall } from "../src/tools/calls.ts";
-import { changedGrants } from "../src/tools/grants.ts";
+import { changedGrants, changesInOrder } from "../src/tools/grants.ts";
 import { visibleText } from "../src/tools/visible-text.ts";
 
 describe("arguments that somebody decides about", () => {
@@ -72,4 +72,25 @@ test("the time until a call expires is given in minutes or hours", () => {
   expect(timeUntil("2026-01-02T00:00:00Z", now)).toBe("in 24 hours");
   expect(timeUntil("2026-01-01T00:05:00Z", now)).toBe("in 5 minutes");
   expect(timeUntil("2026-01-01T00:00:01Z", now)).toBe("in 1 minute");
+});
+
+test("a change of grants that fails does not undo the ones before it", async () => {
+  const inOrder = changesInOrder<readonly string[]>();
+  const sent: string[] = [];
+  let stored: readonly string[] = [];
+  const add = (name: string, isRefused = false) =>
+    inOrder(
+      [],
+      async (known) => {
+        sent.push([...known, name].join(" "));
+        if (isRefused) throw new Error("refused");
+        stored = [...known, name];
+        return stored;
+      },
+      async () => {},
+    );
+  const all = await Promise.allSettled([add("one"), add("two", true), add("three")]);
+  expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(sent).toEqual(["one", "one two", "one three"]);
+  expect(stored).toEqual(["one", "three"]);
 });

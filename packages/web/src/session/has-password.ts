@@ -6,6 +6,7 @@ export function useHasPassword(): boolean {
   const client = useClient();
   const [hasPassword, setHasPassword] = useState(true);
   useEffect(() => {
+    // A second factor is only for people with a password.
     client.getSecondFactor().then(
       ({ available, enabled }) => setHasPassword(available || enabled),
       () => setHasPassword(true),

@@ -9,7 +9,14 @@ import { Notice } from "../ui/Notice.tsx";
 import { Unfetched } from "../ui/Unfetched.tsx";
 import { toolTitle } from "./calls.ts";
 import { Description } from "./Description.tsx";
-import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
+import {
+  changedGrants,
+  changesInOrder,
+  type GrantChange,
+  grantOf,
+  type Policy,
+  policies,
+} from "./grants.ts";
 import { useToolServers } from "./servers.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -22,7 +29,7 @@ const MANY_TOOLS = 12;
 export function AgentTools({ agent }: { agent: AgentProfile }) {
   const fetched = useToolServers();
   const [filter, setFilter] = useState("");
-  const store = useStoredGrants(agent);
+  const storeGrant = useStoreGrant(agent);
   const { value: servers } = fetched;
   if (!servers) return <Unfetched fetched={fetched} className="h-24" />;
   const offering = servers.filter(({ tools }) => tools.length > 0);
@@ -56,7 +63,7 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
           agent={agent}
           server={server}
           servers={servers}
-          store={store}
+          storeGrant={storeGrant}
           filter={filter.trim().toLowerCase()}
         />
       ))}
@@ -64,32 +71,21 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
   );
 }
 
-type StoreGrant = ReturnType<typeof useStoredGrants>;
+type StoreGrant = ReturnType<typeof useStoreGrant>;
 
-/**
- * Stores a change of one grant. The service takes all grants of an agent at once, so each change waits
- * for the one before it and begins with its outcome.
- */
-function useStoredGrants(agent: AgentProfile) {
+/** Stores a change of one grant. The service takes all grants of an agent at once. */
+function useStoreGrant(agent: AgentProfile) {
   const client = useClient();
-  const latest = useRef<Promise<AgentProfile> | null>(null);
-  return async (servers: readonly ToolServer[], change: Parameters<typeof changedGrants>[2]) => {
-    const before = latest.current ?? Promise.resolve(agent);
-    // A change that failed has shown its error, and changed nothing.
-    const stored = before
-      .catch(() => agent)
-      .then((known) => {
-        const grants = changedGrants(known, servers, change);
+  const [inOrder] = useState(() => changesInOrder<AgentProfile>());
+  return (servers: readonly ToolServer[], change: GrantChange) =>
+    inOrder(
+      agent,
+      (stored) => {
+        const grants = changedGrants(stored, servers, change);
         return client.setAgentTools({ agent_username: agent.username, grants });
-      });
-    latest.current = stored;
-    try {
-      await stored;
-      await client.model.refreshAgents();
-    } finally {
-      if (latest.current === stored) latest.current = null;
-    }
-  };
+      },
+      () => client.model.refreshAgents(),
+    );
 }
 
 function Policies() {
@@ -106,14 +102,14 @@ function Policies() {
 }
 
 interface ServerToolsProps {
-  store: StoreGrant;
+  storeGrant: StoreGrant;
   agent: AgentProfile;
   server: ToolServer;
   servers: readonly ToolServer[];
   filter: string;
 }
 
-function ServerTools({ agent, server, servers, store, filter }: ServerToolsProps) {
+function ServerTools({ agent, server, servers, storeGrant, filter }: ServerToolsProps) {
   const shown = server.tools.filter(({ name, title, description }) =>
     [name, title, description].some((text) => text.toLowerCase().includes(filter)),
   );
@@ -130,7 +126,7 @@ function ServerTools({ agent, server, servers, store, filter }: ServerToolsProps
             agent={agent}
             server={server}
             servers={servers}
-            store={store}
+            storeGrant={storeGrant}
             tool={tool}
           />
         ))}
@@ -143,12 +139,12 @@ function ToolRow({
   agent,
   server,
   servers,
-  store,
+  storeGrant,
   tool,
 }: Omit<ServerToolsProps, "filter"> & { tool: Tool }) {
   const grant = grantOf(agent, server.id, tool.name);
   const { chosen, error, save } = useChoice((policy) =>
-    store(servers, { server_id: server.id, tool: tool.name, policy }),
+    storeGrant(servers, { server_id: server.id, tool: tool.name, policy }),
   );
   const select = useRef<HTMLSelectElement>(null);
   return (

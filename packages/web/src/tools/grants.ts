@@ -21,14 +21,43 @@ export const policies: readonly { value: Policy; label: string; meaning: string 
 export const grantOf = ({ tools }: AgentProfile, serverId: string, tool: string) =>
   tools.find((grant) => grant.server_id === serverId && grant.tool === tool);
 
+/** The new policy of one tool; null takes the grant away. */
+export type GrantChange = Omit<Grant, "policy" | "changed"> & { policy: Policy | null };
+
 /**
- * The grants of an agent with that of one tool changed; null takes it away. Other tools that changed since
+ * Returns a function that applies changes one after another: each begins with the outcome of the one
+ * before it, which a change that fails leaves as it was. The first begins with what is given, and so does
+ * the first after a `settle`.
+ */
+export function changesInOrder<State>() {
+  let latest: Promise<State> | null = null;
+  return async (
+    current: State,
+    change: (state: State) => Promise<State>,
+    settle: () => Promise<void>,
+  ): Promise<void> => {
+    const before = latest ?? Promise.resolve(current);
+    const changed = before.then(change);
+    // The caller gets the error from `changed`.
+    const outcome = changed.catch(() => before);
+    latest = outcome;
+    try {
+      await changed;
+    } finally {
+      await settle();
+      if (latest === outcome) latest = null;
+    }
+  };
+}
+
+/**
+ * The grants of an agent with that of one tool changed. Other tools that changed since
  * they were allowed stay marked, and those that no server offers any more are left out.
  */
 export function changedGrants(
   { tools }: AgentProfile,
   servers: readonly ToolServer[],
-  { server_id, tool, policy }: Omit<Grant, "policy" | "changed"> & { policy: Policy | null },
+  { server_id, tool, policy }: GrantChange,
 ): Grant[] {
   // The tools of the operator's servers are unknown until they have answered.
   const isOffered = (grant: ToolGrant) =>
