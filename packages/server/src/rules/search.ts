@@ -43,6 +43,19 @@ export function searchParts(word: string): { parts: string[]; open: boolean } {
   return { parts: text.match(WORD) ?? [word], open };
 }
 
+/** Whether the parts follow each other in the words; the last may be the beginning of one. */
+export function containsInOrder(
+  words: readonly string[],
+  parts: readonly string[],
+  isLastOpen: boolean,
+): boolean {
+  const matches = (word = "", place: number) =>
+    isLastOpen && place === parts.length - 1
+      ? word.startsWith(parts[place] ?? "")
+      : word === parts[place];
+  return words.some((_, start) => parts.every((_, place) => matches(words[start + place], place)));
+}
+
 function bigrams(run: string): string[] {
   const letters = [...fold(run)];
   return letters.map((letter, place) => letter + (letters[place + 1] ?? ""));

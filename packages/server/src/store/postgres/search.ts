@@ -1,5 +1,6 @@
-import { foldedWords, searchParts, spaced } from "../../rules/search.ts";
+import { containsInOrder, foldedWords, searchParts, spaced } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { SEARCH_DEADLINE_MS } from "../shared/search-queue.ts";
 import type { Connection } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
@@ -8,21 +9,21 @@ import type { Unit } from "./unit.ts";
  * with all of them.
  */
 const INDEXED_SCOPE = 10;
-/** Limits of what is indexed of a message: the server rejects words of 2 kB, and 1 MB in total. */
-const WORD_LENGTH = 200;
-const MOST_WORDS = 10_000;
-const MOST_LENGTH = 300_000;
+/** Limits of what is indexed of a message: PostgreSQL rejects words of 2 kB, and 1 MB in total. */
+const MAX_WORD_CHARACTERS = 200;
+const MAX_WORDS = 10_000;
+const MAX_CHARACTERS = 300_000;
 
 /**
  * The index entry of a message: its words without case and accents, and one more for the conversation,
- * which no text can contain. The server's own text search depends on its language settings and is not
+ * which no text can contain. PostgreSQL's own text search depends on its language settings and is not
  * used.
  */
 export function searchVector(conversationId: number, content: string): string {
   const words = foldedWords(spaced(content));
   const entry = entryOf(conversationId, words);
-  // Most messages are short and reach no limit. PostgreSQL itself drops repeated words.
-  return entry.length <= WORD_LENGTH ? entry : entryOf(conversationId, withinLimits(words));
+  // An entry that is not longer than a word may be reaches no limit. PostgreSQL itself drops repeated words.
+  return entry.length <= MAX_WORD_CHARACTERS ? entry : entryOf(conversationId, withinLimits(words));
 }
 
 function withinLimits(all: readonly string[]): string[] {
@@ -32,14 +33,14 @@ function withinLimits(all: readonly string[]): string[] {
     const short = shortened(word);
     if (words.has(short)) continue;
     length += short.length;
-    if (words.size === MOST_WORDS || length > MOST_LENGTH) break;
+    if (words.size === MAX_WORDS || length > MAX_CHARACTERS) break;
     words.add(short);
   }
   return [...words];
 }
 
 const entryOf = (conversationId: number, words: readonly string[]) =>
-  quoted([`#${conversationId}`, ...words].join("' '"));
+  [`#${conversationId}`, ...words].map(quoted).join(" ");
 
 /** Replaces the index entry of a message; without content, deletes it. */
 export async function reindex(
@@ -67,7 +68,7 @@ export async function reindex(
  * the newest on until the limit is reached. `+ 0` and `OFFSET 0` force this plan: the planner does not
  * know how rare a word is, and would sometimes scan all messages of a viewer, or of everybody.
  */
-const FIND = `SELECT seen.uuid, found.id AS position
+const FIND = `SELECT seen.uuid, found.id AS position, seen.content
   FROM (SELECT s.message_id + 0 AS id FROM search s
     JOIN members b ON b.account_id = $1 AND ($3::bigint IS NULL OR b.conversation_id = $3)
       AND b.conversation_id = coalesce(s.conversation_id,
@@ -77,38 +78,82 @@ const FIND = `SELECT seen.uuid, found.id AS position
           ELSE '(' || string_agg('''#' || conversation_id::text || '''', ' | ') || ') & ' END
           || $2::text
         FROM members WHERE account_id = $1 AND ($3::bigint IS NULL OR conversation_id = $3))::tsquery ORDER BY 1 DESC OFFSET 0) found
-  CROSS JOIN LATERAL (SELECT m.uuid FROM messages m
+  CROSS JOIN LATERAL (SELECT m.uuid, CASE WHEN $6 THEN m.content END AS content FROM messages m
     WHERE m.id = found.id AND m.deleted_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $1
         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) OFFSET 0) seen
   ORDER BY found.id DESC LIMIT $5`;
 
+interface Candidate extends SearchHit {
+  /** Null unless it has to be checked. */
+  readonly content: string | null;
+}
+
 export async function search(connection: Connection, query: SearchQuery): Promise<SearchHit[]> {
   const words = query.words.flatMap(foldedWords);
   if (words.length === 0) return [];
-  return connection.run<SearchHit>(FIND, [
-    query.viewerId,
-    words.map((word, place) => condition(word, place === words.length - 1)).join(" & "),
-    query.conversationId ?? null,
-    query.before ?? Number.MAX_SAFE_INTEGER,
-    query.limit,
-  ]);
+  const wanted = words.map((word, place) => wantedOf(word, place === words.length - 1));
+  const isChecked = wanted.some(({ parts }) => parts.length > 1);
+  const candidates = (before: number) =>
+    connection.run<Candidate>(FIND, [
+      query.viewerId,
+      wanted.map(conditionOf).join(" & "),
+      query.conversationId ?? null,
+      before,
+      query.limit,
+      isChecked,
+    ]);
+  const endsAt = performance.now() + SEARCH_DEADLINE_MS;
+  const hits: SearchHit[] = [];
+  for (let before = query.before ?? Number.MAX_SAFE_INTEGER; ; ) {
+    const page = await candidates(before);
+    const found = page.filter(({ content }) => content === null || isMatch(content, wanted));
+    hits.push(...found.map(({ uuid, position }) => ({ uuid, position })));
+    const last = page.at(-1);
+    const isComplete = !last || page.length < query.limit || hits.length >= query.limit;
+    // After the deadline, nobody waits for the result.
+    if (isComplete || performance.now() > endsAt) return hits.slice(0, query.limit);
+    before = last.position;
+  }
 }
 
-/** Matches the parts of a word, or the whole word, as earlier versions indexed it. */
-function condition(word: string, isLast: boolean): string {
+/** A word of the query, and the words of the index that it consists of. */
+interface Wanted {
+  readonly word: string;
+  readonly parts: readonly string[];
+  /** Whether the word matches as the beginning of a word. */
+  readonly isLast: boolean;
+  /** Whether the last part matches as the beginning of a word. */
+  readonly isOpen: boolean;
+}
+
+function wantedOf(word: string, isLast: boolean): Wanted {
   const { parts, open } = searchParts(word);
-  const lexemes = parts.map((part) => quoted(shortened(part)));
-  const ending = isLast || open ? ":*" : "";
+  return { word, parts: parts.map(shortened), isLast, isOpen: isLast || open };
+}
+
+/**
+ * Matches the parts of a word in any order, which the index does not know, or the whole word, as earlier
+ * versions indexed it.
+ */
+function conditionOf({ word, parts, isLast, isOpen }: Wanted): string {
+  const inAnyOrder = `${parts.map(quoted).join(" & ")}${isOpen ? ":*" : ""}`;
   const whole = `${quoted(shortened(word))}${isLast ? ":*" : ""}`;
-  return parts[0] === word
-    ? `${lexemes[0]}${ending}`
-    : `(${whole} | (${lexemes.join(" & ")}${ending}))`;
+  return parts.length === 1 && parts[0] === shortened(word)
+    ? inAnyOrder
+    : `(${whole} | (${inAnyOrder}))`;
+}
+
+function isMatch(content: string, wanted: readonly Wanted[]): boolean {
+  const words = foldedWords(spaced(content)).map(shortened);
+  return wanted.every(({ parts, isOpen }) => containsInOrder(words, parts, isOpen));
 }
 
 /** Does not cut a surrogate pair in half. */
 const shortened = (word: string) =>
-  word.length <= WORD_LENGTH ? word : word.slice(0, WORD_LENGTH).replace(/[\ud800-\udbff]$/, "");
+  word.length <= MAX_WORD_CHARACTERS
+    ? word
+    : word.slice(0, MAX_WORD_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
 
 /** Words consist of letters and digits: there is nothing to escape. */
 const quoted = (word: string) => `'${word}'`;

@@ -77,6 +77,14 @@ export function search(check: Check) {
     expect(await fixture.find(bob, ["iphoneを"])).toEqual([mixed]);
   });
 
+  check("letters of a script without spaces are found in their order only", async (fixture) => {
+    const { bob, write } = await library(fixture);
+    const limit = 2;
+    await write("東京都に住む", ...times(limit + 1).map(() => "京都と東京"));
+    const found = await fixture.find(bob, ["東京都"], { limit });
+    expect(found).toEqual(["東京都に住む"]);
+  });
+
   check("only the viewer's conversations are searched, or one of them", async (fixture) => {
     const { alice, bob, chat, write } = await library(fixture);
     await write("needle here");
