@@ -10,8 +10,9 @@ export const BATCH_SIZE = 256;
 export const RETRY_TIMEOUT_MS = 3000;
 const UNAVAILABLE_RETRY_MS = 50;
 /**
- * A unit that others conflict with, or whose locks they hold, is tried this often even if it is late. So
- * is one whose connection broke: that of a process which was paused in a transaction has been closed.
+ * A unit is tried this often, even after its deadline, if others conflict with it or hold its locks, or
+ * if its connection broke: PostgreSQL closes the connections of a process that was paused in a
+ * transaction, and its units are late then.
  */
 export const MIN_ATTEMPTS = 5;
 
@@ -91,8 +92,8 @@ export class JobQueue {
   }
 
   /**
-   * Runs jobs again in a batch of their own, before all others: one that arrives later may fail.
-   * Resolves once they have run.
+   * Runs jobs of a batch that failed again in a batch of their own, before all others, so that a job that
+   * arrived meanwhile and fails cannot undo them again. Resolves when the next batch may begin.
    */
   async runAgain(jobs: Job[]): Promise<void> {
     if (jobs.length === 0) return;
@@ -106,8 +107,9 @@ export class JobQueue {
   retry(job: Job, error: unknown): void {
     const isInTime = Date.now() < job.deadline;
     if (error instanceof Unavailable) {
-      const isLost = error instanceof ConnectionLost && ++job.losses < MIN_ATTEMPTS;
-      if (isLost || isInTime) this.#retryAfter(UNAVAILABLE_RETRY_MS, job);
+      if (error instanceof ConnectionLost) job.losses++;
+      const mayTryAgain = error instanceof ConnectionLost && job.losses < MIN_ATTEMPTS;
+      if (mayTryAgain || isInTime) this.#retryAfter(UNAVAILABLE_RETRY_MS, job);
       else job.reject(error);
       if (!(error instanceof ConnectionLost)) this.#rejectLate(error);
     } else if (!conflicting(error)) job.reject(error);
@@ -154,7 +156,7 @@ export class JobQueue {
     this.#isRunning = false;
   }
 
-  /** Jobs that wait longer than they would be retried need not find out one after another. */
+  /** Rejects all jobs whose deadline has passed while they waited, without an attempt for each. */
   #rejectLate(error: Unavailable): void {
     const now = Date.now();
     const inTime = this.#jobs.findIndex(({ deadline }) => deadline >= now);
