@@ -34,6 +34,6 @@ export const FileLinks = record("FileLinks", {
     .string()
     .nullable()
     .meta({ description: "A small version of a picture, as WebP; null for other files." }),
-  expires_at: timestamp,
+  expires_at: timestamp.meta({ description: "When the links expire." }),
 });
 export type FileLinks = z.infer<typeof FileLinks>;

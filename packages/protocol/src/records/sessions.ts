@@ -14,7 +14,7 @@ export type Session = z.infer<typeof Session>;
 
 export const SignedIn = record("SignedIn", {
   access_token: z.string(),
-  expires_at: timestamp,
+  expires_at: timestamp.meta({ description: "When the token expires if it is not used." }),
   account: Account,
   device: z.string().meta({
     description:

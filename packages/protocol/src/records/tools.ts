@@ -30,7 +30,7 @@ export const ToolServer = record("ToolServer", {
     .array(
       z.object({
         name: z.string(),
-        title: z.string(),
+        title: z.string().meta({ description: "The name of the tool for people." }),
         description: z.string(),
         input_schema: z
           .record(z.string(), z.unknown())

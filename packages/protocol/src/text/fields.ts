@@ -98,7 +98,7 @@ export const ownSeq = z.int().meta({
 
 export const timestamp = z.string().meta({ format: "date-time" });
 
-/** A username in any case, converted to lowercase. */
+/** A username in upper or lower case, converted to lowercase. */
 export const username = anyText
   .refine((value) => value.length >= 1 && value.length <= 80, {
     message: "must have 1 to 80 characters",

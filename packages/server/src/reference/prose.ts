@@ -47,11 +47,12 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
   },
   payload_too_large: {
     meaning:
-      "The body is larger than `frame_bytes`; a frame of the socket that is closes it with code 1009. Or a file is larger than `file_bytes`, or the result of a tool than a reply may be.",
+      "The body is larger than `frame_bytes`; a frame of the socket that is closes it with code 1009. Or a file is larger than `file_bytes`, a picture has too many pixels, or the result of a tool is larger than a reply may be.",
     example: "payload too large: at most 262144 bytes",
   },
   unsupported_media_type: {
-    meaning: "The request has a body whose `content-type` is not `application/json`.",
+    meaning:
+      "The request has a body whose `content-type` is not `application/json`. Or a picture is damaged, or not of a supported format.",
     example: "unsupported media type: send content-type: application/json",
   },
   rate_limited: {
@@ -177,7 +178,7 @@ export const resourceTitle = (resource: string) =>
 /** What a field of this name means in every schema that does not describe it itself. */
 export const fieldMeanings: Record<string, string> = {
   access_token: "Opaque. Sent as `authorization: Bearer <token>`.",
-  account: "The account that is signed in.",
+  account: "The account.",
   actor: "Who is typing.",
   after: "A message id; the page has the messages after it.",
   agent_username: "The agent's username, `<owner>:<name>`.",
@@ -203,7 +204,6 @@ export const fieldMeanings: Record<string, string> = {
   edited_at: "When the content was last edited; null if it never was.",
   emoji:
     "Exactly one emoji, skin tones and flags included. A form without its variation selector counts as the one with it.",
-  expires_at: "When the token expires if it is not used.",
   gone: "Conversations in `known` that the caller no longer takes part in.",
   has_more: "Whether another call would return more.",
   id: "The id of this record.",
@@ -243,6 +243,6 @@ export const fieldMeanings: Record<string, string> = {
   unread_count: "The number of messages the caller has not read.",
   usage: "Tokens used; null if unknown or not visible to the caller.",
   user_agent: "The User-Agent header of the client.",
-  username: "The account's username, in any case.",
+  username: "The account's username. Upper and lower case are the same.",
   usernames: "The usernames of the accounts.",
 };
