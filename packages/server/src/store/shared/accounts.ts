@@ -1,6 +1,7 @@
 import type { Account } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accounts.ts";
+import { decoded } from "./json.ts";
 
 const columnsOf = (table: string, columns: readonly string[]) =>
   columns.map((column) => `${table}.${column}`).join(", ");
@@ -66,11 +67,9 @@ export type ProductRow = AccountRecord & {
   metadata: string | Metadata | null;
 };
 
-/** SQLite returns JSON as text, PostgreSQL as a value. */
 export const toProductAccount = (row: ProductRow): ProductAccount => ({
   ...row,
-  metadata:
-    typeof row.metadata === "string" ? (JSON.parse(row.metadata) as Metadata) : row.metadata,
+  metadata: decoded(row.metadata),
 });
 
 /** Inserts an account, and returns its `AccountRecord` unless its username or external id is taken. */

@@ -1,15 +1,15 @@
 import type { AuditDetails, AuditQuery, AuditRecord } from "../audit-log.ts";
 import { bindings } from "./bindings.ts";
+import { decoded } from "./json.ts";
 
 export const PRUNE_AUDIT_LOG =
   "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)";
 
 export type AuditRow = Omit<AuditRecord, "details"> & { details: string | AuditDetails };
 
-/** SQLite returns JSON as text, PostgreSQL as a value. */
-export const toAuditRecord = ({ details, ...row }: AuditRow): AuditRecord => ({
+export const toAuditRecord = (row: AuditRow): AuditRecord => ({
   ...row,
-  details: typeof details === "string" ? (JSON.parse(details) as AuditDetails) : details,
+  details: decoded(row.details),
 });
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */

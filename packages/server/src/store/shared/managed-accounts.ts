@@ -3,17 +3,16 @@ import type { ManagedAccountQuery, ManagedAccountRecord } from "../managed-accou
 import { nameRange } from "./account-names.ts";
 import { ACCOUNT } from "./accounts.ts";
 import { bindings } from "./bindings.ts";
+import { decoded } from "./json.ts";
 
 export type ManagedAccountRow = Omit<ManagedAccountRecord, "metadata" | "is_operator"> & {
   metadata: string | Metadata | null;
   is_operator: boolean | number;
 };
 
-/** SQLite returns JSON as text and flags as numbers. */
 export const toManagedAccount = (row: ManagedAccountRow): ManagedAccountRecord => ({
   ...row,
-  metadata:
-    typeof row.metadata === "string" ? (JSON.parse(row.metadata) as Metadata) : row.metadata,
+  metadata: decoded(row.metadata),
   is_operator: Boolean(row.is_operator),
 });
 
