@@ -116,6 +116,13 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
     /** Another webhook for the same sender. */
     like,
     wake: () => sender.wake(),
+    /** Waits until the metrics show this number of deliveries that have not ended. */
+    showsPending: (count: number) =>
+      until(() => {
+        // The sender counts when it is woken.
+        sender.wake();
+        return figures.text().includes(`parley_webhook_deliveries_pending ${count}\n`);
+      }, `${count} deliveries`),
     deliveries: (limit = 10) => store.read((tx) => tx.deliveries({ webhookId: "hook", limit })),
     stopSender: () => sender.stop(),
     [Symbol.asyncDispose]: async () => {
@@ -188,6 +195,26 @@ test("a delivery is given up after three days, and the next one follows", async 
   while ((await status()) !== "failed") await Bun.sleep(20);
   expect(answered).toEqual(["old 1"]);
   expect(hook.figures.text()).toContain("parley_webhook_deliveries_failed_total 1\n");
+});
+
+test("the metrics show how many deliveries have not ended, up to 10,000", async () => {
+  await using hook = await startWebhook(async () => new Response("ok"), "https://example.com/hook");
+  await hook.set({ disabled: true });
+  await hook.queueLanes(3);
+  await hook.showsPending(3);
+  const many = Array.from({ length: 10_000 }, (_, place) => place + 1);
+  await hook.store.write((tx) => tx.queueDeliveries(deliveriesOf("chat", many)));
+  await hook.showsPending(10_000);
+});
+
+test("the metrics show that all deliveries have ended", async () => {
+  let isDown = true;
+  const fetch: GuardedFetch = async () => new Response(null, { status: isDown ? 500 : 200 });
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.queueLanes(2);
+  await hook.showsPending(2);
+  isDown = false;
+  await hook.showsPending(0);
 });
 
 test("what waited while a webhook was disabled is retried as if it were new", async () => {

@@ -61,8 +61,8 @@ const MAX_SERVED_LANES = 64;
 const KEPT_DELIVERIES = 1000;
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const PRUNED_AT_ONCE = 500;
-/** Counting more would cost too much. */
-const MAX_COUNTED = 100_000;
+/** Counting more would block the event loop for milliseconds on SQLite. */
+const MAX_COUNTED = 10_000;
 
 /** Queues events for webhooks as they are committed, on one node, and sends them, on all nodes. */
 export const webhooks = (options: WebhooksOptions): Webhooks => new WebhookSender(options);
