@@ -11,16 +11,20 @@ export type { AccountRecord };
 export const NOBODY = -1;
 
 export interface AccountReads {
+  /** The account with that username, suspended and erased ones included. */
   account(username: string): Awaitable<AccountRecord | null>;
-  /** The account that the embedding product knows by that id. */
+  /** The account of the user whom the embedding product knows by that id. */
   accountByExternalId(externalId: string): Awaitable<AccountRecord | null>;
-  /** The accounts of a product's users that exist among these ids, in no particular order. */
+  /** The accounts of a product's users with one of these ids, in no particular order. */
   productAccounts(externalIds: readonly string[]): Awaitable<ProductAccount[]>;
-  /** The accounts that exist among these, in no particular order. */
+  /** The accounts with one of these usernames, in no particular order. */
   accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
-  /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
+  /** For sign-in: the account with that username and its password hash. */
   credentials(username: string): Awaitable<Credentials | null>;
-  /** All people, and the agents that the viewer owns, ordered by username. */
+  /**
+   * All people, and the agents that the viewer owns, ordered by username. Erased accounts are returned
+   * only if the query names them.
+   */
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
   /**
    * The subset of `listAccounts` with a name that starts with the query. The username counts as a
@@ -34,14 +38,14 @@ export interface AccountReads {
    * the page is empty and `seq` is the current value, to start from.
    */
   renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
-  /** Who is told a new name of the account. */
+  /** Who has to learn a new name of the account: see `NameAudience`. */
   nameAudience(accountId: number): Awaitable<NameAudience>;
 }
 
 export interface AccountWrites {
   /**
-   * Locks an account, which must exist, until the unit ends, and returns it as it is then: units that
-   * lock the same account take effect one after another.
+   * Locks an account until the unit ends, and returns its latest state: units that lock the same
+   * account take effect one after another. Throws when there is no such account.
    */
   lockCredentials(accountId: number): Awaitable<Credentials>;
   /** Locks accounts in the same way, and returns those that are not erased, in no particular order. */
@@ -69,7 +73,7 @@ export interface AccountWrites {
 /** An account with its password hash. */
 export interface Credentials {
   readonly account: AccountRecord;
-  /** Null for agents, erased accounts and those of people who sign in otherwise. */
+  /** Null for agents, for erased accounts, and for people who sign in without a password. */
   readonly password_hash: string | null;
 }
 
@@ -84,7 +88,7 @@ export interface ProductAccount extends AccountRecord {
 
 export interface AccountQuery {
   viewerId: number;
-  /** Return only these. */
+  /** Return only accounts with one of these usernames. */
   usernames?: readonly string[] | undefined;
   /** Return only usernames after this one. */
   after?: string | undefined;

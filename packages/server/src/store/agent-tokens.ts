@@ -3,8 +3,9 @@ import type { Awaitable } from "./awaitable.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export interface AgentTokenReads {
+  /** The token with that hash, unless it was deleted. The owner of its agent may be suspended. */
   agentToken(tokenHash: string): Awaitable<AgentTokenRecord | null>;
-  /** Whether the token is not revoked, and the owner of its agent not suspended. */
+  /** Whether the token exists, and the owner of its agent is not suspended. */
   isAgentTokenValid(id: string): Awaitable<boolean>;
   /** The tokens of all agents of an owner, ordered by creation. */
   agentTokens(ownerId: number): Awaitable<AgentTokenRecord[]>;
@@ -12,8 +13,9 @@ export interface AgentTokenReads {
 
 export interface AgentTokenWrites {
   insertAgentToken(token: NewAgentToken): Awaitable<void>;
+  /** Stores when a token was last used. */
   touchAgentToken(id: string, lastUsedAt: number): Awaitable<void>;
-  /** Deletes the tokens among these. */
+  /** Deletes tokens. Ignores ids that do not exist. */
   deleteAgentTokens(ids: readonly string[]): Awaitable<void>;
 }
 

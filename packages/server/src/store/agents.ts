@@ -4,10 +4,11 @@ import type { Awaitable } from "./awaitable.ts";
 
 export interface AgentReads {
   /**
-   * The agents of an owner that are not erased: the default ones, then the others, each ordered by
-   * username. Accounts of incoming hooks are none.
+   * The agents of an owner that are not erased: first the default ones, then those that the owner
+   * created, both ordered by username. Accounts of incoming hooks are not agents.
    */
   agents(ownerId: number): Awaitable<AgentRecord[]>;
+  /** The agent with that account, also an erased one. Null when the account has no owner. */
   agent(accountId: number): Awaitable<AgentRecord | null>;
   /** The agents of a conversation that are not erased, in the order in which they joined. */
   conversationAgents(conversationId: number): Awaitable<ConversationAgent[]>;
@@ -22,15 +23,17 @@ export interface AgentWrites {
   resealKey(key: SealedKey, sealed: string): Awaitable<void>;
   /** Changes nothing when there is no such key. */
   removeAgentKey(ownerId: number, provider: string): Awaitable<void>;
+  /** Replaces both. Null means the provider's default model, and no instructions. */
   setAgentProfile(
     accountId: number,
     profile: { model: string | null; instructions: string | null },
   ): Awaitable<void>;
   /**
-   * Changes the provider. What the agent uses on this day (UTC) at the operator's expense counts for
-   * every provider, so that a change frees nothing.
+   * Changes the provider. What the agent uses at the operator's expense on the day (UTC) of `at` then
+   * counts for every provider, so that a change does not reset the owner's daily limit.
    */
   setAgentProvider(accountId: number, provider: string, at: number): Awaitable<void>;
+  /** Replaces the limits. An agent whose limits were never set has the default ones. */
   setAgentLimits(accountId: number, limits: AgentLimits): Awaitable<void>;
   /** Changes nothing when the agent is not a member of the conversation. */
   setAlwaysOn(conversationId: number, accountId: number, alwaysOn: boolean): Awaitable<void>;

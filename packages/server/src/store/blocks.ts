@@ -18,7 +18,10 @@ export interface BlockWrites {
    * changes nothing, when the person is blocked already.
    */
   block(accountId: number, blockedId: number, at: number): Awaitable<number | null>;
-  /** Ends a block, and otherwise does as `block`. */
+  /**
+   * Ends a block. Increments the account's own counter and returns its new value. Returns null, and
+   * changes nothing, when the person is not blocked.
+   */
   unblock(accountId: number, blockedId: number): Awaitable<number | null>;
 }
 

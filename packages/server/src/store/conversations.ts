@@ -8,8 +8,8 @@ import type { Awaitable } from "./awaitable.ts";
  */
 export interface ConversationReads {
   /**
-   * The conversation, and whether the viewer is a member of it. In a write unit, no other unit
-   * changes the conversation from here until this one ends.
+   * The conversation, and whether the viewer is a member of it. A write unit owns the conversation from
+   * then on.
    */
   conversation(uuid: string, viewerId: number): Awaitable<ConversationRecord | null>;
   /**
@@ -27,15 +27,15 @@ export interface ConversationReads {
   counters(accountId: number): Awaitable<{ uuid: string; seq: number }[]>;
   /** The conversations that an account is a former member of, with their counters. */
   formerConversations(accountId: number): Awaitable<{ id: number; seq: number }[]>;
-  /** The conversation as a member sees it in lists. */
+  /** The conversation as lists show it to the viewer, who is a member. */
   conversationView(conversationId: number, viewerId: number): Awaitable<Conversation>;
-  /** The conversation as a member sees it, with all participants and how far each has read. */
+  /** The same with all participants, and how far each person has read. */
   conversationDetail(conversationId: number, viewerId: number): Awaitable<ConversationDetail>;
   /** The conversation without anything that differs between viewers, for events. */
   sharedConversation(conversationId: number): Awaitable<SharedConversation>;
   /** The viewer's conversations, most recently updated first. */
   chats(query: ChatsQuery): Awaitable<Conversation[]>;
-  /** Zero for an account that is not a member. */
+  /** How many messages a member has not read. Zero for an account that is not a member. */
   unreadCount(conversationId: number, accountId: number): Awaitable<number>;
 }
 
@@ -47,14 +47,16 @@ export interface ConversationWrites {
    */
   insertConversation(conversation: NewConversation): Awaitable<number>;
   /**
-   * Lets another direct conversation of the same pair be inserted, which is found instead. The unit
-   * must have locked one of the two accounts: units that find the same conversation conflict.
+   * Makes `directConversation` not find this conversation any more, so that another one of the same
+   * pair can be inserted. The unit must have locked one of the two accounts before it called
+   * `directConversation`: otherwise units that do so at the same time conflict.
    */
   releasePair(conversationId: number): Awaitable<void>;
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
   /** Makes the members among these accounts former members, until they are inserted again. */
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
+  /** Sets the admin of a group; null if it has none any more. */
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;
   /** Marks a conversation as one that nobody can write to. */

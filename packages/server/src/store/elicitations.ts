@@ -1,25 +1,25 @@
 import type { Awaitable } from "./awaitable.ts";
 
-/** What tools ask the owners of agents while they run. */
+/** Questions that tools ask the owners of agents during a call. */
 export interface ElicitationReads {
   elicitation(uuid: string): Awaitable<ElicitationRecord | null>;
   /**
-   * The ids of the messages in which tools ask an owner what is not answered, oldest first. Messages
-   * that are deleted since, or that the owner cannot see, are among them.
+   * The UUIDs of the messages with questions that the owner has not answered, oldest first. Includes
+   * messages that were deleted since, and messages that the owner cannot see any more.
    */
   openElicitations(ownerId: number): Awaitable<string[]>;
 }
 
 export interface ElicitationWrites {
   insertElicitation(question: NewElicitation): Awaitable<void>;
-  /** Stores the answer, unless there is one. The same unit owns the conversation. */
+  /** Stores the answer, unless the question has one. The unit owns the conversation. */
   answerElicitation(uuid: string, answer: ElicitationAnswer): Awaitable<void>;
   /**
-   * Deletes what was asked in these messages and not answered, and returns the ids of the questions. The
-   * same unit owns the conversation.
+   * Deletes the questions in these messages that have no answer, and returns their UUIDs. The unit owns
+   * the conversation.
    */
   cancelElicitations(messageUuids: readonly string[]): Awaitable<string[]>;
-  /** Deletes what was asked during a call, answers included. */
+  /** Deletes the questions that were asked during a call, and their answers. */
   deleteElicitations(callUuid: string): Awaitable<void>;
 }
 

@@ -1,11 +1,15 @@
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
-/** The erasure of accounts. What takes long is done after it, in steps that a crash can interrupt. */
+/**
+ * The erasure of accounts. `eraseAccount` does what must happen at once. What takes long, such as
+ * deleting messages, follows in steps; the erasure is open until they are finished, so that a later
+ * process continues after a crash.
+ */
 export interface ErasureReads {
   /** Erasures whose steps are not finished, oldest first. */
   openErasures(): Awaitable<ErasureRecord[]>;
-  /** The accounts that belong to a person: their agents and those of their incoming hooks. */
+  /** The accounts that a person owns, erased ones included: agents, and those of incoming hooks. */
   ownedAccounts(ownerId: number): Awaitable<AccountRecord[]>;
   /**
    * Tool calls of which something is stored that only the owner of their agents saw, or whose tools have
@@ -16,11 +20,12 @@ export interface ErasureReads {
 
 export interface ErasureWrites {
   /**
-   * Marks an account, of a person or an agent, and those that belong to it as erased. Deletes the
-   * password, the external id, metadata, identities, names to be found by, provider keys, settings of
-   * agents, incoming hooks, hidden messages, uploads that no message has, and the rights of an operator.
-   * Sessions end, and keep neither client nor network. The username stays, so that nobody else can have
-   * it. Begins an open erasure. Returns false, and changes nothing, when the account is erased already.
+   * Marks the account of a person or an agent, and those that it owns, as erased, and begins an open
+   * erasure. Deletes the password, the external id, metadata, identities, names to be found by, provider
+   * keys, settings of agents, incoming hooks, hidden messages, uploads that no message has, and the
+   * rights of an operator. Ends the sessions, and deletes their client and network. The username stays,
+   * so that nobody else can have it. Returns false, and changes nothing, when the account is erased
+   * already.
    */
   eraseAccount(account: AccountRecord, erasure: NewErasure): Awaitable<boolean>;
   /**
@@ -28,6 +33,7 @@ export interface ErasureWrites {
    * asked. The arguments stay with the messages.
    */
   eraseToolCalls(conversationId: number, uuids: readonly string[]): Awaitable<void>;
+  /** Records that all steps are finished. */
   finishErasure(accountId: number): Awaitable<void>;
 }
 

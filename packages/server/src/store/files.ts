@@ -3,26 +3,32 @@ import type { Awaitable } from "./awaitable.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
 export interface FileReads {
-  /** The files among these that exist, in no particular order. */
+  /** The files with one of these ids, in no particular order. */
   files(ids: readonly string[]): Awaitable<FileRecord[]>;
-  /** The ids of files that nothing uses, announced before a time. */
+  /** The ids of files that nothing uses and that were announced before a time, oldest first. */
   unusedFiles(before: number, limit: number): Awaitable<string[]>;
-  /** Those of these blobs that belong to a file. */
+  /** The subset of these blobs that belong to a file. */
   usedBlobs(ids: readonly string[]): Awaitable<string[]>;
-  /** Files of a person that are ready, ordered by id, after a given one. */
+  /** Files of a person that are ready and have an id after this one, ordered by id. */
   filesOf(ownerId: number, after: string, limit: number): Awaitable<FileRecord[]>;
-  /** Files that have a blob, whether or not it was found, ordered by id, after a given one. */
+  /** Files that have a blob, found or not, and an id after this one, ordered by id. */
   storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs(limit: number): Awaitable<string[]>;
-  /** The bytes that were counted for a person on a day. */
+  /** The bytes that `insertFile` has counted for a person on a day. */
   uploadedBytes(ownerId: number, day: string): Awaitable<number>;
 }
 
 export interface FileWrites {
-  /** Also counts the usage of its owner. The row that counts stays locked until the unit ends. */
+  /**
+   * Inserts an announced file and adds the usage to the count of the person. No other unit adds to that
+   * count until this one ends: read after the call, `uploadedBytes` shows what all units have added.
+   */
   insertFile(file: NewFile, usage: UploadUsage): Awaitable<void>;
-  /** Returns false, and changes nothing, if the file is gone or its bytes have arrived already. */
+  /**
+   * Makes a file ready. Returns false, and changes nothing, if the file is gone, in use, or its bytes
+   * have arrived already.
+   */
   finishFile(id: string, content: FileContent): Awaitable<boolean>;
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
   failFile(id: string): Awaitable<void>;
@@ -31,12 +37,12 @@ export interface FileWrites {
    * unit must then fail.
    */
   attachFiles(ids: readonly string[], messageUuid: string, at: number): Awaitable<boolean>;
-  /** Deletes the files among these that nothing uses, and abandons their blobs. Returns how many. */
+  /** Deletes the files among these that nothing uses, abandons their blobs, and returns how many they are. */
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
   /**
-   * Sets the status of a file to ready if its blob was found, and to failed if it is missing. Returns
-   * false, and changes nothing, if the file is gone, or has another blob or another message by now. The
-   * unit owns the message's conversation, and changes what the message shows of the file.
+   * Makes a file ready if its blob was found, and failed if it is missing. Returns false, and changes
+   * nothing, if the file is gone, or has another blob or another message by now. The unit owns the
+   * conversation of the message, and must change what the message shows of the file.
    */
   setBlobFound(file: Omit<StoredFile, "status">, isFound: boolean): Awaitable<boolean>;
   /** Forgets abandoned blobs once they are deleted. */

@@ -10,7 +10,7 @@ export interface IncomingHookReads {
 }
 
 export interface IncomingHookWrites {
-  /** From then on the account of the hook counts as a former member: the history may show it. */
+  /** From then on the account of the hook counts as a former member: it may have sent messages. */
   insertIncomingHook(hook: IncomingHookRecord): Awaitable<void>;
   deleteIncomingHook(id: string): Awaitable<void>;
 }

@@ -3,6 +3,7 @@ import type { Awaitable } from "./awaitable.ts";
 
 /** Who may add whom to conversations. */
 export interface InvitationReads {
+  /** Who may add the account to conversations. */
   addedBy(accountId: number): Awaitable<AddedBy>;
   /**
    * The subset of these accounts that do not let the inviter add them: those that have blocked the

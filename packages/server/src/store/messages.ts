@@ -6,9 +6,9 @@ import type { NonEmpty } from "./non-empty.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
 export interface MessageReads {
-  /** The message, whether or not it is deleted. */
+  /** The message, deleted or not. A write unit owns its conversation from then on. */
   message(uuid: string): Awaitable<MessageRecord | null>;
-  /** The messages among these that the viewer can see, in the given order. */
+  /** The subset of these messages that the viewer can see, in the given order. */
   messageViews(uuids: readonly string[], viewerId: number): Awaitable<Message[]>;
   /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
   sentBefore(
@@ -29,12 +29,15 @@ export interface MessageReads {
 
 export interface MessageWrites {
   /**
-   * Increments the counter; the message is unread for the other members, and everything up to it is
-   * read for its sender. Returns null, and changes nothing, when the sender has used the
-   * `client_msg_id` in the conversation before.
+   * Inserts a message and increments the counter of its conversation. The message is unread for the
+   * other members; its sender has read everything up to it. Returns null, and changes nothing, when the
+   * sender has used the `client_msg_id` in the conversation before.
    */
   insertMessage(message: NewMessage): Awaitable<Message | null>;
-  /** Increments the counter and returns its new value. Throws for a deleted message. */
+  /**
+   * Replaces the text and the mentions. Increments the counter and returns its new value. Throws for a
+   * deleted message.
+   */
   editMessage(
     message: MessageRecord,
     content: string,

@@ -4,6 +4,7 @@ import type { Awaitable } from "./awaitable.ts";
 import type { MessageRecord } from "./messages.ts";
 
 export interface ReactionReads {
+  /** The account's reaction with this emoji; null when there is none. */
   reaction(
     message: MessageRecord,
     reactor: AccountRecord,

@@ -18,7 +18,10 @@ export interface SecondFactorWrites {
   beginSecondFactor(factor: NewSecondFactor): Awaitable<boolean>;
   /** Returns false, and changes nothing, unless the secret is the account's and is not confirmed. */
   confirmSecondFactor(factor: NewSecondFactor): Awaitable<boolean>;
-  /** Returns false, and changes nothing, when this time step or a later one was used before. */
+  /**
+   * Records that a code of this time step was used, so that no code is accepted twice. Returns false, and
+   * changes nothing, when this time step or a later one was used before.
+   */
   useTimeStep(accountId: number, step: number): Awaitable<boolean>;
   /** Replaces all recovery codes of an account. */
   setRecoveryCodes(accountId: number, hashes: readonly string[]): Awaitable<void>;

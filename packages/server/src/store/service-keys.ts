@@ -11,6 +11,7 @@ export interface ServiceKeyReads {
 export interface ServiceKeyWrites {
   /** Returns false, and changes nothing, when a key had that name before, even if it is revoked. */
   insertServiceKey(key: NewServiceKey): Awaitable<boolean>;
+  /** Stores when a key was last used. */
   touchServiceKey(name: string, lastUsedAt: number): Awaitable<void>;
   /** Returns false when there is no key with that name, or it is revoked already. */
   revokeServiceKey(name: string, at: number): Awaitable<boolean>;

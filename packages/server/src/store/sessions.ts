@@ -8,8 +8,8 @@ export interface SessionReads {
   /** Whether any session of the account, ended ones included, was opened from this network. */
   signedInFrom(accountId: number, network: string): Awaitable<boolean>;
   /**
-   * Also true while the account is suspended. False for a session that is not known, such as one of an
-   * OIDC token that is not stored.
+   * Whether the session was ended, or its account is suspended. False for a session that is not stored,
+   * such as that of an OIDC token.
    */
   hasSessionEnded(id: string): Awaitable<boolean>;
   /** Sessions that have neither expired nor ended, most recently used first. */
@@ -19,6 +19,7 @@ export interface SessionReads {
 export interface SessionWrites {
   /** Idempotent: changes nothing when a session with that token exists. */
   insertSession(session: NewSession): Awaitable<void>;
+  /** Stores when a session was last used, and when it expires. */
   touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;
   /** Returns false when the account has no such session, or it has ended before. */
   endSession(id: string, accountId: number, at: number): Awaitable<boolean>;

@@ -127,8 +127,13 @@ export interface ReadTx
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
- * that it decides by, because a record from an earlier unit may be outdated. Lists of ids, usernames
- * and records may be empty unless their type is `NonEmpty`.
+ * that it decides by, because a record from an earlier unit may be outdated. Accounts and conversations
+ * that they are given by id must exist, unless the method says otherwise. Lists of ids, usernames and
+ * records may be empty unless their type is `NonEmpty`.
+ *
+ * A unit that writes owns a conversation from the first call that reads it with `conversation`,
+ * `message`, `turn`, `openTurns` or `toolCall`, or changes it: no other unit changes the conversation
+ * until this one ends. Some methods require that the unit owns it already.
  */
 export interface WriteTx
   extends ReadTx,

@@ -5,9 +5,9 @@ import type { Awaitable } from "./awaitable.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
 export interface ToolCallReads {
-  /** In a write unit, no other unit changes the call or its conversation until this one ends. */
+  /** A write unit owns the conversation of the call from then on. */
   toolCall(uuid: string): Awaitable<ToolCallRecord | null>;
-  /** The calls of messages, in the order in which the model asked for them. */
+  /** The calls of messages, in the given order of these, then as the model asked for them. */
   toolCallsOf(messageIds: readonly number[]): Awaitable<ToolCallRecord[]>;
   /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
   pendingToolCalls(ownerId: number, now: number): Awaitable<ToolCallRecord[]>;
@@ -18,15 +18,18 @@ export interface ToolCallReads {
 export interface ToolCallWrites {
   /**
    * Adds a call to the calls of a message, increments the conversation's counter and returns its new
-   * value. The same unit owns the conversation.
+   * value. The unit owns the conversation.
    */
   insertToolCall(call: NewToolCall): Awaitable<number>;
   /**
-   * Changes a call, which the same unit has read, increments the conversation's counter and returns its
-   * new value.
+   * Changes a call, which the same unit has read with `toolCall`, increments the conversation's counter
+   * and returns its new value.
    */
   updateToolCall(call: ToolCallRecord, change: ToolCallChange): Awaitable<number>;
-  /** Stores that an approved call is about to be made, so that no other process makes it too. */
+  /**
+   * Stores that an approved call is about to be made, so that no other process makes it too. The same
+   * unit has read it with `toolCall`.
+   */
   startToolCall(call: ToolCallRecord, at: number): Awaitable<void>;
 }
 

@@ -6,7 +6,7 @@ export interface ToolReads {
   /** The servers of a person, ordered by creation. */
   toolServers(ownerId: number): Awaitable<ToolServerRecord[]>;
   toolServer(id: string): Awaitable<ToolServerRecord | null>;
-  /** What an agent was granted, ordered by server and tool. */
+  /** The grants of an agent, ordered by server and tool. */
   toolGrants(agentId: number): Awaitable<ToolGrantRecord[]>;
   /** The sealed secrets of all servers, for the rotation of the key that seals them. */
   sealedToolSecrets(): Awaitable<SealedToolSecrets[]>;
@@ -14,19 +14,19 @@ export interface ToolReads {
 
 export interface ToolWrites {
   /**
-   * Adds a server unless its owner has `most` of them (`full`) or one of that name (`taken`). Its
-   * owner's servers are added one after another, on all nodes.
+   * Adds a server unless its owner has `most` of them (`full`) or one with that name (`taken`). Units that
+   * add servers of the same owner take effect one after another, on all nodes.
    */
   insertToolServer(server: NewToolServer, most: number): Awaitable<"added" | "full" | "taken">;
   /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
   setToolServerState(id: string, state: ToolServerState): Awaitable<void>;
   /** Replaces the sealed secrets. Returns false if they were changed since they were read. */
   replaceToolSecrets(server: KnownToolSecrets, secrets: string | null): Awaitable<boolean>;
-  /** Renames a server, unless another one of its owner has the name: false. */
+  /** Returns false, and changes nothing, when another server of its owner has the name. */
   renameToolServer(server: OwnedToolServer, name: string): Awaitable<boolean>;
-  /** Deletes a server and what agents were granted of it. */
+  /** Deletes a server and all grants of its tools. */
   deleteToolServer(id: string): Awaitable<void>;
-  /** Replaces what an agent was granted. No two grants are for the same tool. */
+  /** Replaces all grants of an agent. No two of them may be for the same tool. */
   setToolGrants(agentId: number, grants: readonly ToolGrantRecord[]): Awaitable<void>;
 }
 

@@ -4,10 +4,11 @@ import type { Awaitable } from "./awaitable.ts";
 import type { MessageRecord } from "./messages.ts";
 
 export interface TurnReads {
-  /** In a write unit, no other unit changes the turn or its conversation until this one ends. */
+  /** A write unit owns its conversation from then on, and no other unit appends to its message. */
   turn(id: number): Awaitable<TurnRecord | null>;
+  /** The turn that wrote the message; null for a message that no turn wrote. */
   turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
-  /** Turns of a conversation that wait or run, oldest first. */
+  /** Turns of a conversation that wait or run, oldest first. A write unit owns the conversation then. */
   openTurns(conversationId: number): Awaitable<TurnRecord[]>;
   /** The conversations in which agents of the owner have turns that wait or run. */
   conversationsWithOpenTurns(ownerId: number): Awaitable<number[]>;
@@ -21,17 +22,18 @@ export interface TurnReads {
 
 export interface TurnWrites {
   /**
-   * Records that an agent is to answer a message, which must exist. When `most_waiting` turns of the
-   * agent wait in the conversation, no turn is added: the last of them that is open-ended and has the
-   * same refusal takes the new trigger.
+   * Records that an agent is to answer a message, which must exist. If the new turn is open-ended and
+   * `most_waiting` turns of the agent wait in the conversation, it is folded: the last of these that is
+   * open-ended and has the same refusal gets the new trigger. Otherwise, or if there is none, a turn is
+   * added.
    */
   queueTurn(turn: NewTurn): Awaitable<void>;
   /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
   dropTurns(ids: readonly number[]): Awaitable<void>;
   /**
-   * Claims waiting turns for a node, at most one for each agent and conversation that has none
-   * running. `more` says that there may be others to claim at once. Turns of external agents are left
-   * to their programs, unless they are refused.
+   * Claims waiting turns for a node, oldest first: at most one for each agent and conversation, and
+   * none where a turn of the agent runs. `more`: others may be claimed at once. Turns of external agents
+   * are left to their programs, unless they have a refusal.
    */
   claimTurns(
     node: string,
@@ -39,38 +41,44 @@ export interface TurnWrites {
     most: number,
   ): Awaitable<{ turns: TurnRecord[]; more: boolean }>;
   /**
-   * Claims a waiting turn of an external agent for its program: the given one, or the oldest in a
-   * conversation where none of the agent runs. `busy`: there is one, but another unit owns its
-   * conversation.
+   * Claims a turn among `claimableTurns` for the program of an external agent: the given one, or without
+   * an id the oldest. `busy`: there is one, but another unit owns its conversation now.
    */
   claimExternalTurn(
     claim: { agentId: number; turnId: number | null },
     leaseMs: number,
   ): Awaitable<{ turn: TurnRecord | null; busy: boolean }>;
   /**
-   * Claims turns of external agents that have waited for `waitedMs`, and whose agents were not seen for
-   * as long: at most one for each agent and conversation.
+   * Claims turns of external agents that have waited for `waitedMs` and whose agents were not seen for
+   * as long, so that they can be failed: at most one for each agent and conversation.
    */
   claimOfflineTurns(waitedMs: number, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
   /**
-   * Running turns whose lease has expired, unless another node than `node` owns them and is alive; in a
-   * store of one process also those that another process has left.
+   * Running turns whose lease has expired, except those of other nodes that are alive, and those whose
+   * conversation another unit owns now. Perhaps not all at once. A store of one process also returns the
+   * turns that an earlier process has left, whatever their lease.
    */
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
   /** Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. */
   adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
-  /** Makes a node count as alive for this long, whoever locks its turns meanwhile. */
+  /**
+   * Marks a node as alive for `leaseMs`: its turns are not abandoned meanwhile, even if other units lock
+   * them so that their leases cannot be renewed.
+   */
   renewNode(node: string, leaseMs: number): Awaitable<void>;
-  /** Renews the leases of the turns among these that the node owns. */
+  /**
+   * Renews the leases of the turns among these that the node runs. With `leaseMs` 0 they end, so that
+   * other nodes take the turns over.
+   */
   renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
   /**
-   * Gives a claimed turn its message, its model and its start time. The same unit has read or inserted
-   * the message.
+   * Gives a claimed turn its message, its model and its start time. The unit has inserted the message, or
+   * has read it.
    */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
   /**
-   * Reserves the most that a running turn may spend, instead of what it has reserved. The turn has
-   * begun; the same unit has read it with `turn`, and what its agent may spend with `spending`.
+   * Reserves the most that a turn may spend, in place of what it has reserved before. The turn has
+   * begun. The same unit has read it with `turn`, and what its agent has spent with `spending`.
    */
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   /** Stores what the calls of the model have taken so far. */
@@ -78,14 +86,14 @@ export interface TurnWrites {
   /** Stores how often the provider has been called for a turn. */
   setTries(id: number, tries: number): Awaitable<void>;
   /**
-   * Appends streamed text to the messages of turns that the node owns. Returns the ids of the turns
-   * that it stored nothing for: the node does not own them any more, or an earlier chunk is missing.
+   * Appends streamed text to the messages of turns that the node runs. Returns the ids of the turns
+   * whose text it did not store: the node does not run them any more, or an earlier chunk is missing.
    */
   appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /**
-   * Finalizes the message of a running turn, replaces its reservation by what it used, and increments
-   * the conversation's counter, whose new value it returns. The same unit has read the turn with
-   * `turn`. Throws when it has no message.
+   * Finalizes the message of a running turn, and replaces what the turn has reserved by what it has
+   * used. Increments the conversation's counter and returns its new value. The same unit has read the
+   * turn with `turn`. Throws when the turn has no message.
    */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
 }
@@ -106,9 +114,10 @@ export interface TurnRecord {
   readonly open_ended: boolean;
   /** Whether it replaced earlier triggers, which it answers too. */
   readonly folded: boolean;
+  /** What is answered instead if the agent may not answer; null if it may. */
   readonly refusal: string | null;
   readonly status: "waiting" | "running" | FinishedTurn["status"];
-  /** The node that owns it while it runs. */
+  /** The node that runs it. */
   readonly node: string | null;
   /** Row of its message; null until the turn begins for the first time. */
   readonly message_id: number | null;
@@ -140,11 +149,13 @@ export interface TurnRound {
 export interface NewTurn {
   agent_id: number;
   conversation_id: number;
+  /** The message that it answers. */
   trigger_uuid: string;
   /** The message whose tool calls it continues. */
   continues_uuid?: string;
   open_ended: boolean;
   refusal: string | null;
+  /** Number of waiting turns of the agent in the conversation from which on open-ended ones are folded. */
   most_waiting: number;
   at: number;
 }

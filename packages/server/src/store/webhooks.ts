@@ -16,7 +16,7 @@ export interface WebhookReads {
   delivery(id: number): Awaitable<DeliveryRecord | null>;
   /** The oldest deliveries of a lane that have not ended, oldest first. */
   nextDeliveries(lane: LaneKey, limit: number): Awaitable<DeliveryRecord[]>;
-  /** The webhooks that have a lane whose next attempt is due. */
+  /** The ids of webhooks that have a lane whose next attempt is due. */
   dueWebhooks(): Awaitable<string[]>;
   /** The number of deliveries that have not ended, counted up to `most`. */
   pendingDeliveries(most: number): Awaitable<number>;
@@ -24,7 +24,7 @@ export interface WebhookReads {
 
 export interface WebhookWrites {
   insertWebhook(webhook: NewWebhook): Awaitable<void>;
-  /** Changes the given fields. */
+  /** Changes the given fields. Changes nothing when there is no such webhook. */
   setWebhook(id: string, fields: WebhookFields): Awaitable<void>;
   /**
    * Disables a webhook, unless it was disabled or resumed since it was read. Returns whether it did.
@@ -33,29 +33,32 @@ export interface WebhookWrites {
   /** Replaces the sealed secret, unless it was changed since it was read. */
   resealWebhook(id: string, from: string, to: string): Awaitable<void>;
   /**
-   * Deletes the webhook. What it leaves behind is never due, and deleted by `pruneDeletedWebhooks`.
-   * Returns false when there is none.
+   * Deletes the webhook. Its lanes and deliveries stay, but are never due; `pruneDeletedWebhooks` deletes
+   * them. Returns false when there is no such webhook.
    */
   deleteWebhook(id: string): Awaitable<boolean>;
-  /** Queues deliveries in their order. Those whose `message_id` is known are left out. */
+  /**
+   * Queues deliveries in their order. Leaves out those of webhooks that do not exist, and those whose
+   * webhook has a delivery with that `message_id` already.
+   */
   queueDeliveries(deliveries: readonly NewDelivery[]): Awaitable<void>;
   /** Queues an ended delivery again, ahead of later ones of its lane. */
   requeueDelivery(delivery: DeliveryRecord, at: number): Awaitable<void>;
   /**
-   * Makes the lanes of a webhook that have something to send due now, but those that a claim of at most
-   * `claimMs` may hold: they are due when it ends. The retries of what waits begin anew at `at`: that is
-   * stored with the webhook, since very many deliveries may wait.
+   * Makes all lanes of a webhook that have something to send due now. A lane that may be claimed, because
+   * its next attempt is at most `claimMs` away, is due when the claim ends. Stores `at` as the webhook's
+   * `resumed_at`: the retries of all its deliveries begin anew.
    */
   resumeLanes(webhookId: string, claimMs: number, at: number): Awaitable<void>;
   /**
-   * Claims lanes of a webhook that are due, at most `limit`, for a time. Others can claim them
-   * afterwards, so that nothing is left behind when a process ends.
+   * Claims at most `limit` lanes of a webhook: those that have been due for the longest. After `claimMs`
+   * they are due again, so that nothing stays claimed when a process ends.
    */
   claimLanes(webhookId: string, claimMs: number, limit: number): Awaitable<Lane[]>;
   /**
-   * Records attempts and ends the claim. With `retryMs`, the lane waits for that long. Otherwise its
-   * next delivery is due at once. Returns false, and changes nothing, when the claim is not the latest
-   * any more.
+   * Records attempts and ends the claim. With `retryMs`, the lane is due after that time; otherwise it is
+   * due at once if it has more to send. Returns false, and changes nothing, when the lane was claimed
+   * again since.
    */
   finishAttempts(
     lane: Lane,
@@ -70,8 +73,8 @@ export interface WebhookWrites {
    */
   pruneDeliveries(query: PruneQuery): Awaitable<number>;
   /**
-   * Deletes up to `most` deliveries, and as many lanes, of webhooks that were deleted. Returns how many
-   * it deleted: after 0, none are left but those that another unit uses.
+   * Deletes up to `most` deliveries, and up to `most` lanes, of webhooks that were deleted. Returns how
+   * many rows it deleted: if none, no others are left but those that another unit has locked.
    */
   pruneDeletedWebhooks(most: number): Awaitable<number>;
 }
