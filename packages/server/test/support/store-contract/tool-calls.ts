@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { finishErasure } from "../../../src/domain/erasures.ts";
+import type { ElicitationAnswer as Answer } from "../../../src/store/elicitations.ts";
 import type { NewToolCall, ToolCallRecord } from "../../../src/store/tool-calls.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { agentFixture } from "./agent-fixture.ts";
@@ -192,27 +193,76 @@ export function toolCalls(check: Check) {
     },
   );
 
-  check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
-    const { insert, alice, agent, chat, message } = await talk(fixture);
-    const { uuid: call_uuid } = await insert(0);
-    const uuid = Bun.randomUUIDv7();
-    const message_uuid = message.id;
-    const open = (owner = alice) => fixture.store.read((tx) => tx.openElicitations(owner.id));
+  /** Calls of which tools ask their owner. */
+  async function asking(fixture: Fixture) {
+    const { insert, alice, chat, ...rest } = await talk(fixture);
     const { store } = fixture;
     const schema = { properties: { name: { title: "Ω" } } };
-    const asked = { uuid, call_uuid, conversation_id: chat.id, owner_id: alice.id, schema };
-    await store.write(async (tx) => {
-      await tx.toolCall(call_uuid);
-      await tx.insertElicitation({ ...asked, message_uuid });
-    });
-    expect([await open(), await open(agent)]).toEqual([[message_uuid], []]);
-    expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer: null });
-    const answer = { action: "accept", content: { name: "Ω" } } as const;
-    await store.write((tx) => tx.answerElicitation(uuid, answer));
+    const ask = async (position: number, message_uuid: string) => {
+      const { uuid: call_uuid } = await insert(position);
+      const owned = { conversation_id: chat.id, owner_id: alice.id };
+      const asked = { uuid: Bun.randomUUIDv7(), call_uuid, ...owned, schema };
+      await store.write(async (tx) => {
+        await tx.toolCall(call_uuid);
+        await tx.insertElicitation({ ...asked, message_uuid });
+      });
+      return asked;
+    };
+    const answer = ({ uuid, call_uuid }: { uuid: string; call_uuid: string }, given: Answer) =>
+      store.write(async (tx) => {
+        await tx.toolCall(call_uuid);
+        await tx.elicitation(uuid);
+        await tx.answerElicitation(uuid, given);
+      });
+    const open = (owner = alice) => store.read((tx) => tx.openElicitations(owner.id));
+    const stored = ({ uuid }: { uuid: string }) => store.read((tx) => tx.elicitation(uuid));
+    return { ...rest, alice, chat, ask, answer, open, stored };
+  }
+
+  check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
+    const { ask, answer, open, stored, agent, message } = await asking(fixture);
+    const asked = await ask(0, message.id);
+    expect([await open(), await open(agent)]).toEqual([[message.id], []]);
+    expect(await stored(asked)).toEqual({ ...asked, answer: null });
+    const given = { action: "accept", content: { name: "Ω" } } as const;
+    await answer(asked, given);
     expect(await open()).toEqual([]);
-    await store.write((tx) => tx.answerElicitation(uuid, { action: "decline", content: {} }));
-    expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer });
-    await store.write((tx) => tx.deleteElicitations(call_uuid));
-    expect(await store.read((tx) => tx.elicitation(uuid))).toBeNull();
+    await answer(asked, { action: "decline", content: {} });
+    expect(await stored(asked)).toEqual({ ...asked, answer: given });
+    await fixture.store.write(async (tx) => {
+      await tx.toolCall(asked.call_uuid);
+      await tx.deleteElicitations(asked.call_uuid);
+    });
+    expect(await stored(asked)).toBeNull();
   });
+
+  check(
+    "what was asked in deleted messages is cancelled, unless it was answered",
+    async (fixture) => {
+      const { ask, answer, open, stored, alice, chat } = await asking(fixture);
+      const forms = [
+        await fixture.send(chat, alice, "one"),
+        await fixture.send(chat, alice, "two"),
+        await fixture.send(chat, alice, "three"),
+      ] as const;
+      const cancel = (...messages: Message[]) =>
+        fixture.store.write(async (tx) => {
+          for (const each of messages) await recordOf(tx, each);
+          return tx.cancelElicitations(messages.map(({ id }) => id));
+        });
+      const first = await ask(0, forms[0].id);
+      const again = await ask(1, forms[0].id);
+      const answered = await ask(2, forms[1].id);
+      const kept = await ask(3, forms[2].id);
+      await answer(answered, { action: "decline", content: {} });
+      expect(await cancel()).toEqual([]);
+      const cancelled = await cancel(forms[0], forms[1]);
+      expect(cancelled.toSorted()).toEqual([first.uuid, again.uuid].toSorted());
+      expect([await stored(first), await stored(again)]).toEqual([null, null]);
+      expect((await stored(answered))?.answer?.action).toBe("decline");
+      expect((await stored(kept))?.answer).toBeNull();
+      expect(await open()).toEqual([forms[2].id]);
+      expect(await cancel(forms[0], forms[1])).toEqual([]);
+    },
+  );
 }
