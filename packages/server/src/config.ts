@@ -61,7 +61,10 @@ export interface Config {
   /** Web origins allowed besides the service's own; `*` for any. */
   origins: readonly string[];
   logLevel: string;
-  /** Whether a failure that the operation's contract does not declare becomes an internal error. */
+  /**
+   * Whether mistakes of the server become internal errors: a failure that the operation's contract does
+   * not declare, and a unit that changes a conversation it does not own.
+   */
   strictErrors: boolean;
 }
 

@@ -25,7 +25,7 @@ import type { LogLimits } from "../src/store/shared/changes.ts";
 import { type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
-import { checkingOwnership } from "./support/owned-writes.ts";
+import { checkingLocks } from "./support/owned-writes.ts";
 import { searchPatiently } from "./support/search.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
 import { endsIn, readLog } from "./support/store-contract/changes.ts";
@@ -85,7 +85,7 @@ async function empty(url: string): Promise<void> {
 
 storeContract("PostgreSQL", async () => {
   const openChecked = async (logLimits: Partial<LogLimits> = {}) =>
-    checkingOwnership(await open(shared, logLimits));
+    checkingLocks(await open(shared, logLimits));
   let store = await openChecked();
   return {
     store,
@@ -105,20 +105,13 @@ storeContract("PostgreSQL", async () => {
   };
 });
 
-test("the check of ownership catches a unit that changes a conversation it has not read", async () => {
-  const store = checkingOwnership(await open(shared));
+test("the check of locks catches a method that is declared to change a conversation, and does not own it", async () => {
+  const store = checkingLocks(await open(shared));
   const { alice, chat } = await place(store);
-  const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
-  const [turn] = await store.write(async (tx) => {
-    const trigger_uuid = (await send(tx, chat, alice, "question")).id;
-    const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
-    await tx.queueTurn({ agent_id: agent.id, conversation_id: chat.id, trigger_uuid, ...rest });
-    return tx.openTurns(chat.id);
-  });
   const error = await store
-    .write((tx) => tx.dropTurns([turn?.id ?? 0]))
+    .write((tx) => tx.leaveForGood(chat.id, alice.id, START))
     .catch((caught: Error) => caught.message);
-  expect(error).toBe(`dropTurns changes conversation ${chat.id}, which its unit does not own`);
+  expect(error).toBe(`leaveForGood changes conversation ${chat.id}, which its unit does not own`);
   await store.close();
   await empty(shared);
 });

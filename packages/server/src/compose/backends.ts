@@ -24,13 +24,24 @@ interface Backends {
 export async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
   const { database, nats } = config;
   if (!database || !nats) {
-    return { store: await openStore(config, node), bus: memoryBus(), cluster: alone };
+    const store = await strictly(await openStore(config, node), config);
+    return { store, bus: memoryBus(), cluster: alone };
   }
   const { NatsBus } = await import("../realtime/bus-nats.ts");
-  const store = await openShared(database, node);
+  const store = await strictly(await openShared(database, node), config);
   const prefix = `parley.${store.installation}`;
   const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
   return { store, bus, cluster: newCluster(bus.channel, { log }) };
+}
+
+/** Where errors are strict, a unit that changes a conversation it does not own fails. */
+async function strictly<Opened extends Store>(
+  store: Opened,
+  { strictErrors }: Config,
+): Promise<Opened> {
+  if (!strictErrors) return store;
+  const { checkingOwnership } = await import("../store/checked-store.ts");
+  return checkingOwnership(store);
 }
 
 /** `node` is the id that the change log has for this process. */

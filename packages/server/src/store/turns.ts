@@ -59,7 +59,10 @@ export interface TurnWrites {
    * turns that an earlier process has left, whatever their lease.
    */
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
-  /** Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. */
+  /**
+   * Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. The same unit
+   * has found it with `abandonedTurns`.
+   */
   adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
   /**
    * Marks a node as alive for `leaseMs`: its turns are not abandoned meanwhile, even if other units lock
@@ -72,8 +75,8 @@ export interface TurnWrites {
    */
   renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
   /**
-   * Gives a claimed turn its message, its model and its start time. The unit has inserted the message, or
-   * has read it.
+   * Gives a claimed turn its message, its model and its start time. The same unit has claimed or read
+   * the turn, and has read or inserted the message.
    */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
   /**

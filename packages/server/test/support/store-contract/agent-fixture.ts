@@ -44,6 +44,7 @@ export async function agentFixture({ store, people, group, send: say }: Fixture)
 
 export async function placeholder(tx: WriteTx, chat: Chat, turn: TurnRecord, at = START) {
   const started = { status: "streaming", model: "m", error: null, usage: null } as const;
+  await tx.turn(turn.id);
   const message = await send(tx, chat, turn.agent, "", {
     turn: { ...started, triggered_by: turn.trigger_uuid },
     at,

@@ -20,6 +20,11 @@ export function spending(check: Check) {
       const reservation = { spent_tokens, input_tokens, output_tokens, context_ids, by_operator };
       await tx.reserveTurn(turn, reservation);
     });
+  const adopt = (fixture: Fixture, id: number) =>
+    fixture.store.write(async (tx) => {
+      await tx.turn(id);
+      await tx.adoptTurn(id, "there", 10_000);
+    });
 
   check("a reservation counts until the turn ends, then its usage does", async (fixture) => {
     const { alice, agent, chat, begin, finish, turn } = await agentFixture(fixture);
@@ -50,7 +55,7 @@ export function spending(check: Check) {
     const { agent, chat, begin } = await agentFixture(fixture);
     const { id } = await begin();
     await reserve(fixture, id, 100, 50);
-    await fixture.store.write((tx) => tx.adoptTurn(id, "there", 10_000));
+    await adopt(fixture, id);
     const spent = await fixture.store.read((tx) => tx.spending(agent.id, chat.id, START));
     expect(spent).toMatchObject({ today: 0, todayHere: 0 });
   });
@@ -80,7 +85,7 @@ export function spending(check: Check) {
       expect(spent.today).toBe(113);
       const abandoned = await begin();
       await reserve(fixture, abandoned.id, 100, 50, true);
-      await fixture.store.write((tx) => tx.adoptTurn(abandoned.id, "there", 10_000));
+      await adopt(fixture, abandoned.id);
       expect(await paid(alice)).toBe(12);
     },
   );

@@ -1,6 +1,11 @@
 import { expect } from "bun:test";
+import type { Awaitable } from "../../../src/store/awaitable.ts";
+import { checkingOwnership } from "../../../src/store/checked-store.ts";
+import type { WriteTx } from "../../../src/store/store.ts";
 import {
+  type Chat,
   type Check,
+  conversationOf,
   emitMarker,
   failed,
   failUnit,
@@ -197,6 +202,40 @@ export function unitsOfWork(check: Check) {
       const { seq, unread_count, last_message } = await fixture.view(chat, bob);
       expect([seq, unread_count, last_message?.content]).toEqual([n + 1, n + 1, `${n}`]);
     }
+  });
+
+  check("a checked unit changes only conversations that it owns", async (fixture) => {
+    const store = checkingOwnership(fixture.store);
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const [chat, another] = [await fixture.group(alice), await fixture.group(alice)];
+    const { id: message } = await fixture.send(chat, alice, "hello");
+    const errorOf = (unit: (tx: WriteTx) => Awaitable<unknown>) =>
+      store.write(unit).then(
+        () => null,
+        ({ message: why }: Error) => why,
+      );
+    const titles = (...chats: Chat[]) =>
+      store.write(async (tx) => {
+        await conversationOf(tx, chat);
+        for (const { id } of chats) await tx.setTitle(id, "new");
+      });
+    expect(await errorOf((tx) => tx.setTitle(chat.id, "new"))).toBe(
+      `setTitle changes conversation ${chat.id}, which its unit does not own`,
+    );
+    expect(await titles(chat, another).catch(({ message: why }: Error) => why)).toBe(
+      `setTitle changes conversation ${another.id}, which its unit does not own`,
+    );
+    expect(await fixture.view(chat, alice)).toMatchObject({ title: null });
+    expect(await errorOf((tx) => tx.cancelElicitations([message]))).toBe(
+      `cancelElicitations changes ${message}, which its unit has not read`,
+    );
+    await titles(chat);
+    expect(await fixture.view(chat, alice)).toMatchObject({ title: "new" });
+    // What a unit inserts is its own.
+    await store.write(async (tx) => {
+      const made = await newGroup(tx, [alice]);
+      await tx.insertMembers(made.id, [bob.id], START);
+    });
   });
 
   check("an open store is ready", async (fixture) => {

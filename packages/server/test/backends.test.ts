@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openBackends } from "../src/compose/backends.ts";
+import { readConfig } from "../src/config.ts";
+import { logger } from "../src/observe/log.ts";
+import { newAccount, newGroup } from "./support/store-contract/fixture.ts";
+
+for (const [strict, outcome] of [
+  ["on", /^setTitle changes conversation 1, which its unit does not own$/],
+  ["off", /^changed$/],
+] as const) {
+  test(`with strict errors ${strict}, a unit that owns no conversation has the outcome ${outcome}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "parley-backends-"));
+    const config = readConfig({ PARLEY_DATA: folder, PARLEY_STRICT_ERRORS: strict });
+    const { store } = await openBackends(config, "here", logger("silent"));
+    const room = await store.write(async (tx) =>
+      newGroup(tx, [await newAccount(tx, { username: "ada" })]),
+    );
+    const changed = store
+      .write((tx) => tx.setTitle(room.id, "new"))
+      .then(
+        () => "changed",
+        ({ message }: Error) => message,
+      );
+    expect(await changed).toMatch(outcome);
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+}
