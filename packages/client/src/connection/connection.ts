@@ -2,10 +2,9 @@ import type { Account, EventFrame } from "@parley/protocol";
 import { backoffMs } from "../async/retry.ts";
 import { onNetworkChange } from "../storage/page-events.ts";
 import type { WebSocketClass } from "../types.ts";
-import { ABNORMAL, Socket } from "./socket.ts";
+import { ABNORMAL, SIGNED_OUT } from "./close-codes.ts";
+import { Socket } from "./socket.ts";
 
-/** The close code for a token that is no longer valid. */
-const SIGNED_OUT = 4401;
 /**
  * A connection attempt older than this is abandoned when the network comes back: it may wait for a
  * network that is gone.

@@ -1,11 +1,9 @@
 import type { ErrorParameters, SocketReply } from "@parley/protocol";
 import { callError } from "../errors.ts";
-
-/** The close code for a frame that is larger than the service accepts. */
-const MESSAGE_TOO_BIG = 1009;
+import { MESSAGE_TOO_BIG } from "./close-codes.ts";
 
 interface PendingCall {
-  size: number;
+  frame: string;
   timer: ReturnType<typeof setTimeout>;
   resolve(result: unknown): void;
   reject(error: Error): void;
@@ -26,7 +24,7 @@ export class PendingCalls {
         reject(callError("unavailable", "the service did not answer in time"));
         onTimeout();
       }, timeoutMs);
-      this.#calls.set(id, { size: frame.length, timer, resolve, reject });
+      this.#calls.set(id, { frame, timer, resolve, reject });
       send(frame);
     });
   }
@@ -47,18 +45,25 @@ export class PendingCalls {
 
   /** Rejects all calls because the socket closed. If a frame was too large, it was the largest. */
   rejectAll(closeCode: number, cause: unknown): void {
-    const sizes = [...this.#calls.values()].map(({ size }) => size);
-    const tooLarge = closeCode === MESSAGE_TOO_BIG ? Math.max(...sizes) : undefined;
-    for (const { size, timer, reject } of this.#calls.values()) {
-      clearTimeout(timer);
-      reject(
-        size === tooLarge
+    const calls = [...this.#calls.values()];
+    const tooLarge = closeCode === MESSAGE_TOO_BIG ? largest(calls) : undefined;
+    for (const call of calls) {
+      clearTimeout(call.timer);
+      call.reject(
+        call === tooLarge
           ? callError("payload_too_large", "the call is larger than the service takes")
           : callError("unavailable", "the connection was lost", { cause }),
       );
     }
     this.#calls.clear();
   }
+}
+
+/** The call with the most bytes, which is what the service limits. */
+function largest(calls: readonly PendingCall[]): PendingCall | undefined {
+  const encoder = new TextEncoder();
+  const sizes = calls.map(({ frame }) => encoder.encode(frame).length);
+  return calls[sizes.indexOf(Math.max(...sizes))];
 }
 
 interface CallOptions {

@@ -1,5 +1,6 @@
 import type { Account, EventFrame, SocketReply } from "@parley/protocol";
 import type { WebSocketClass, WebSocketLike } from "../types.ts";
+import { ABNORMAL, NORMAL } from "./close-codes.ts";
 import { PendingCalls } from "./pending-calls.ts";
 
 /** A connection on which nothing arrived for this long is checked with a call. */
@@ -8,9 +9,6 @@ const IDLE_MS = 30_000;
 const CHECK_TIMEOUT_MS = 5000;
 /** The timeout for `events.hello` after a connection attempt. The next attempt may reach a server. */
 const HELLO_TIMEOUT_MS = 8000;
-/** Close codes. */
-const NORMAL = 1000;
-export const ABNORMAL = 1006;
 /** A `readyState`. */
 const OPEN = 1;
 
