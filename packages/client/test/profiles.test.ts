@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { pngOf, uploadPicture } from "@parley/testkit/files.ts";
 import { startServer, type TestServer } from "@parley/testkit/server.ts";
+import { Profiles } from "../src/files/profiles.ts";
 import type { Client, Profile } from "../src/index.ts";
 import { clientOf, connected } from "./support/clients.ts";
 
@@ -96,4 +97,36 @@ test("names that nobody has are asked for once", async () => {
   await profileWhen(client, ann.username, () => true);
   await client.getMe();
   expect(calls.filter((url) => url.endsWith("/getProfiles"))).toHaveLength(1);
+});
+
+test("the profile of an account that the service no longer has is gone, and asked for once", async () => {
+  const asked: string[][] = [];
+  let version = 1;
+  const known = (username: string): Profile => ({
+    account: { username, kind: "human", display_name: username, version },
+    picture_url: null,
+    preview_url: null,
+    expires_at: null,
+  });
+  const profiles = new Profiles({
+    api: {
+      getProfiles: async ({ usernames }) => {
+        asked.push(usernames.toSorted());
+        const found = usernames.filter((username) => username !== "ann" || version === 1);
+        return { items: found.map(known) };
+      },
+    },
+    reachability: { canCall: () => true, whenReachable: async () => {} },
+    resolve: (link) => link,
+    versionOf: () => version,
+  });
+  const changed = (username: string) =>
+    new Promise<void>((resolve) => void profiles.watch(username, resolve));
+  await changed("ann");
+  version = 2;
+  profiles.refresh();
+  await changed("bob");
+  await changed("carol");
+  expect(asked).toEqual([["ann"], ["ann", "bob"], ["carol"]]);
+  expect(profiles.peek("ann")).toBeUndefined();
 });

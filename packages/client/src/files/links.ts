@@ -1,27 +1,15 @@
 import type { FileLinks } from "@parley/protocol";
 import { callListener } from "../async/call-listener.ts";
-import { callWithRetry, pause } from "../async/retry.ts";
+import { callWithRetry } from "../async/retry.ts";
 import type { Reachability } from "../connection/connectivity.ts";
 import { isOutOfReach } from "../errors.ts";
 import type { LinkCache, Operations } from "../types.ts";
-
-/** The most files that one call takes. */
-const MAX_IDS_PER_CALL = 100;
-/** The service makes links that are valid for at least this long, whatever the clock here says. */
-const MIN_LIFETIME_MS = 10 * 60 * 1000;
-const MAX_LIFETIME_MS = 60 * 60 * 1000;
-/** A link is renewed this long before it expires, so that what loads then has time. */
-const RENEW_BEFORE_MS = 2 * 60 * 1000;
+import { Batches } from "./batches.ts";
+import { RenewalTimer, renewalTime } from "./renewal.ts";
 
 interface Known {
   link: FileLinks;
   renewAt: number;
-}
-
-/** Files that are asked for together. */
-interface Batch {
-  ids: Set<string>;
-  done: Promise<void>;
 }
 
 export interface LinksOptions {
@@ -35,11 +23,9 @@ export interface LinksOptions {
 export class Links implements LinkCache {
   readonly #options: LinksOptions;
   readonly #known = new Map<string, Known>();
-  /** Batches that are not answered yet. */
-  readonly #running = new Set<Batch>();
-  #next: Batch | null = null;
+  readonly #batches = new Batches((ids) => this.#load(ids));
   readonly #watchers = new Set<{ ids: readonly string[]; listener: () => void }>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #timer = new RenewalTimer(() => this.refresh());
 
   constructor(options: LinksOptions) {
     this.#options = options;
@@ -47,7 +33,7 @@ export class Links implements LinkCache {
 
   async get(fileIds: readonly string[]): Promise<FileLinks[]> {
     const missing = fileIds.filter((id) => !this.peek(id));
-    await Promise.all(missing.map((id) => this.#fetch(id)));
+    await Promise.all(missing.map((id) => this.#batches.load(id)));
     return fileIds.map((id) => this.peek(id)).filter((link) => link !== undefined);
   }
 
@@ -67,7 +53,7 @@ export class Links implements LinkCache {
     this.refresh();
     return () => {
       this.#watchers.delete(watcher);
-      if (this.#watchers.size === 0) this.#stopTimer();
+      if (this.#watchers.size === 0) this.#timer.stop();
     };
   }
 
@@ -81,30 +67,8 @@ export class Links implements LinkCache {
 
   /** Forgets all links: the account has signed out. */
   clear(): void {
-    this.#stopTimer();
+    this.#timer.stop();
     this.#known.clear();
-  }
-
-  /** Resolves when the link has been fetched, if there is one. */
-  #fetch(id: string): Promise<void> {
-    for (const batch of this.#running) if (batch.ids.has(id)) return batch.done;
-    if (!this.#next || this.#next.ids.size >= MAX_IDS_PER_CALL) this.#next = this.#createBatch();
-    this.#next.ids.add(id);
-    return this.#next.done;
-  }
-
-  /** A batch that is sent after the current task, so that others can join it. */
-  #createBatch(): Batch {
-    const ids = new Set<string>();
-    const done = pause(0).then(() => {
-      if (this.#next === batch) this.#next = null;
-      return this.#load([...ids]);
-    });
-    const batch: Batch = { ids, done };
-    this.#running.add(batch);
-    const end = () => void this.#running.delete(batch);
-    done.then(end, end);
-    return batch;
   }
 
   async #load(file_ids: string[]): Promise<void> {
@@ -124,18 +88,13 @@ export class Links implements LinkCache {
   }
 
   #add(items: readonly FileLinks[]): void {
-    const now = Date.now();
     const changed = new Set<string>();
     for (const item of items) {
-      const lifetimeMs = Math.min(
-        Math.max(Date.parse(item.expires_at) - now, MIN_LIFETIME_MS),
-        MAX_LIFETIME_MS,
-      );
       const known = this.#known.get(item.file_id)?.link;
       const fetched = this.#resolved(item);
       const link = known?.url === fetched.url ? known : fetched;
       if (link !== known) changed.add(item.file_id);
-      this.#known.set(item.file_id, { link, renewAt: now + lifetimeMs - RENEW_BEFORE_MS });
+      this.#known.set(item.file_id, { link, renewAt: renewalTime(item.expires_at) });
     }
     for (const { ids, listener } of [...this.#watchers]) {
       if (ids.some((id) => changed.has(id))) callListener(listener);
@@ -154,17 +113,6 @@ export class Links implements LinkCache {
   }
 
   #restartTimer(): void {
-    this.#stopTimer();
-    const times = this.#watchedIds().flatMap((id) => this.#known.get(id)?.renewAt ?? []);
-    if (times.length === 0) return;
-    const delayMs = Math.max(1000, Math.min(...times) - Date.now());
-    this.#timer = setTimeout(() => this.refresh(), delayMs);
-    // A Node or Bun process may exit while the timer runs.
-    if (typeof this.#timer === "object") (this.#timer as { unref?(): void }).unref?.();
-  }
-
-  #stopTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#timer.restart(this.#watchedIds().flatMap((id) => this.#known.get(id)?.renewAt ?? []));
   }
 }
