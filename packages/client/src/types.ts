@@ -309,11 +309,12 @@ export interface Client extends Operations {
    */
   on<Name extends EventName>(name: Name, listener: (frame: EventFrame<Name>) => void): () => void;
   /**
-   * Calls the listener exactly once for every message from now on, in the order of its conversation.
-   * That includes the caller's own messages and those sent while there was no connection. The next
-   * message of a conversation waits until the listener is done. With a `storage`, a new process
-   * continues where an earlier one stopped; if that was killed while its listener ran, the message is
-   * delivered again. Returns a function that unsubscribes.
+   * Calls the listener at least once, normally once, for every message from now on, in the order of
+   * its conversation. That includes the caller's own messages and those sent while there was no
+   * connection, but not imported ones. The next message of a conversation waits until the listener is
+   * done. With a `storage`, a new process continues where an earlier one stopped. A message is
+   * delivered again if the listener failed with `unavailable` or `rate_limited`, or if the process
+   * was killed while it ran. Returns a function that unsubscribes.
    */
   eachMessage(listener: MessageListener, options?: EachOptions): () => void;
 }

@@ -4,32 +4,32 @@ import type { Position } from "./positions.ts";
 
 const MESSAGES_PER_PAGE = 100;
 
-type HistoryApi = Pick<Operations, "getChatHistory">;
-type HistoryPage = Awaited<ReturnType<Operations["getChatHistory"]>>;
+type MessagesApi = Pick<Operations, "getChatHistory">;
+type MessagePage = Awaited<ReturnType<Operations["getChatHistory"]>>;
 
 /**
- * How to find the messages after a position: by its place in the history, or by time if the position
- * belongs to another history or the conversation is new.
+ * How to find the messages after a position: by its place in the conversation, or by time if the
+ * position belongs to another history or the conversation is new.
  */
 export type Search = "byPlace" | "byTime";
 
 /** The messages of a conversation after a position, oldest first. */
 export async function* missedMessages(
-  api: HistoryApi,
+  api: MessagesApi,
   chatId: string,
   { id, seq, at }: Position,
   search: Search,
 ): AsyncGenerator<Message> {
   if (search === "byTime") {
-    // The times of imported messages are in the past, wherever the messages are.
+    // Imported messages have old times wherever they stand, so they do not end the search.
     yield* latest(api, chatId, ({ created_at, imported }) => imported || created_at > at);
   } else if (id === null) yield* latest(api, chatId, (message) => message.seq > seq);
   else yield* after(api, chatId, id);
 }
 
-async function* after(api: HistoryApi, chatId: string, id: string): AsyncGenerator<Message> {
+async function* after(api: MessagesApi, chatId: string, id: string): AsyncGenerator<Message> {
   for (let last: string | undefined = id; last !== undefined; ) {
-    const page: HistoryPage = await api.getChatHistory({
+    const page: MessagePage = await api.getChatHistory({
       chat_id: chatId,
       after: last,
       limit: MESSAGES_PER_PAGE,
@@ -41,13 +41,13 @@ async function* after(api: HistoryApi, chatId: string, id: string): AsyncGenerat
 
 /** The latest messages, back to the first that is not wanted. */
 async function* latest(
-  api: HistoryApi,
+  api: MessagesApi,
   chatId: string,
   isWanted: (message: Message) => boolean | undefined,
 ): AsyncGenerator<Message> {
   const found: Message[] = [];
   for (let before: string | undefined, hasMore = true; hasMore; before = found[0]?.id) {
-    const page: HistoryPage = await api.getChatHistory({
+    const page: MessagePage = await api.getChatHistory({
       chat_id: chatId,
       limit: MESSAGES_PER_PAGE,
       ...(before !== undefined && { before }),

@@ -11,9 +11,11 @@ import { fetchCounters } from "./server-counters.ts";
 type ReaderApi = Pick<Operations, "getChatHistory" | "getUpdates">;
 
 /**
- * Delivers every message exactly once, and those of a conversation in order, across lost
- * connections. After connecting it asks which conversations have changed and delivers the missed
- * messages; events wait until then. A position is stored when the listener is done.
+ * Delivers every message at least once, normally once, and those of a conversation in order, across
+ * lost connections. After connecting it asks which conversations have changed and delivers the missed
+ * messages; events wait until then. A position is stored when the listener is done: a message is
+ * delivered again if the listener failed with `unavailable` or `rate_limited`, or if the process was
+ * killed before. Not delivered are imported messages, and those that exist at the first start.
  */
 export class MessageReader {
   readonly #api: ReaderApi;
@@ -88,12 +90,16 @@ export class MessageReader {
   /** Compares the positions with the server's counters, and queues what was missed. */
   async #compare(connectionId: number): Promise<void> {
     const positions = this.#positions;
-    const { seqs, historyId, isBehind } = await fetchCounters(this.#api, positions);
+    const { seqs, historyId, isServerBehind } = await fetchCounters(this.#api, positions);
     if (this.#isObsolete(connectionId)) return;
-    const isOther = isBehind || (positions.historyId ?? historyId) !== historyId;
+    const isOtherHistory = isServerBehind || (positions.historyId ?? historyId) !== historyId;
     positions.historyId = historyId;
     const events = this.#waiting ?? [];
-    for (const [id, seq] of seqs) this.#catchUp(id, seq, this.#startPosition(id, seq, isOther));
+    for (const [id, seq] of seqs) {
+      const search = this.#searchFor(id, seq, isOtherHistory);
+      this.#setFirstPosition(id, seq);
+      this.#catchUp(id, seq, search);
+    }
     for (const id of Object.keys(positions.chats)) if (!seqs.has(id)) delete positions.chats[id];
     this.#queuedSeqs = seqs;
     this.#waiting = null;
@@ -101,22 +107,25 @@ export class MessageReader {
     for (const frame of events) this.#queueEvent(frame);
   }
 
-  /**
-   * Sets the position of a conversation that has none. Returns how to find what was missed, or null
-   * if nothing was.
-   */
-  #startPosition(id: string, seq: number, isOther: boolean): Search | null {
+  /** How to find what was missed of a conversation; null if nothing was. */
+  #searchFor(id: string, seq: number, isOtherHistory: boolean): Search | null {
     const { chats, completeAt } = this.#positions;
     const known = chats[id];
     const isFirstStart = completeAt === null;
+    if (isOtherHistory || (!known && !isFirstStart)) return "byTime";
+    return known && seq > known.seq ? "byPlace" : null;
+  }
+
+  /** Sets the position of a conversation that has none. */
+  #setFirstPosition(id: string, seq: number): void {
+    const { chats, completeAt } = this.#positions;
+    if (completeAt !== null) {
+      chats[id] ??= { seq: 0, id: null, at: completeAt };
+      return;
+    }
     // At the first start existing messages are not delivered, except those whose events wait.
     const firstEvent = firstSeq(this.#waiting ?? [], id) ?? Number.POSITIVE_INFINITY;
-    const startSeq = isFirstStart ? Math.min(seq, firstEvent - 1) : 0;
-    const at = completeAt ?? new Date().toISOString();
-    const position = known ?? { seq: startSeq, id: null, at };
-    chats[id] = position;
-    if (isOther || (!known && !isFirstStart)) return "byTime";
-    return known && seq > known.seq ? "byPlace" : null;
+    chats[id] ??= { seq: Math.min(seq, firstEvent - 1), id: null, at: new Date().toISOString() };
   }
 
   /** Queues what a conversation has after its position, at least up to `seq`. */
@@ -151,6 +160,7 @@ export class MessageReader {
     }
     if (this.#isObsolete(connectionId)) return;
     const last = chats[id] ?? position;
+    // The counter of another history may be lower. Delivering a message has set the position already.
     const isReset = search === "byTime" && last === position;
     chats[id] = { ...last, seq: isReset ? seq : Math.max(seq, last.seq) };
     this.#save();
