@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import fc from "fast-check";
-import { appendDeltas, byteLength, type Delta } from "../src/model/stream.ts";
+import { appendDeltas, byteLength, type Delta } from "../src/model/append-deltas.ts";
 import { aMessage } from "./support/records.ts";
 
 const empty: Message = aMessage({ content: "", finalized_at: null });

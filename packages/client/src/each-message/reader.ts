@@ -2,7 +2,7 @@ import type { EventFrame, Message } from "@parley/protocol";
 import { createQueues } from "../async/queues.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { isOutOfReach, isUnavailable } from "../errors.ts";
-import { isStanding } from "../model/delivery.ts";
+import { isStanding } from "../model/event-kinds.ts";
 import type { EachOptions, KeyValueStorage, MessageListener, Operations } from "../types.ts";
 import { missedMessages, type Search } from "./missed-messages.ts";
 import { noPositions, readPositions } from "./positions.ts";

@@ -2,7 +2,7 @@ import type { Conversation, ConversationUpdate, Message } from "@parley/protocol
 import type { LocalMessage } from "../types.ts";
 import { invalidate, mergeParticipants, setChat } from "./chat.ts";
 import { uncountMessages } from "./deletions.ts";
-import type { CountedFrame } from "./delivery.ts";
+import type { CountedFrame } from "./event-kinds.ts";
 import { asSent, changedMessageId, type MessageChangeEvent, messageAfter } from "./message.ts";
 import {
   highestPositions,

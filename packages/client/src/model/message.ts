@@ -1,6 +1,6 @@
 import type { EventFrame, Message, ReactionSummary, ToolCall } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
-import { byteLength } from "./stream.ts";
+import { byteLength } from "./append-deltas.ts";
 import { share } from "./structural-sharing.ts";
 
 /** A message of the server. Older servers and what earlier versions stored lack the newest lists. */

@@ -16,7 +16,7 @@ import { asSent } from "./message.ts";
 import { reduceOutbox, unsentOf } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
 import { type CachedState, initialState, type State } from "./state.ts";
-import { applyEarlyDeltas } from "./streaming.ts";
+import { applyEarlyDeltas } from "./streaming-messages.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { endTyping } from "./typing.ts";
 

@@ -1,7 +1,7 @@
 import type { Account, AgentProfile, ConversationChange } from "@parley/protocol";
 import type { LocalChat, LocalMessage, Pieces, Status, TypingState } from "../types.ts";
 import type { Accounts } from "./accounts.ts";
-import type { Delta } from "./stream.ts";
+import type { Delta } from "./append-deltas.ts";
 
 /**
  * A conversation in two layers: the conversation itself and the messages loaded of it. Each layer is

@@ -1,6 +1,6 @@
 import type { ConversationChange, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
-import type { CountedFrame } from "./delivery.ts";
+import type { CountedFrame } from "./event-kinds.ts";
 import { asSent, changedMessageId, messageAfter, newerMessage } from "./message.ts";
 import type { ChatState, Place, Window } from "./state.ts";
 

@@ -1,6 +1,6 @@
+import { appendDeltas, type Delta } from "./append-deltas.ts";
 import { updateMessage } from "./chats.ts";
 import { type ChatState, loadedMessage, type State } from "./state.ts";
-import { appendDeltas, type Delta } from "./stream.ts";
 import { setEntry } from "./structural-sharing.ts";
 
 /** Appends deltas to a message. Deltas that leave a gap are kept in `earlyDeltas`. */
