@@ -562,17 +562,17 @@ describe("the batch writer", () => {
     expect(announced).toEqual([]);
   });
 
-  test("finishes a sync, and rejects all later units, after another file has failed", async () => {
-    const { batches, write, syncing } = slowDisk();
+  test("rejects all units after another file has failed, also those that are being synced", async () => {
+    const { batches, announced, write, syncing } = slowDisk();
     const first = write("one");
     const sync = await syncing(0);
     const second = write("two");
     batches.fail(new Error("the disk is gone"));
-    const [waiting, later] = await Promise.allSettled([second, write("three")]);
-    expect([waiting?.status, later?.status]).toEqual(["rejected", "rejected"]);
     sync.resolve();
-    expect(await first).toBe("one");
+    const outcomes = await Promise.allSettled([first, second, write("three")]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(await batches.settled()?.catch((error) => error.message)).toBe("the disk is gone");
+    expect(announced).toEqual([]);
   });
 
   test("stores nothing of a transaction that SQLite has rolled back by itself", async () => {

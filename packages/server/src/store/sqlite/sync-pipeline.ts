@@ -24,7 +24,7 @@ export interface SyncPipeline {
   add(jobs: readonly Job[]): void;
   /** Resolves once everything added so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
-  /** Called when a file of the database could not be written or synced by something else. */
+  /** Rejects what is not acknowledged yet: something else could not write or sync a file of the database. */
   fail(error: unknown): void;
   /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
   failure(): { error: unknown } | null;
@@ -41,6 +41,7 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
     current = batch;
     try {
       await sync();
+      if (failure) throw failure.error;
       finish(batch.jobs);
       batch.synced.resolve();
     } catch (error) {
