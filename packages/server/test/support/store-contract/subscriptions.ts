@@ -2,11 +2,14 @@ import { expect } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { type Change, counted, frameOf, messageChanged } from "../../../src/changes/change.ts";
+import { changeStream } from "../../../src/changes/stream.ts";
 import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
+import { memoryBus } from "../../../src/realtime/bus-memory.ts";
+import { alone } from "../../../src/realtime/cluster.ts";
 import { publicAccount } from "../../../src/rules/accounts.ts";
 import type { Cursor } from "../../../src/store/changes.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { type Check, NOBODY, recordOf, START } from "./fixture.ts";
+import { type Check, NOBODY, recordOf, START, send } from "./fixture.ts";
 
 const log = pino({ level: "silent" });
 const START_TIME = new Date(START).toISOString();
@@ -20,24 +23,26 @@ interface Options {
   before?: ChangeHandler;
 }
 
-/** A small subscriber: an audit trail of what messages were written and deleted. */
-function audit(store: Store, options: Options = {}) {
-  const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
+/** An audit trail of what messages were written and deleted. */
+function newTrail(before?: ChangeHandler) {
   const lines: string[] = [];
   const handler: ChangeHandler = async (entries, resolve) => {
     await before?.(entries, resolve);
     lines.push(...(await resolve()).flatMap(lineOf));
   };
+  const has = (...expected: string[]) =>
+    until(() => lines.length >= expected.length, expected.join(", ")).then(() =>
+      expect(lines).toEqual(expected),
+    );
+  return { lines, handler, has };
+}
+
+/** A small subscriber, which polls often. */
+function audit(store: Store, options: Options = {}) {
+  const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
+  const { lines, handler, has } = newTrail(before);
   const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });
-  return {
-    lines,
-    wake: () => started.wake(),
-    stop: () => started.stop(),
-    has: (...expected: string[]) =>
-      until(() => lines.length >= expected.length, expected.join(", ")).then(() =>
-        expect(lines).toEqual(expected),
-      ),
-  };
+  return { lines, has, wake: () => started.wake(), stop: () => started.stop() };
 }
 
 function lineOf(change: Change): string[] {
@@ -80,6 +85,32 @@ export function subscriptions(check: Check): void {
     const second = audit(store, { from: "now" });
     await fixture.send(chat, alice, "c");
     await second.has("new b", "new c");
+    await second.stop();
+  });
+
+  check("one of the change stream misses nothing while its server restarts", async (fixture) => {
+    /** The stream of a server with one subscriber. */
+    const start = async (store: Store) => {
+      const node = Bun.randomUUIDv7();
+      const options = { bus: memoryBus(), cluster: alone, node, log, everyMs: 1000 };
+      const stream = await changeStream({ store, ...options });
+      const { handler, has } = newTrail();
+      stream.subscribe("audit", { from: 0 }, handler);
+      return { has, stop: () => stream.stop() };
+    };
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    await fixture.send(room, alice, "before it subscribes");
+    const first = await start(fixture.store);
+    await fixture.send(room, alice, "while it runs");
+    await first.has("new before it subscribes", "new while it runs");
+    await first.stop();
+    await fixture.send(room, alice, "while it is stopped");
+
+    const store = await fixture.reopen();
+    const second = await start(store);
+    await store.write((tx) => send(tx, room, alice, "after the restart"));
+    await second.has("new while it is stopped", "new after the restart");
     await second.stop();
   });
 
