@@ -25,24 +25,38 @@ export interface EventContract<Params extends z.ZodType = z.ZodType> {
   readonly delivery: Delivery;
   /** How it travels when it concerns only the caller's own clients, where that differs. */
   readonly ownDelivery: Delivery;
+  /** Whether it always concerns only the account's own clients, so that webhooks never receive it. */
+  readonly isOwn: boolean;
+  /** What its frame can have besides `at`. */
+  readonly carries: "history_id" | "own_seq" | null;
   readonly summary: string;
 }
+
+type Details<Own extends Delivery> = Partial<Pick<EventContract, "isOwn" | "carries">> & {
+  ownDelivery?: Own;
+};
 
 // `NoInfer`, because `satisfies` below would otherwise widen `Own` to every delivery.
 const event = <Params extends z.ZodType, How extends Delivery, Own extends Delivery = How>(
   delivery: How,
   params: Params,
   summary: string,
-  ownDelivery: Own = delivery as Delivery as Own,
-): { params: Params; delivery: How; ownDelivery: NoInfer<Own>; summary: string } => ({
+  details: Details<Own> = {},
+): EventContract<Params> & { delivery: How; ownDelivery: NoInfer<Own> } => ({
   params,
   delivery,
-  ownDelivery,
+  ownDelivery: delivery as Delivery as Own,
+  isOwn: false,
+  carries: null,
   summary,
+  ...details,
 });
 
 export const events = {
-  "events.hello": event("transient", Account, "Sent once, first, to the client that connected."),
+  "events.hello": event("transient", Account, "Sent once, first, to the client that connected.", {
+    isOwn: true,
+    carries: "history_id",
+  }),
   "events.messageNew": event(
     "counted",
     Message,
@@ -63,7 +77,7 @@ export const events = {
     "counted",
     z.object({ conversation_id: uuid, ids: z.array(uuid) }),
     "Messages to drop. When the caller hid them it goes only to the caller's clients, with `own_seq` in place of `at`.",
-    "durable",
+    { ownDelivery: "durable", carries: "own_seq" },
   ),
   "events.reactionAdded": event("counted", Reaction, "Somebody reacted to a message."),
   "events.reactionRemoved": event(
@@ -80,6 +94,7 @@ export const events = {
     "transient",
     TurnRequest,
     "A turn of an external agent waits for `claimTurn`; goes only to the agent's own clients.",
+    { isOwn: true },
   ),
   "events.conversationNew": event(
     "standing",
@@ -115,6 +130,7 @@ export const events = {
     "durable",
     z.object({ usernames: BlockList.shape.usernames }),
     "The account blocked somebody or ended a block; goes only to its own clients, with `own_seq`.",
+    { isOwn: true, carries: "own_seq" },
   ),
 } as const satisfies Record<string, EventContract>;
 

@@ -5,9 +5,9 @@ import { deliveryStatuses, Webhook, WebhookDelivery } from "../records.ts";
 import { text, uuid } from "../text/fields.ts";
 
 const names = Object.keys(events) as EventName[];
-/** The events that webhooks can receive: those that are stored, except whom a person blocked. */
+/** The events that webhooks can receive: those that are stored, and concern more than one's own clients. */
 export const webhookEvents = names.filter(
-  (name) => events[name].delivery !== "transient" && name !== "events.blocksUpdated",
+  (name) => events[name].delivery !== "transient" && !events[name].isOwn,
 );
 
 const url = text(1, 2048).meta({

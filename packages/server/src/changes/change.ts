@@ -230,6 +230,12 @@ export const transient = <Name extends EventsDelivered<"transient">>(
   ...details,
 });
 
+/** The first frame of a socket: an event for this client alone, which no subscriber receives. */
+export const helloFrame = (params: Account, history_id: string): string => {
+  const frame: EventFrame<"events.hello"> = { method: "events.hello", params, history_id };
+  return JSON.stringify(frame);
+};
+
 /** The frame of an event, for subscribers that need more than its encoded form. */
 export const frameOf = ({ data }: EventChange): EventFrame => JSON.parse(data) as EventFrame;
 

@@ -114,21 +114,21 @@ const replyNames = (operation: Operation) => [
   failed,
 ];
 
+/** Fields of frames of events, besides `at`. */
+const CARRIED = { history_id: historyId, own_seq: ownSeq };
+
 function eventMessages(book: SchemaBook): Record<string, object> {
   return Object.fromEntries(
     allEvents.map(([name, event]) => {
-      const { params, delivery, summary } = event;
+      const { params, delivery, carries, summary } = event;
       const payload = object({ method: { const: name }, params: book.output(params) });
       if (hasPlace(event)) {
         payload.properties = { ...payload.properties, at: book.output(eventPlace) };
       }
       // Optional in counted events: a deletion for oneself alone has no place in the conversation.
       if (delivery === "standing") payload.required?.push("at");
-      if (name === "events.hello") {
-        payload.properties = { ...payload.properties, history_id: book.output(historyId) };
-      }
-      if (name === "events.messageDeleted" || name === "events.blocksUpdated") {
-        payload.properties = { ...payload.properties, own_seq: book.output(ownSeq) };
+      if (carries) {
+        payload.properties = { ...payload.properties, [carries]: book.output(CARRIED[carries]) };
       }
       const named = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
       return [name, message(name, summary, named, eventExample([name, event], book))];

@@ -125,7 +125,7 @@ export function eventExample(
 ): object | undefined {
   const value = outputExample(event.params, book.output(event.params), book.shared);
   if (value === undefined) return undefined;
-  if (method === "events.hello") {
+  if (event.carries === "history_id") {
     return { method, params: value, history_id: exampleOf(book.output(historyId), book.shared) };
   }
   if (!hasPlace(event)) return { method, params: value };

@@ -1,5 +1,4 @@
 import {
-  type Account,
   closeCodes,
   type FrameId,
   MAX_FRAME_ID_LENGTH,
@@ -7,6 +6,7 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
+import { helloFrame } from "../changes/change.ts";
 import { readStartPoint, type StartPoint } from "../domain/updates.ts";
 import type { Invoke, Outcome, Services } from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
@@ -177,9 +177,9 @@ class Connection implements Client, Reader {
     // The session may have ended before the hub knew of this socket, and then the hub did not close it.
     if (isEnded) return this.close(closeCodes.signedOut, "signed out");
     hub.listen(person, this, conversations);
-    const params: Account = publicAccount(person.account);
-    this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));
-    if (this.kind === "agent") services.externalTurns.connected(params.username);
+    const account = publicAccount(person.account);
+    this.socket.send(helloFrame(account, history_id));
+    if (this.kind === "agent") services.externalTurns.connected(account.username);
     this.startWaiting();
   }
 

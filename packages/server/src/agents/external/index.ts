@@ -178,6 +178,7 @@ class ProgramTurns implements ExternalTurns {
     this.#announced.set(agent, new Set(requests.map(({ turn_id }) => turn_id)));
     for (const request of requests) {
       if (before?.has(request.turn_id)) continue;
+      // Not `signal`: each node tells its own sockets, so that none is told twice.
       hub.receive(transient("events.turnRequested", request, { users: [username] }));
     }
   }
