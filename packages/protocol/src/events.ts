@@ -125,6 +125,7 @@ export const events = {
     "durable",
     Account,
     "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, to the clients of its owner alone, with `own_seq`: `getMyAgents` has them. Each client receives it once, however many conversations they share.",
+    { carries: "own_seq" },
   ),
   "events.blocksUpdated": event(
     "durable",
