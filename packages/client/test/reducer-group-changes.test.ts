@@ -33,13 +33,13 @@ describe("changes of the group", () => {
       { type: "me", me: ann },
       { type: "snapshots", snapshots: [aChat({ seq: 5 })] },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 4 })], has_more: true, changes: [aChange(5)] },
         since: 5,
       },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: {
           items: [aMessage({ seq: 1 })],
@@ -63,7 +63,7 @@ describe("changes of the group", () => {
       initialState("online"),
       { type: "me", me: ann },
       { type: "snapshots", snapshots: [aChat({ seq: 9 })] },
-      { type: "history", chatId: CHAT, page: aside([8], [9], true), since: 9 },
+      { type: "messagePage", chatId: CHAT, page: aside([8], [9], true), since: 9 },
       { type: "aside", chatId: CHAT, page: aside([2, 4], [3, 5], true), since: 9 },
     );
     // A change after the last message of the page comes with the next page.

@@ -73,7 +73,7 @@ describe("counted events", () => {
       { type: "snapshots", snapshots: [aChat({ seq: 2 })] },
       // The page includes the reaction, whose event has not arrived yet.
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 1 }), reacted], has_more: false },
         since: 2,
@@ -96,7 +96,7 @@ describe("messages", () => {
       initialState("online"),
       { type: "snapshots", snapshots: [aChat({ seq: 9 })] },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 8 }), aMessage({ seq: 9 })], has_more: true },
         since: 9,
@@ -111,7 +111,7 @@ describe("messages", () => {
       initialState("online"),
       { type: "snapshots", snapshots: [aChat({ seq: 9 })] },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 9 })], has_more: true },
         since: 9,
@@ -120,7 +120,7 @@ describe("messages", () => {
     );
     expect(chatOf(loaded).window).toMatchObject({ items: [], floor: { id: "m9", seq: 9 } });
     const older = run(loaded, {
-      type: "history",
+      type: "messagePage",
       chatId: CHAT,
       page: { items: [aMessage({ seq: 8 })], has_more: false },
       since: 10,
@@ -135,14 +135,14 @@ describe("messages", () => {
       initialState("online"),
       { type: "snapshots", snapshots: [aChat({ seq: 2 })] },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 2 })], has_more: true },
         since: 2,
       },
       anEvent("events.messageEdited", aMessage({ seq: 1, version: 3 }), 3),
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 1 })], has_more: false },
         since: 2,
@@ -157,14 +157,14 @@ describe("messages", () => {
       initialState("online"),
       { type: "snapshots", snapshots: [aChat({ seq: 3 })] },
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 2 })], has_more: true },
         since: 3,
       },
       // Requested at counter 2, before the first message was edited.
       {
-        type: "history",
+        type: "messagePage",
         chatId: CHAT,
         page: { items: [aMessage({ seq: 1 })], has_more: false },
         since: 2,

@@ -10,10 +10,10 @@ const MESSAGES_PER_PAGE = 50;
  */
 const MAX_READS = 3;
 
-type HistoryApi = Pick<Operations, "getChat" | "getChatHistory">;
+type MessagesApi = Pick<Operations, "getChat" | "getChatHistory">;
 
 /** Loads the latest messages of a conversation, and the conversation if it is not known. */
-export async function loadLatest(store: Store, api: HistoryApi, chatId: string): Promise<void> {
+export async function loadLatest(store: Store, api: MessagesApi, chatId: string): Promise<void> {
   if (!store.state.chats[chatId]) {
     const snapshot = await api.getChat({ chat_id: chatId });
     store.dispatch({ type: "snapshots", snapshots: [snapshot] });
@@ -23,23 +23,23 @@ export async function loadLatest(store: Store, api: HistoryApi, chatId: string):
     const since = knownSeq();
     const page = await api.getChatHistory({ chat_id: chatId, limit: MESSAGES_PER_PAGE });
     if (knownSeq() > since && reads < MAX_READS) continue;
-    return store.dispatch({ type: "history", chatId, page, since });
+    return store.dispatch({ type: "messagePage", chatId, page, since });
   }
 }
 
 /** Loads the page before the loaded messages. */
-export async function loadOlder(store: Store, api: HistoryApi, chatId: string): Promise<void> {
+export async function loadOlder(store: Store, api: MessagesApi, chatId: string): Promise<void> {
   const window = store.state.chats[chatId]?.window;
   const before = window?.floor?.id;
   if (!window || before === undefined) return;
   const page = await api.getChatHistory({ chat_id: chatId, before, limit: MESSAGES_PER_PAGE });
-  store.dispatch({ type: "history", chatId, page, since: window.seq, before });
+  store.dispatch({ type: "messagePage", chatId, page, since: window.seq, before });
 }
 
 /** Loads the page around a message that is not loaded. */
 export async function loadAround(
   store: Store,
-  api: HistoryApi,
+  api: MessagesApi,
   chatId: string,
   messageId: string,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function loadAround(
 /** Loads the page next to `aside`. */
 export async function extendAside(
   store: Store,
-  api: HistoryApi,
+  api: MessagesApi,
   chatId: string,
   direction: "older" | "newer",
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { Status } from "../types.ts";
 import type { OutboxAction } from "./outbox.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { CachedState } from "./state.ts";
-import type { HistoryPage } from "./window.ts";
+import type { MessagePage } from "./window.ts";
 
 type UpdatesPage = Omit<Extract<OutputOf<"getUpdates">, { messages: unknown }>, "history_id">;
 
@@ -25,16 +25,22 @@ export type Action =
   /** Everything fetched belongs to a history that the server no longer has. */
   | { type: "copyDiscarded" }
   | { type: "event"; frame: EventFrame }
-  /** New names and hidden messages, of all conversations. */
+  /** Changes outside of conversations: account records, hidden messages, blocks, and their counters. */
   | { type: "overview"; page: Overview }
-  /** Conversations from a reply. `validates` is the value of `invalidations` at the request. */
+  /**
+   * Conversations from a reply. `validates` is the conversation's `invalidations` when the reply was
+   * requested: those are settled by it, later ones are not.
+   */
   | { type: "snapshots"; snapshots: readonly Snapshot[]; validates?: number }
   /** The changes of a conversation after the counter value `since`. */
   | { type: "updates"; chatId: string; page: UpdatesPage; since: number }
-  /** A page of messages; `since` is the conversation's counter at the request. */
-  | { type: "history"; chatId: string; page: HistoryPage; since: number; before?: string }
+  /**
+   * The latest messages, or the page before the message `before`; `since` is the conversation's
+   * counter at the request.
+   */
+  | { type: "messagePage"; chatId: string; page: MessagePage; since: number; before?: string }
   /** A page of older messages: around a message, or next to `from`. */
-  | { type: "aside"; chatId: string; page: HistoryPage; since: number; from?: AsideEdge }
+  | { type: "aside"; chatId: string; page: MessagePage; since: number; from?: AsideEdge }
   | { type: "asideClosed"; chatId: string }
   /** The loaded messages are too far behind to be updated. */
   | { type: "unloaded"; chatId: string }

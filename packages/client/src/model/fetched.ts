@@ -71,7 +71,7 @@ export function applyUpdates(state: State, { chatId, page, since }: ActionOf<"up
 }
 
 /** Applies a page of the latest messages, or the page before those loaded. */
-export function applyHistory(state: State, action: ActionOf<"history">): State {
+export function applyMessagePage(state: State, action: ActionOf<"messagePage">): State {
   const { page, since: seq, before } = action;
   return updateChat(state, action.chatId, (chat) => {
     const { window, tombstones } = chat;

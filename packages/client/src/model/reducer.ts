@@ -6,8 +6,8 @@ import { hideMessages } from "./deletions.ts";
 import { applyEvent, setMe } from "./events.ts";
 import {
   applyAside,
-  applyHistory,
   applyMessage,
+  applyMessagePage,
   applyOverview,
   applySnapshot,
   applyUpdates,
@@ -55,8 +55,8 @@ function applyAction(state: State, action: Action): State {
       );
     case "updates":
       return applyUpdates(state, action);
-    case "history":
-      return applyHistory(state, action);
+    case "messagePage":
+      return applyMessagePage(state, action);
     case "aside":
       return applyAside(state, action);
     case "asideClosed":

@@ -17,9 +17,12 @@ export interface ChatState {
   readonly aside: Window | null;
   /** The highest counter value seen in an event or a reply. */
   readonly highestSeq: number;
-  /** Incremented whenever events alone do not determine the server's state. */
+  /**
+   * Incremented whenever events alone do not determine the server's state. The conversation is then
+   * stale, and fetched, until `validated` has the same value.
+   */
   readonly invalidations: number;
-  /** The value of `invalidations` when the latest snapshot was requested. */
+  /** The value that `invalidations` had when the latest snapshot was requested. */
   readonly validated: number;
   /** The highest known read position of each person, including people who left. */
   readonly readPositions: Readonly<Record<string, number>>;

@@ -4,7 +4,7 @@ import type { CountedFrame } from "./event-kinds.ts";
 import { asSent, changedMessageId, messageAfter, newerMessage } from "./message.ts";
 import type { ChatState, Place, Window } from "./state.ts";
 
-export interface HistoryPage {
+export interface MessagePage {
   items: readonly Message[];
   has_more: boolean;
   /** Older servers send none. */
@@ -19,38 +19,38 @@ interface PageContext {
 }
 
 /** A window of the latest page. */
-export function createWindow(page: HistoryPage, { tombstones, seq }: PageContext): Window {
+export function createWindow(page: MessagePage, { tombstones, seq }: PageContext): Window {
   const window = { items: [], changes: [], floor: floorOf(page), ceiling: null, seq };
   return addPage(window, page, tombstones);
 }
 
 /** A window of a page around a message. The page does not tell on which side there are more. */
-export function createAside(page: HistoryPage, { tombstones, seq }: PageContext): Window {
+export function createAside(page: MessagePage, { tombstones, seq }: PageContext): Window {
   const [floor, ceiling] = [placeAt(page.items[0]), placeAt(page.items.at(-1))];
   return addPage({ items: [], changes: [], floor, ceiling, seq }, page, tombstones);
 }
 
-const addPage = (window: Window, page: HistoryPage, tombstones: ReadonlySet<string>): Window =>
+const addPage = (window: Window, page: MessagePage, tombstones: ReadonlySet<string>): Window =>
   addChanges(addMessages(window, page.items, tombstones), page.changes);
 
 /**
  * Extends the window by the page before it. The window is then only current up to `seq`, because
  * later changes of the added messages may have been missed.
  */
-export function extendOlder(window: Window, page: HistoryPage, context: PageContext): Window {
+export function extendOlder(window: Window, page: MessagePage, context: PageContext): Window {
   const floor = floorOf(page);
   const seq = Math.min(window.seq, context.seq);
   return addPage({ ...window, floor, seq }, page, context.tombstones);
 }
 
 /** Extends the window by the page after it. */
-export function extendNewer(window: Window, page: HistoryPage, context: PageContext): Window {
+export function extendNewer(window: Window, page: MessagePage, context: PageContext): Window {
   const ceiling = page.has_more ? placeAt(page.items.at(-1)) : null;
   const seq = Math.min(window.seq, context.seq);
   return addPage({ ...window, ceiling, seq }, page, context.tombstones);
 }
 
-const floorOf = ({ items, has_more }: HistoryPage): Place | null =>
+const floorOf = ({ items, has_more }: MessagePage): Place | null =>
   has_more ? placeAt(items[0]) : null;
 
 const placeAt = (message: Message | undefined): Place | null =>

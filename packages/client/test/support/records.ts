@@ -105,7 +105,7 @@ export function annsState(messages = 0): State {
     initialState("online"),
     { type: "me", me: ann },
     { type: "snapshots", snapshots: [snapshot] },
-    { type: "history", chatId: CHAT, page: { items, has_more: false }, since: messages },
+    { type: "messagePage", chatId: CHAT, page: { items, has_more: false }, since: messages },
   );
 }
 
