@@ -13,7 +13,7 @@ export class RunningTurn {
   readonly #writer: AnswerWriter;
   readonly #stop = new AbortController();
   #usage: InputOf<"finishTurn">["usage"];
-  /** Whether the turn is over for the service, so that there is nothing to finish. */
+  /** Whether the turn is over for the service, or being ended, so that there is nothing to finish. */
   #isOver = false;
 
   constructor(claimed: ClaimedTurn, operations: Operations) {
