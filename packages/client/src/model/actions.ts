@@ -1,5 +1,6 @@
 import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
 import type { Status } from "../types.ts";
+import type { OptimisticAction } from "./optimistic-changes.ts";
 import type { OutboxAction } from "./outbox.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { CachedState } from "./state.ts";
@@ -56,7 +57,10 @@ export type Action =
   | { type: "typingEnded"; chatId?: string; username?: string }
   | { type: "agents"; agents: readonly AgentProfile[] }
   | { type: "drafts"; drafts: Readonly<Record<string, string>> }
+  /** The object URLs of these files are no longer valid. */
+  | { type: "localUrlsRevoked"; fileIds: readonly string[] }
   | { type: "reset"; status: Status }
+  | OptimisticAction
   | OutboxAction;
 
 export type ActionOf<Type extends Action["type"]> = Extract<Action, { type: Type }>;

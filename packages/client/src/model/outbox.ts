@@ -1,11 +1,12 @@
 import type { Account } from "@parley/protocol";
 import type { LocalFile, LocalMessage } from "../types.ts";
-import type { OptimisticChange, State } from "./state.ts";
+import type { State } from "./state.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 
-/** What the caller does that the server has not confirmed yet. */
+/** What happens to the caller's messages from writing them until they are in the window. */
 export type OutboxAction =
   | { type: "queued"; message: LocalMessage }
+  /** The server has accepted the message. */
   | { type: "sent"; clientMsgId: string; message: LocalMessage }
   | {
       type: "failed";
@@ -23,10 +24,7 @@ export type OutboxAction =
       clientMsgId: string;
       index: number;
       file: LocalFile;
-    }
-  | { type: "localUrlsRevoked"; fileIds: readonly string[] }
-  | { type: "changeStarted"; chatId: string; change: OptimisticChange }
-  | { type: "changeEnded"; chatId: string; changeId: string };
+    };
 
 type FileChange = Extract<OutboxAction, { type: "fileChanged" }>;
 
@@ -63,14 +61,6 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
       );
     case "fileChanged":
       return changeFile(state, action);
-    case "localUrlsRevoked":
-      return { ...state, localUrls: withoutEntries(state.localUrls, action.fileIds) };
-    case "changeStarted":
-      return updateChanges(state, action.chatId, (changes) => [...changes, action.change]);
-    case "changeEnded":
-      return updateChanges(state, action.chatId, (changes) =>
-        changes.filter(({ changeId }) => changeId !== action.changeId),
-      );
   }
 }
 
@@ -105,12 +95,6 @@ function changeFile(state: State, action: FileChange): State {
 const isUnsent = (entry: LocalMessage, clientMsgId: string) =>
   isEntry(entry, clientMsgId) && entry.delivery !== "sent";
 
-const withoutEntries = <Value>(
-  record: Readonly<Record<string, Value>>,
-  keys: readonly string[],
-): Readonly<Record<string, Value>> =>
-  keys.reduce((rest, key) => setEntry(rest, key, undefined), record);
-
 function updateEntries(
   state: State,
   chatId: string,
@@ -121,16 +105,6 @@ function updateEntries(
   return { ...state, outbox };
 }
 
-function updateChanges(
-  state: State,
-  chatId: string,
-  change: (changes: readonly OptimisticChange[]) => readonly OptimisticChange[],
-): State {
-  const changes = change(state.optimisticChanges[chatId] ?? []);
-  const kept = changes.length > 0 ? changes : undefined;
-  return { ...state, optimisticChanges: setEntry(state.optimisticChanges, chatId, kept) };
-}
-
 /** Sets the sender of messages that were written before the caller's account was known. */
 export function setSender(outbox: State["outbox"], sender: Account): State["outbox"] {
   const withSender = (message: LocalMessage) =>
@@ -139,7 +113,7 @@ export function setSender(outbox: State["outbox"], sender: Account): State["outb
   return share(outbox, Object.fromEntries(entries));
 }
 
-/** The outbox with all unsent messages of a conversation failed. */
+/** Fails the unsent messages of a conversation. Sent ones leave the outbox: the server has them. */
 export function failUnsent(
   outbox: State["outbox"],
   chatId: string,
@@ -157,7 +131,11 @@ export function unsentOf(outbox: State["outbox"]): State["outbox"] {
   return Object.fromEntries(unsent);
 }
 
-/** The outbox without messages that are in the window or are the latest of their conversation. */
+/**
+ * The outbox without messages of a conversation that it need not show: those that are in the window
+ * or the latest of the conversation, and sent ones if they were deleted, if no window is loaded, or
+ * if the window's counter has passed them: the window then has them, or they were deleted.
+ */
 export function removeArrived(state: State, chatId: string): State["outbox"] {
   const entries = state.outbox[chatId];
   if (!entries) return state.outbox;

@@ -12,7 +12,9 @@ import {
   applySnapshot,
   applyUpdates,
 } from "./fetched.ts";
+import { withoutUrls } from "./local-urls.ts";
 import { asSent } from "./message.ts";
+import { reduceOptimistic } from "./optimistic-changes.ts";
 import { reduceOutbox, unsentOf } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
 import { type CachedState, initialState, type State } from "./state.ts";
@@ -85,6 +87,11 @@ function applyAction(state: State, action: Action): State {
       return { ...state, agents: share(state.agents, action.agents) };
     case "drafts":
       return { ...state, drafts: action.drafts };
+    case "localUrlsRevoked":
+      return { ...state, localUrls: withoutUrls(state.localUrls, action.fileIds) };
+    case "changeStarted":
+    case "changeEnded":
+      return reduceOptimistic(state, action);
     case "reset":
       return initialState(action.status);
     default:
