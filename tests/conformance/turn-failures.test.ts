@@ -463,7 +463,7 @@ describe("limits", () => {
   }
 
   test("hundreds of concurrent triggers cannot exceed the daily limit", async () => {
-    const daily_tokens = 20_000;
+    const daily_tokens = 30_000;
     const { owner, key, chats } = await limited({ daily_tokens }, 400);
     await using socket = await bob.connect();
     const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
