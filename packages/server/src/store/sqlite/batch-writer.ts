@@ -14,7 +14,7 @@ export interface BatchWriter {
   note(unit: Unit): Promise<unknown>;
   /** Resolves once everything committed so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
-  /** Refuses all further units: a file of the database could not be written or synced. */
+  /** Rejects all units, also those that wait for a sync: a file could not be written or synced. */
   fail(error: unknown): void;
   /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
   failure(): { error: unknown } | null;

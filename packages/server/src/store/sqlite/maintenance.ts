@@ -100,10 +100,13 @@ export class Maintenance {
   #pauseWriters<Result>(lastCheckpoint: () => Promise<Result>): Promise<Result | undefined> {
     const { batches, indexer } = this.#options;
     return indexer.holdIndexing(async () => {
-      const { pages, left } = await this.#checkpoint();
-      // Somebody reads an older state, such as a backup: a pause would not help.
-      if (left > pages / 2) return undefined;
-      await this.#stopOnDiskError(indexer.ask({ kind: "sync" }));
+      // The second pass has only what was written during the first, and leaves less for the pause.
+      for (let pass = 1; pass <= 2; pass++) {
+        const { pages, left } = await this.#checkpoint();
+        // Somebody reads an older state, such as a backup: a pause would not help.
+        if (left > pages / 2) return undefined;
+        await this.#stopOnDiskError(indexer.ask({ kind: "sync" }));
+      }
       return batches.pause(lastCheckpoint);
     });
   }

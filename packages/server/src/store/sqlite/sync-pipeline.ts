@@ -24,7 +24,7 @@ export interface SyncPipeline {
   add(jobs: readonly Job[]): void;
   /** Resolves once everything added so far is on disk; undefined when it is. */
   settled(): Promise<void> | undefined;
-  /** Rejects what is not acknowledged yet: something else could not write or sync a file of the database. */
+  /** Rejects all jobs that are not resolved: a file could not be written or synced elsewhere. */
   fail(error: unknown): void;
   /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
   failure(): { error: unknown } | null;
