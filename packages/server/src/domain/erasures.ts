@@ -17,7 +17,7 @@ import { stopTurns } from "./turns.ts";
 const ERASED_NAME = "Deleted account";
 
 /** Tool calls erased per unit of work, so that other units are not held up. */
-const BATCH = 100;
+const CALLS_PER_UNIT = 100;
 
 /**
  * Erases an account and those that belong to it, and ends its sessions and sockets, on every node. Its
@@ -123,8 +123,10 @@ async function eraseToolCalls(
   const calls = await store.read((tx) => tx.toolCallsToErase(id));
   for (const [place, each] of Map.groupBy(calls, ({ conversation_id }) => conversation_id)) {
     const uuids = each.map(({ uuid }) => uuid);
-    for (let start = 0; start < uuids.length; start += BATCH) {
-      await store.write((tx) => tx.eraseToolCalls(place, uuids.slice(start, start + BATCH)));
+    for (let start = 0; start < uuids.length; start += CALLS_PER_UNIT) {
+      await store.write((tx) =>
+        tx.eraseToolCalls(place, uuids.slice(start, start + CALLS_PER_UNIT)),
+      );
       await progress(0);
     }
   }
