@@ -4,7 +4,6 @@ import type { Awaitable } from "../awaitable.ts";
 import type { WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-/** No further unit joins a transaction after this time: reads and sockets wait while it runs. */
 const BATCH_MS = 10;
 
 export type Unit = (tx: WriteTx) => Awaitable<unknown>;
@@ -29,6 +28,8 @@ export interface BatchOptions {
   tx: Omit<WriteTx, "emit" | "signal">;
   /** Writes the changes of the transaction's units to the change log, before it commits. */
   log(units: readonly { changes: readonly Change[] }[]): void;
+  /** No further unit joins a transaction after this time: reads and sockets wait while it runs. */
+  batchMs?: number;
 }
 
 /**
@@ -37,7 +38,7 @@ export interface BatchOptions {
  * have seen it. Jobs that fail are rejected.
  */
 export function batchTransaction(
-  { db, connection, log, tx: methods }: BatchOptions,
+  { db, connection, log, tx: methods, batchMs = BATCH_MS }: BatchOptions,
   committed: (jobs: readonly Job[]) => void,
 ) {
   const begin = db.query("BEGIN IMMEDIATE");
@@ -87,7 +88,7 @@ export function batchTransaction(
     try {
       begin.run();
       for (const [index, job] of jobs.entries()) {
-        if (performance.now() - startedAt > BATCH_MS) {
+        if (performance.now() - startedAt > batchMs) {
           remaining = jobs.splice(index);
           break;
         }
