@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { boundedUserAgent, networkOf } from "../src/security/address.ts";
+import { networkOf } from "../src/security/address.ts";
+import { boundedUserAgent } from "../src/transport/origin.ts";
 
 describe("the network of a client address", () => {
   test.each([

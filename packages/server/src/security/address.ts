@@ -30,15 +30,3 @@ function fieldsOf(address: string): number[] {
   const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
   return [...left, ...zeros, ...right].map((field) => Number.parseInt(field, 16));
 }
-
-const USER_AGENT_CHARACTERS = 256;
-
-/** The User-Agent header as it is stored and logged: one line, truncated. */
-export function boundedUserAgent(given: string | null): string | null {
-  const text = (given ?? "")
-    .slice(0, 4 * USER_AGENT_CHARACTERS)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
-    .trim();
-  return [...text].slice(0, USER_AGENT_CHARACTERS).join("") || null;
-}

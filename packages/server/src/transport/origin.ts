@@ -1,4 +1,4 @@
-import { boundedUserAgent, networkOf } from "../security/address.ts";
+import { networkOf } from "../security/address.ts";
 import type { Origin } from "../security/caller.ts";
 
 /** The client of a request; `proxies` is the number of trusted proxies that append to X-Forwarded-For. */
@@ -33,3 +33,15 @@ export function hostOf({ headers }: Request): string {
  */
 export const isSecure = ({ headers }: Request, proxies: number): boolean =>
   proxies > 0 && headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";
+
+const USER_AGENT_CHARACTERS = 256;
+
+/** The User-Agent header as it is stored and logged: one line, truncated. */
+export function boundedUserAgent(given: string | null): string | null {
+  const text = (given ?? "")
+    .slice(0, 4 * USER_AGENT_CHARACTERS)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim();
+  return [...text].slice(0, USER_AGENT_CHARACTERS).join("") || null;
+}
