@@ -1,3 +1,5 @@
+import type { File } from "@parley/protocol";
+import { searchedText } from "../../rules/files.ts";
 import { containsInOrder, foldedWords, searchParts, spaced } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { SEARCH_DEADLINE_MS } from "../shared/search-queue.ts";
@@ -68,7 +70,7 @@ export async function reindex(
  * the newest on until the limit is reached. `+ 0` and `OFFSET 0` force this plan: the planner does not
  * know how rare a word is, and would sometimes scan all messages of a viewer, or of everybody.
  */
-const FIND = `SELECT seen.uuid, found.id AS position, seen.content
+const FIND = `SELECT seen.uuid, found.id AS position, seen.content, seen.files
   FROM (SELECT s.message_id + 0 AS id FROM search s
     JOIN members b ON b.account_id = $1 AND ($3::bigint IS NULL OR b.conversation_id = $3)
       AND b.conversation_id = coalesce(s.conversation_id,
@@ -78,7 +80,8 @@ const FIND = `SELECT seen.uuid, found.id AS position, seen.content
           ELSE '(' || string_agg('''#' || conversation_id::text || '''', ' | ') || ') & ' END
           || $2::text
         FROM members WHERE account_id = $1 AND ($3::bigint IS NULL OR conversation_id = $3))::tsquery ORDER BY 1 DESC OFFSET 0) found
-  CROSS JOIN LATERAL (SELECT m.uuid, CASE WHEN $6 THEN m.content END AS content FROM messages m
+  CROSS JOIN LATERAL (SELECT m.uuid, CASE WHEN $6 THEN m.content END AS content,
+      CASE WHEN $6 THEN m.files END AS files FROM messages m
     WHERE m.id = found.id AND m.deleted_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $1
         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) OFFSET 0) seen
@@ -87,6 +90,7 @@ const FIND = `SELECT seen.uuid, found.id AS position, seen.content
 interface Candidate extends SearchHit {
   /** Null unless it has to be checked. */
   readonly content: string | null;
+  readonly files: readonly File[] | null;
 }
 
 export async function search(connection: Connection, query: SearchQuery): Promise<SearchHit[]> {
@@ -107,7 +111,7 @@ export async function search(connection: Connection, query: SearchQuery): Promis
   const hits: SearchHit[] = [];
   for (let before = query.before ?? Number.MAX_SAFE_INTEGER; ; ) {
     const page = await candidates(before);
-    const found = page.filter(({ content }) => content === null || isMatch(content, wanted));
+    const found = page.filter((candidate) => isMatch(candidate, wanted));
     hits.push(...found.map(({ uuid, position }) => ({ uuid, position })));
     const last = page.at(-1);
     const isComplete = !last || page.length < query.limit || hits.length >= query.limit;
@@ -144,8 +148,9 @@ function conditionOf({ word, parts, isLast, isOpen }: Wanted): string {
     : `(${whole} | (${inAnyOrder}))`;
 }
 
-function isMatch(content: string, wanted: readonly Wanted[]): boolean {
-  const words = foldedWords(spaced(content)).map(shortened);
+function isMatch({ content, files }: Candidate, wanted: readonly Wanted[]): boolean {
+  if (content === null) return true;
+  const words = foldedWords(spaced(searchedText(content, files ?? []))).map(shortened);
   return wanted.every(({ parts, isOpen }) => containsInOrder(words, parts, isOpen));
 }
 

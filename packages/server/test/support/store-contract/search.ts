@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Message } from "@parley/protocol";
+import type { File, Message } from "@parley/protocol";
 import fc from "fast-check";
 import { searchPatiently } from "../search.ts";
 import { type Check, type Fixture, inSequence, newGroup, START, send, times } from "./fixture.ts";
@@ -12,6 +12,18 @@ export function search(check: Check) {
       fixture.store.write((tx) => inSequence(texts, (text) => send(tx, chat, alice, text)));
     return { alice, bob, chat, write };
   }
+
+  const named = (name: string): File => ({
+    id: Bun.randomUUIDv7(),
+    name,
+    type: "application/octet-stream",
+    size: 1,
+    status: "ready",
+    width: null,
+    height: null,
+    duration_ms: null,
+    placeholder: null,
+  });
 
   check("hits have all the words, newest first", async (fixture) => {
     const { bob, write } = await library(fixture);
@@ -83,6 +95,22 @@ export function search(check: Check) {
     await write("東京都に住む", ...times(limit + 1).map(() => "京都と東京"));
     const found = await fixture.find(bob, ["東京都"], { limit });
     expect(found).toEqual(["東京都に住む"]);
+  });
+
+  check("names of files are searched, in any script", async (fixture) => {
+    const { alice, bob, chat } = await library(fixture);
+    await fixture.store.write(async (tx) => {
+      await send(tx, chat, alice, "plan", { files: [named("東京都の地図.pdf")] });
+      await send(tx, chat, alice, "photo", {
+        files: [named("IMG 1.jpg"), named("京都と東京.jpg")],
+      });
+    });
+    expect(await fixture.find(bob, ["東京都"])).toEqual(["plan"]);
+    expect(await fixture.find(bob, ["京都と東京"])).toEqual(["photo"]);
+    expect(await fixture.find(bob, ["plan", "東京都の"])).toEqual(["plan"]);
+    expect(await fixture.find(bob, ["img"])).toEqual(["photo"]);
+    // A word does not begin in the text and end in a name.
+    expect(await fixture.find(bob, ["photoimg"])).toEqual([]);
   });
 
   check("only the viewer's conversations are searched, or one of them", async (fixture) => {
