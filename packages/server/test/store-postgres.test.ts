@@ -411,6 +411,28 @@ describe("a search", () => {
     });
     expect(await searchPatiently(store, query)).toHaveLength(1);
   });
+
+  test("that checks many long messages leaves time for other work", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, chat } = await place(store);
+    const limit = 101;
+    // They have all pairs of letters of the word, and many times almost the whole word.
+    const content = `${"あ".repeat(10_000)} あい いう`;
+    for (let sent = 0; sent < limit; sent++) {
+      await store.write((tx) => send(tx, chat, alice, content));
+    }
+    const word = `${"あ".repeat(250)}いう`;
+    const timeline = [performance.now()];
+    const watch = setInterval(() => timeline.push(performance.now()), 1);
+    const hits = await searchPatiently(store, { words: [word], viewerId: alice.id, limit });
+    clearInterval(watch);
+    expect(hits).toEqual([]);
+    timeline.push(performance.now());
+    const pauses = timeline.slice(1).map((at, place) => at - (timeline[place] ?? at));
+    const total = pauses.reduce((sum, each) => sum + each, 0);
+    expect(Math.max(...pauses)).toBeLessThan(total / 2);
+  });
 });
 
 describe("a restore from a backup", () => {

@@ -1,8 +1,10 @@
 import type { File } from "@parley/protocol";
 import { searchedText } from "../../rules/files.ts";
 import { containsInOrder, foldedWords, searchParts, spaced } from "../../rules/search.ts";
+import { shareOfLoop } from "../event-loop.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { SEARCH_DEADLINE_MS } from "../shared/search-queue.ts";
+import { Unavailable } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
@@ -111,12 +113,17 @@ export async function search(connection: Connection, query: SearchQuery): Promis
   const hits: SearchHit[] = [];
   for (let before = query.before ?? Number.MAX_SAFE_INTEGER; ; ) {
     const page = await candidates(before);
-    const found = page.filter((candidate) => isMatch(candidate, wanted));
-    hits.push(...found.map(({ uuid, position }) => ({ uuid, position })));
+    for (const candidate of page) {
+      // Other work of the process goes on in between: checking long messages takes long.
+      if (candidate.content !== null) await shareOfLoop();
+      // What is found by then is not all, and the search queue answers the caller.
+      if (performance.now() > endsAt) throw new Unavailable("the search took too long");
+      const { uuid, position } = candidate;
+      if (isMatch(candidate, wanted)) hits.push({ uuid, position });
+      if (hits.length === query.limit) return hits;
+    }
     const last = page.at(-1);
-    const isComplete = !last || page.length < query.limit || hits.length >= query.limit;
-    // After the deadline, nobody waits for the result.
-    if (isComplete || performance.now() > endsAt) return hits.slice(0, query.limit);
+    if (!last || page.length < query.limit) return hits;
     before = last.position;
   }
 }
