@@ -309,6 +309,26 @@ test("new settings of an agent are announced to the owner's clients, and to nobo
   expect(await stranger.settledEvents("events.accountUpdated", isTheirs)).toEqual([]);
 });
 
+test("settings that change together with the name are ordered like other settings", async () => {
+  const { person } = await newcomer("HTTP");
+  const { username: agent_username } = await create(person);
+  const named = ({ username }: Account) => username === agent_username;
+  const before = await overview(person);
+  await using socket = await person.connect();
+  const display_name = "New name";
+  await person.call("updateAgent", { agent_username, display_name, instructions: "Be brief." });
+  const announced = await socket.settledEvents("events.accountUpdated", named);
+  expect(announced.map(({ params, own_seq }) => [params.display_name, own_seq])).toEqual([
+    [display_name, undefined],
+    [display_name, before.own_seq + 1],
+  ]);
+  const after = await overview(person);
+  expect(after.own_seq).toBe(before.own_seq + 1);
+  // A name alone is no setting: others see it too, and its version orders it.
+  await person.call("updateAgent", { agent_username, display_name: "Another name" });
+  expect((await overview(person)).own_seq).toBe(after.own_seq);
+});
+
 test("a deleted agent stops, leaves its groups and closes its direct conversations", async () => {
   const { person, api_key } = await newcomer("HTTP");
   const other = await signUp(url, "other");

@@ -53,7 +53,8 @@ const updateAgent = bind(operations.updateAgent, (context, { provider, ...input 
     const agent = await ownAgent(tx, config, caller, input);
     const isMoved = provider !== undefined && provider !== agent.account.provider;
     if (isMoved) await changeProvider(tx, config, agent, provider);
-    await changeProfile(tx, caller, isMoved ? { ...agent, model: null } : agent, input);
+    const { model = isMoved ? null : undefined } = input;
+    await changeProfile(tx, caller, agent, { ...input, model });
     return profile(tx, context, input);
   }),
 );
@@ -223,7 +224,11 @@ async function changeProfile(
   const { model = agent.model, instructions = agent.instructions, display_name } = input;
   await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
   if (display_name === undefined) return announceSettings(tx, agent);
-  await changeDisplayName(tx, agent.account, display_name, owner.username);
+  const renamed = await changeDisplayName(tx, agent.account, display_name, owner.username);
+  // Everybody is told the name, and the owner alone that there are other settings too.
+  const hasSettings = input.model !== undefined || input.instructions !== undefined;
+  const account = { ...agent.account, ...renamed };
+  if (hasSettings) await announceSettings(tx, { ...agent, account });
 }
 
 const keyDetails = ({ caller, origin }: Context, provider: string) => ({
