@@ -38,6 +38,7 @@ describe("scripts without spaces", () => {
     expect(searchParts("東京都")).toEqual({ parts: ["東京", "京都"], open: false });
     expect(searchParts("京")).toEqual({ parts: ["京"], open: true });
     expect(searchParts("iphoneを買う")).toEqual({ parts: ["iphone", "を買", "買う"], open: false });
+    expect(searchParts("東京2024年")).toEqual({ parts: ["東京", "京", "2024", "年"], open: true });
     expect(searchParts("café")).toEqual({ parts: ["café"], open: false });
   });
 

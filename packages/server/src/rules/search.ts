@@ -36,8 +36,10 @@ export function searchParts(word: string): { parts: string[]; open: boolean } {
   let open = false;
   const text = word.replace(UNSPACED, (run, at: number, whole: string) => {
     const found = bigrams(run);
-    if (found.length > 1) found.pop();
-    else open ||= at + run.length === whole.length;
+    // Where the word goes on in another script, the run ends in the text too, with its last letter.
+    const isAtEnd = at + run.length === whole.length;
+    open ||= isAtEnd && found.length === 1;
+    if (isAtEnd && found.length > 1) found.pop();
     return ` ${found.join(" ")} `;
   });
   return { parts: text.match(WORD) ?? [word], open };

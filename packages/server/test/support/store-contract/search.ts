@@ -89,6 +89,24 @@ export function search(check: Check) {
     expect(await fixture.find(bob, ["iphoneを"])).toEqual([mixed]);
   });
 
+  check("words that mix scripts with and without spaces are found", async (fixture) => {
+    const { bob, write } = await library(fixture);
+    const mixed = "大東京2024年の会議roomで新型iPhoneを見る";
+    await write(mixed, "2024年の東京", "room会議");
+    for (const part of [
+      "東京2024",
+      "東京2024年の",
+      "京2024年",
+      "会議roomで",
+      "新型iph",
+      "型iphoneを見",
+    ]) {
+      expect([part, await fixture.find(bob, [part])]).toEqual([part, [mixed]]);
+    }
+    expect(await fixture.find(bob, ["東京20"])).toEqual([mixed]);
+    expect(await fixture.find(bob, ["東京20", "iphone"])).toEqual([]);
+  });
+
   check("letters of a script without spaces are found in their order only", async (fixture) => {
     const { bob, write } = await library(fixture);
     const limit = 2;
