@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { fails, stallsAfter } from "@parley/testkit/provider-responders.ts";
+import { providersAt, type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { contextFiles } from "../src/agents/context-files/index.ts";
 import { deltas } from "../src/agents/deltas.ts";
@@ -10,6 +12,7 @@ import { dispatcher } from "../src/agents/dispatcher.ts";
 import { elicitations } from "../src/agents/tools/elicitation.ts";
 import { toolServers } from "../src/agents/tools/servers.ts";
 import { readConfig } from "../src/config.ts";
+import { stopTurns } from "../src/domain/turns.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
 import { guardedFetch } from "../src/security/guarded-fetch.ts";
@@ -21,6 +24,7 @@ import { askAgent, newAccount, newAgent } from "./support/store-contract/fixture
 
 const NODE = "here";
 const log = logger("silent");
+const vault = newVault([Buffer.alloc(32, 1)]);
 let folder: string;
 let postgres: TestPostgres;
 beforeAll(async () => {
@@ -41,13 +45,12 @@ const stores: [string, () => Promise<Store>][] = [
 ];
 
 /** Everything that a node needs to run turns. */
-function nodeOn(store: Store) {
-  const vault = newVault([Buffer.alloc(32, 1)]);
+function nodeOn(store: Store, environment = {}) {
   const fetch = guardedFetch({ allowPrivate: false });
   const servers = toolServers({ store, vault, fetch, log, metrics: metrics() });
   const agents = dispatcher({
     node: NODE,
-    config: readConfig({}),
+    config: readConfig(environment),
     store,
     vault,
     deltas: deltas(store, NODE),
@@ -71,6 +74,17 @@ const queueRefusedTurn = (store: Store): Promise<number> =>
     const alice = await newAccount(tx, { username: "alice" });
     const agent = await newAgent(tx, alice, "claude");
     return (await askAgent(tx, alice, agent, "No.")).turn_id;
+  });
+
+/** Queues a turn for which the provider is called. */
+const queueTurn = (store: Store): Promise<number> =>
+  store.write(async (tx) => {
+    const alice = await newAccount(tx, { username: "alice" });
+    const agent = await newAgent(tx, alice, "claude");
+    const binding = { owner_id: alice.id, provider: "claude" };
+    const sealed = vault.seal("key", binding);
+    await tx.setAgentKey({ ...binding, sealed, tail: "key", at: Date.now() });
+    return (await askAgent(tx, alice, agent)).turn_id;
   });
 
 describe.each(stores)("the dispatcher on %s", (_, open) => {
@@ -163,6 +177,30 @@ describe.each(stores)("the dispatcher on %s", (_, open) => {
       expect(node.agents.running()).toBe(0);
       const abandoned = await store.write((tx) => tx.abandonedTurns(NODE));
       expect(abandoned).toMatchObject([{ id, status: "running" }]);
+    }
+    await store.close();
+  });
+
+  const waits = { "retry-after": "20" };
+  test.each<[string, Responder, number, object | null]>([
+    ["the input that was reported", stallsAfter("Hel"), 25, { input_tokens: 25 }],
+    ["nothing of a call that was refused", fails(429, { headers: waits }), 0, null],
+  ])("charges for a stopped turn %s", async (_, responder, input, usage) => {
+    const store = await open();
+    const id = await queueTurn(store);
+    const read = () => store.read((tx) => tx.turn(id));
+    {
+      await using provider = await startProvider(responder);
+      await using node = nodeOn(store, providersAt(provider.url));
+      node.agents.start();
+      await until(async () => (await read())?.charged_input === input, "the provider has answered");
+      await store.write(async (tx) => {
+        const turn = await tx.turn(id);
+        await stopTurns(tx, turn ? [turn] : []);
+      });
+      expect((await read())?.status).toBe("stopped");
+      if (usage === null) expect((await read())?.usage).toBeNull();
+      else expect((await read())?.usage).toMatchObject(usage);
     }
     await store.close();
   });

@@ -1173,7 +1173,7 @@ describe("a database that goes away", () => {
     const outcomes = await Promise.allSettled([
       store.write((tx) => send(tx, chat, alice, "lost")),
       store.read((tx) => tx.account("alice")),
-      store.note((tx) => tx.setTries(1, 1)),
+      store.note((tx) => tx.setAttempt(1, { tries: 1, input_tokens: null })),
       store.search({ words: ["before"], viewerId: alice.id, limit: 1 }),
       store.ready(),
     ]);

@@ -46,7 +46,7 @@ export async function streamAnswer(
   progress: Progress,
 ): Promise<void> {
   const stream = services.deltas.open(prepared.turn, running);
-  const attempts = attemptCounter(services, prepared.turn);
+  const attempts = attemptRecorder(services, prepared.turn);
   try {
     const refused: Fallback[] = [];
     await answerInRounds({ services, prepared, running, progress, stream, attempts, refused });
@@ -67,7 +67,7 @@ interface Answering {
   readonly running: AbortController;
   readonly progress: Progress;
   readonly stream: AnswerStream;
-  readonly attempts: ReturnType<typeof attemptCounter>;
+  readonly attempts: ReturnType<typeof attemptRecorder>;
   /** What the provider has refused in this turn. It is left out of later requests too. */
   readonly refused: Fallback[];
 }
@@ -154,7 +154,7 @@ async function askModel(
   key: AgentKey,
   { made, input_tokens, max_output_tokens }: RoundRequest,
 ): Promise<ModelAnswer> {
-  const { services, prepared, running, progress, stream } = answering;
+  const { services, prepared, running, progress, stream, attempts } = answering;
   const { context, provider, turn } = prepared;
   const tools = [...prepared.tools.values()].map(definitionOf);
   const request: ModelRequest = {
@@ -169,7 +169,7 @@ async function askModel(
   };
   const began = performance.now();
   const before = stream.written().length;
-  const answer = newAnswer(stream);
+  const answer = newAnswer(stream, attempts.reported);
   const written = () => stream.written().slice(before);
   /** What the provider reported, and estimates of what it did not. */
   const used = () => ({
@@ -194,7 +194,7 @@ async function askModel(
 }
 
 /** Collects what the model sends. Its text goes to the stream, apart from that of earlier rounds. */
-function newAnswer(stream: AnswerStream) {
+function newAnswer(stream: AnswerStream, reportedInput: (tokens: number) => void) {
   const uses: ToolUse[] = [];
   const usage: Partial<NonNullable<Turn["usage"]>> = {};
   let end: "stop" | "length" = "stop";
@@ -224,6 +224,7 @@ function newAnswer(stream: AnswerStream) {
         else if (output.type === "usage") {
           const { type: _, ...counts } = output;
           Object.assign(usage, counts);
+          if (counts.input_tokens) reportedInput(counts.input_tokens);
         } else end = output.reason === "length" ? "length" : "stop";
       }
     },
@@ -241,7 +242,8 @@ async function askWithFallbacks(
   const options = {
     ...fetchForKey(api_key, services.config),
     backpressure: stream.backpressure,
-    onAttempt: attempts.store,
+    onAttempt: attempts.started,
+    onRetry: attempts.refused,
   };
   for (;;) {
     const current = refused.reduce((each, { apply }) => apply(each), request);
@@ -260,17 +262,23 @@ async function askWithFallbacks(
   }
 }
 
-/** Stores the number of attempts in the background, in order. */
-function attemptCounter({ store, log }: RoundServices, { id }: TurnRecord) {
+/** Stores in the background, in order, what is known of the attempts: others may end the turn. */
+function attemptRecorder({ store, log }: RoundServices, { id, tries: earlier }: TurnRecord) {
   let pending = Promise.resolve();
-  let attempts = 0;
+  let tries = earlier;
+  const record = (input_tokens: number | null) => {
+    const attempt = { tries, input_tokens };
+    pending = pending
+      .then(() => store.note((tx) => tx.setAttempt(id, attempt)))
+      .catch((error) => log.error({ err: error, turn: id }, "turn attempt not stored"));
+  };
   return {
-    store(): void {
-      const attempt = ++attempts;
-      pending = pending
-        .then(() => store.note((tx) => tx.setTries(id, attempt)))
-        .catch((error) => log.error({ err: error, turn: id }, "turn attempt count not stored"));
+    started(): void {
+      tries++;
+      record(null);
     },
+    refused: () => record(0),
+    reported: (input_tokens: number) => record(input_tokens),
     stored: () => pending,
   };
 }

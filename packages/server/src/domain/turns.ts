@@ -190,19 +190,20 @@ export async function endTurn(
   if (isExternal(turn.agent)) tx.emit(turnsQueued([turn.agent]));
 }
 
-/** What a provider charges for the calls that have ended, and estimated for one that is broken off. */
+/** What a provider charges for the calls that have ended, and for one that is broken off. */
 function estimatedUsage(
-  { agent, reserved, estimated_input, rounds }: TurnRecord,
+  { agent, reserved, estimated_input, charged_input, rounds }: TurnRecord,
   streamed: string,
   status: FinishedTurn["status"],
 ): Turn["usage"] {
   // Only the program knows what its answer has cost, if anything.
   if (isExternal(agent)) return null;
-  const charged = streamed !== "" || (status === "stopped" && reserved > 0);
+  const isCharged = streamed !== "" || (status === "stopped" && reserved > 0);
   const earlier = totalUsage(rounds);
-  if (!charged) return earlier;
+  // The provider refused the call that is broken off, and was to be asked again.
+  if (!isCharged || charged_input === 0) return earlier;
   const output_tokens = streamed === "" ? 0 : estimateTokens(streamed);
-  const last = { input_tokens: estimated_input, output_tokens };
+  const last = { input_tokens: charged_input ?? estimated_input, output_tokens };
   return earlier ? addUsage(earlier, last) : last;
 }
 

@@ -148,7 +148,7 @@ const changed: Changed = {
   renewNode: none,
   renewLeases: none,
   setRounds: none,
-  setTries: none,
+  setAttempt: none,
   appendChunks: none,
 };
 

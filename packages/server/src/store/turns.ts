@@ -86,8 +86,8 @@ export interface TurnWrites {
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   /** Stores what the calls of the model have taken so far. */
   setRounds(id: number, rounds: readonly TurnRound[]): Awaitable<void>;
-  /** Stores how often the provider has been called for a turn. */
-  setTries(id: number, tries: number): Awaitable<void>;
+  /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
+  setAttempt(id: number, attempt: TurnAttempt): Awaitable<void>;
   /**
    * Appends streamed text to the messages of turns that the node runs. Returns the ids of the turns
    * whose text it did not store: the node does not run them any more, or an earlier chunk is missing.
@@ -134,6 +134,8 @@ export interface TurnRecord {
   readonly by_operator: boolean;
   /** Estimated input tokens, used when the provider reports none. */
   readonly estimated_input: number;
+  /** Of a running turn: the `input_tokens` of its attempt. */
+  readonly charged_input: number | null;
   readonly tries: number;
   readonly started_at: number | null;
   readonly first_token_at: number | null;
@@ -141,6 +143,14 @@ export interface TurnRecord {
   readonly usage: Turn["usage"];
   /** The calls of the model that have ended, oldest first. */
   readonly rounds: readonly TurnRound[];
+}
+
+/** The latest attempt of a running turn to call the provider. */
+export interface TurnAttempt {
+  /** How often the provider has been called for the turn, this attempt included. */
+  tries: number;
+  /** What the provider has reported; 0 if it refused the call, null while nothing is known. */
+  input_tokens: number | null;
 }
 
 /** One call of the model. */

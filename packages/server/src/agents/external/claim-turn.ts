@@ -50,7 +50,7 @@ export async function claimTurn(
     context_ids: context.map(({ id }) => id),
     by_operator: false,
   });
-  await tx.setTries(turn.id, 1);
+  await tx.setAttempt(turn.id, { tries: 1, input_tokens: null });
   return { kind: "claimed", turn: { ...requestOf(turn, context), answer_id } };
 }
 

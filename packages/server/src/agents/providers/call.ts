@@ -8,6 +8,8 @@ export interface CallOptions extends Partial<Omit<AttemptOptions, "timeouts">> {
   retry?: Partial<Retry>;
   /** Called when an attempt starts, with its number from one. */
   onAttempt?: (attempt: number) => void;
+  /** Called when an attempt has failed before its first output and another one follows. */
+  onRetry?: () => void;
   /** Waits between attempts. Must reject when the signal aborts. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -67,6 +69,7 @@ export async function* callModel(
     } catch (error) {
       request.signal.throwIfAborted();
       if (hasYielded || !canRetry(error, attempt, retry)) throw error;
+      options.onRetry?.();
       await (options.sleep ?? sleep)(retryDelayMs(error, attempt, retry), request.signal);
     }
   }

@@ -13,6 +13,7 @@ import {
   OPEN_TURNS,
   offlineTurns,
   RESERVE_TURN,
+  SET_ATTEMPT,
   TURN,
   type TurnHead,
   type TurnRow,
@@ -122,8 +123,8 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     const turn = await turnReads.turn(unit, id);
     if (turn) await addUsage(unit, releasedUsage(turn));
     await unit.change(
-      `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0
-       WHERE id = $1`,
+      `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0,
+         input_tokens = NULL WHERE id = $1`,
       id,
       node,
       leaseMs,
@@ -163,8 +164,8 @@ export const turnWrites: Methods<keyof TurnWrites> = {
   setRounds: async (unit, id, rounds) => {
     await unit.change("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
   },
-  setTries: async (unit, id, count) => {
-    await unit.change("UPDATE turns SET tries = $2 WHERE id = $1", id, count);
+  setAttempt: async (unit, id, { tries, input_tokens }) => {
+    await unit.change(SET_ATTEMPT, id, tries, input_tokens);
   },
   appendChunks,
   finishTurn,

@@ -93,7 +93,10 @@ export const BEGIN_TURN = `UPDATE turns SET message_id = (SELECT id FROM message
   model = $3, started_at = $4 WHERE id = $1`;
 
 export const RESERVE_TURN = `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4,
-  by_operator = $5 WHERE id = $1`;
+  by_operator = $5, input_tokens = NULL WHERE id = $1`;
+
+export const SET_ATTEMPT = `UPDATE turns SET tries = $2, input_tokens = $3
+  WHERE id = $1 AND status = 'running'`;
 
 export const FINALIZE_MESSAGE = `UPDATE messages SET content = $2, mentions = $3, turn = $4,
   finalized_at = $5, version = $6 WHERE id = $1 RETURNING seq, sender_id`;
@@ -105,7 +108,7 @@ export const FINISH_TURN = `UPDATE turns SET status = $2, error = $3, finished_a
 type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
 
 export type TurnRow = AccountRecord &
-  Omit<TurnRecord, "id" | "agent" | "usage" | "rounds" | Flag> &
+  Omit<TurnRecord, "id" | "agent" | "usage" | "rounds" | "charged_input" | Flag> &
   Record<Flag, boolean | number> & {
     turn_id: number;
     input_tokens: number | null;
@@ -140,6 +143,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     reserved: row.reserved,
     by_operator: Boolean(row.by_operator),
     estimated_input: row.estimated_input,
+    charged_input: input_tokens,
     tries: row.tries,
     started_at: row.started_at,
     first_token_at: row.first_token_at,

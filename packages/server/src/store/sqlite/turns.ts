@@ -13,6 +13,7 @@ import {
   OPEN_TURNS,
   offlineTurns,
   RESERVE_TURN,
+  SET_ATTEMPT,
   TURN,
   type TurnHead,
   type TurnRow,
@@ -131,7 +132,8 @@ function leaseWrites(
        AND (t.lease_until <= ?2 OR (t.node IS NOT ?1 AND t.node IS NOT '${EXTERNAL_NODE}'))`,
   );
   const adopt = db.change(
-    "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
+    `UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0,
+       input_tokens = NULL WHERE id = ?1`,
   );
   const renew = db.change(
     "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1 AND id = ?3",
@@ -155,11 +157,11 @@ function leaseWrites(
 
 function runningTurnWrites(
   db: Connection,
-): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "setRounds" | "setTries" | "appendChunks"> {
+): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "setRounds" | "setAttempt" | "appendChunks"> {
   const begin = db.change(BEGIN_TURN);
   const reserve = db.change(RESERVE_TURN);
   const rounds = db.change("UPDATE turns SET rounds = ?2 WHERE id = ?1");
-  const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
+  const attempt = db.change(SET_ATTEMPT);
   // Apart from the insertion: a statement that reads the table it inserts into needs a temporary one.
   const place = db.query<{ message_id: number }>(
     `SELECT message_id FROM turns t WHERE id = ?1 AND status = 'running' AND node = ?4
@@ -181,7 +183,7 @@ function runningTurnWrites(
       reserve.run(turn.id, reserved, reservation.input_tokens, ids, reservation.by_operator);
     },
     setRounds: (id, all) => void rounds.run(id, JSON.stringify(all)),
-    setTries: (id, count) => void tries.run(id, count),
+    setAttempt: (id, { tries, input_tokens }) => void attempt.run(id, tries, input_tokens),
     appendChunks: (node, chunks) =>
       chunks
         .filter(({ turn_id, text, offset, first, at }) => {

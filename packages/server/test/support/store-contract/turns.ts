@@ -224,11 +224,19 @@ export function turns(check: Check) {
     expect(await fixture.texts(chat, bob)).toEqual(["question", "Hello"]);
   });
 
-  check("the number of tries is stored", async (fixture) => {
-    const { begin, turn } = await agentFixture(fixture);
+  check("the latest attempt is stored until the turn ends", async (fixture) => {
+    const { begin, turn, finish } = await agentFixture(fixture);
     const { id } = await begin();
-    await fixture.store.write((tx) => tx.setTries(id, 2));
-    expect(await turn(id)).toMatchObject({ tries: 2 });
+    const attempt = (tries: number, input_tokens: number | null) =>
+      fixture.store.note((tx) => tx.setAttempt(id, { tries, input_tokens }));
+    await attempt(2, 30);
+    expect(await turn(id)).toMatchObject({ tries: 2, charged_input: 30, usage: null });
+    await attempt(3, null);
+    expect(await turn(id)).toMatchObject({ tries: 3, charged_input: null });
+    const usage = { input_tokens: 7, output_tokens: 8 };
+    await finish(id, { usage });
+    await attempt(4, 40);
+    expect(await turn(id)).toMatchObject({ tries: 3, usage });
   });
 
   check("a turn of a node that is gone can be taken over", async (fixture) => {
