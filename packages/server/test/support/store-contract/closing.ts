@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { Store } from "../../../src/store/store.ts";
+import { searchPatiently } from "../search.ts";
 import {
   at,
   type Check,
@@ -33,7 +34,7 @@ export function closing(check: Check) {
       await tx.insertSession({ id: Bun.randomUUIDv7(), ...session, expires_at: START + 1000 });
     });
     const everything = async (store: Store) => ({
-      hits: await store.search({ words: ["needle"], viewerId: bob.id, limit: 100 }),
+      hits: await searchPatiently(store, { words: ["needle"], viewerId: bob.id, limit: 100 }),
       ...(await store.read(async (tx) => ({
         accounts: await tx.listAccounts({ viewerId: bob.id, limit: 100 }),
         session: await tx.session("hash"),
