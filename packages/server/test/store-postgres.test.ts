@@ -1117,6 +1117,24 @@ describe("a unit during which its process is paused", () => {
   });
 });
 
+test("a node that is paused while it saves the cursor of a subscription delays no other", async () => {
+  await using own = await nodes(1);
+  const [store] = own.stores;
+  const { alice, chat } = await place(store);
+  const claim = (node: string, leaseMs: number) =>
+    store.write((tx) => tx.claimSubscription("webhooks", node, leaseMs, 3));
+  expect(await claim("one", 0)).toBe(3);
+  const paused = await lock(own.url, "UPDATE subscriptions SET cursor = 4");
+  const [claimed] = await Promise.all([
+    claim("two", 60_000),
+    store.write((tx) => send(tx, chat, alice, "meanwhile")),
+  ]);
+  expect(claimed).toBeNull();
+  expect(await seqs(own.url, chat)).toEqual([1]);
+  await paused.release();
+  expect(await claim("two", 60_000)).toBe(4);
+});
+
 describe("a transaction that the server aborts for a reason that passes", () => {
   test.each([
     ["57014", "messages"],

@@ -32,7 +32,7 @@ export interface ChangeLog {
 export interface SubscriptionWrites {
   /**
    * Leases the subscription to a node and returns its cursor; null while another node holds the
-   * lease. A new subscription begins at `from`.
+   * lease or is saving the cursor. A new subscription begins at `from`.
    */
   claimSubscription(
     name: string,

@@ -221,18 +221,28 @@ export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boole
 
 export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
   claimSubscription: async (unit, name, node, leaseMs, from) => {
-    const [row] = await unit.change<{ cursor: number }>(
-      `INSERT INTO subscriptions AS s (name, cursor, node, leased_until)
-       VALUES ($1, $2, $3, ${NOW} + $4::bigint)
-       ON CONFLICT (name) DO UPDATE SET node = excluded.node, leased_until = excluded.leased_until
-         WHERE s.node = excluded.node OR s.leased_until <= ${NOW}
+    // Does not wait: a node that is paused while it saves the cursor must not delay the others.
+    const [claimed] = await unit.change<{ cursor: number }>(
+      `UPDATE subscriptions SET node = $2, leased_until = ${NOW} + $3::bigint
+       WHERE name = (SELECT name FROM subscriptions
+         WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
        RETURNING cursor`,
+      name,
+      node,
+      leaseMs,
+    );
+    if (claimed) return claimed.cursor;
+    const [begun] = await unit.change<{ cursor: number }>(
+      `INSERT INTO subscriptions (name, cursor, node, leased_until)
+       SELECT $1, $2, $3, ${NOW} + $4::bigint
+       WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
+       ON CONFLICT (name) DO NOTHING RETURNING cursor`,
       name,
       from,
       node,
       leaseMs,
     );
-    return row?.cursor ?? null;
+    return begun?.cursor ?? null;
   },
   saveSubscription: async (unit, name, node, cursor, leaseMs) => {
     const saved = await unit.change(
