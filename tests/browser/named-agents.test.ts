@@ -176,6 +176,40 @@ test("unsaved changes are not lost by Escape, «back» or a click beside the edi
   expect(visit.problems()).toEqual([]);
 });
 
+test("Escape asks about unsaved changes again and again, and the editor opens afterwards", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const edit = page.getByRole("region", { name: "Claude" }).getByRole("button", { name: "Edit" });
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  const question = page.getByRole("dialog", { name: "Discard your changes?" });
+  const field = editor.getByLabel("Instructions");
+  await edit.click();
+  await field.fill("Think twice.");
+  for (let round = 0; round < 3; round++) {
+    await page.keyboard.press("Escape");
+    await question.waitFor();
+    await page.keyboard.press("Escape");
+    await question.waitFor({ state: "detached" });
+    expect(await field.inputValue()).toBe("Think twice.");
+  }
+  // A browser may close a dialog without asking the page, such as on the gesture «back» of a phone.
+  await page.evaluate(() => document.querySelector("dialog")?.close());
+  await question.getByRole("button", { name: "Keep editing" }).click();
+  await question.waitFor({ state: "detached" });
+  expect(await field.inputValue()).toBe("Think twice.");
+
+  await page.keyboard.press("Escape");
+  await question.getByRole("button", { name: "Discard" }).click();
+  await editor.waitFor({ state: "detached" });
+  await edit.click();
+  await page.evaluate(() => document.querySelector("dialog")?.close());
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await edit.click();
+  await editor.waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("new chats with an agent start from the header, the sidebar and the switcher, and are told apart", async () => {
   const ada = await harness().person("ada");
   await giveSandboxKey(ada);

@@ -1,4 +1,4 @@
-import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
+import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
 import { useBackCloses } from "../lib/back.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
@@ -41,24 +41,45 @@ export function Dialog({ title, onClose, children, bare, wide, isCovered }: Dial
 
 const FIELDS = "input:not([type=hidden]), textarea, select";
 
+const openModals: HTMLDialogElement[] = [];
+
 /** Attributes of a modal `dialog` that closes on Escape, on a click beside it and on «back». */
 export function useModal(onClose: () => void, isCovered = false) {
   const ref = useRef<HTMLDialogElement>(null);
+  const latestOnClose = useRef(onClose);
+  latestOnClose.current = onClose;
   useBackCloses(onClose, !isCovered);
   useEffect(() => {
     const opener = document.activeElement;
     const dialog = ref.current;
-    dialog?.showModal();
-    focusFirst(ref);
+    if (!dialog) return;
+    open(dialog);
+    openModals.push(dialog);
+    // Browsers let a page prevent `cancel` only once until the person does something else.
+    const closeOnEscape = (event: KeyboardEvent) => {
+      const isMine = event.key === "Escape" && openModals.at(-1) === dialog;
+      if (!isMine || event.defaultPrevented || event.isComposing) return;
+      event.preventDefault();
+      latestOnClose.current();
+    };
+    addEventListener("keydown", closeOnEscape);
     return () => {
-      dialog?.close();
+      removeEventListener("keydown", closeOnEscape);
+      openModals.splice(openModals.indexOf(dialog), 1);
+      dialog.close();
       returnFocus(opener);
     };
   }, []);
   return {
     ref,
-    onCancel: (event: { preventDefault(): void }) => {
+    onCancel: (event: SyntheticEvent) => {
       event.preventDefault();
+      if (event.cancelable) onClose();
+    },
+    // The browser closed it without asking: `onClose` decides whether it stays open.
+    onClose: () => {
+      if (!ref.current || ref.current.open) return;
+      open(ref.current);
       onClose();
     },
     onClick: (event: { target: EventTarget }) => {
@@ -67,9 +88,14 @@ export function useModal(onClose: () => void, isCovered = false) {
   };
 }
 
+function open(dialog: HTMLDialogElement): void {
+  dialog.showModal();
+  focusFirst(dialog);
+}
+
 /** Focuses the first field or the first answer. The browser would focus «Close», which comes first. */
-function focusFirst(dialog: RefObject<HTMLDialogElement | null>): void {
-  const inside = (selector: string) => dialog.current?.querySelector<HTMLElement>(selector);
+function focusFirst(dialog: HTMLDialogElement): void {
+  const inside = (selector: string) => dialog.querySelector<HTMLElement>(selector);
   const first =
     inside("[data-autofocus]") ??
     inside(FIELDS) ??
