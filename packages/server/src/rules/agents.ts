@@ -52,10 +52,19 @@ export const agentOf = (
 ) => ({
   username: `${owner.username}:${name}`,
   kind: "agent" as const,
-  display_name: [...`${owner.display_name}'s ${title}`].slice(0, 64).join(""),
+  display_name: defaultName(owner.display_name, title),
   owner_id: owner.id,
   provider,
 });
+
+const MAX_NAME_CHARACTERS = 64;
+
+/** Cuts the owner's name if both are too long, because the title tells the owner's agents apart. */
+function defaultName(owner: string, title: string): string {
+  const ending = `'s ${title}`;
+  const room = MAX_NAME_CHARACTERS - [...ending].length;
+  return room > 0 ? [...owner].slice(0, room).join("").trimEnd() + ending : title;
+}
 
 /** The agents of a new person, one for each provider. */
 export const agentsOf = (owner: Owner, providers: ProviderNames) =>
