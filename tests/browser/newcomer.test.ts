@@ -43,6 +43,20 @@ test("a new account gets an answer from its agent, signs out and signs in again"
   expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);
 });
 
+test("a name at the limit is said to be, and hides no agent's name", async () => {
+  await using visit = await harness().visit();
+  const { page } = visit;
+  await createAccount(page, "Maximiliana ".repeat(6).slice(0, 64), "m!");
+  await page.getByText("At most 64 characters.").waitFor();
+  await page.getByLabel("Username").fill("maximiliana");
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("button", { name: "Menu" }).waitFor();
+  await page.goto(`${harness().url}/agents`);
+  await page.getByRole("heading", { name: "Claude", exact: true }).waitFor();
+  await page.getByRole("heading", { name: "GPT", exact: true }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("failed sign-ins elsewhere do not lock out a browser that has signed in before", async () => {
   await using visit = await harness().visit();
   const { page } = visit;

@@ -1,4 +1,11 @@
-import { type InputHTMLAttributes, type ReactNode, type Ref, useId } from "react";
+import {
+  type InputEvent,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type Ref,
+  useId,
+  useState,
+} from "react";
 import { useFieldError } from "./Form.tsx";
 import { Icon } from "./Icon.tsx";
 
@@ -56,10 +63,22 @@ interface TextFieldProps extends InputHTMLAttributes<HTMLInputElement> {
   ref?: Ref<HTMLInputElement>;
 }
 
+/** At the end of its room it says so, because the browser ignores further characters. */
 export function TextField({ label, hint, error, ...input }: TextFieldProps) {
+  const { name, maxLength = Number.POSITIVE_INFINITY } = input;
+  const [isFull, setFull] = useState(false);
+  const handleInput = (event: InputEvent<HTMLInputElement>) => {
+    setFull(event.currentTarget.value.length >= maxLength);
+    input.onInput?.(event);
+  };
   return (
-    <Field label={label} name={input.name} hint={hint} error={error}>
-      {(attributes) => <input {...attributes} {...input} className="field" />}
+    <Field
+      label={label}
+      name={name}
+      hint={isFull ? `At most ${maxLength} characters.` : hint}
+      error={error}
+    >
+      {(attributes) => <input {...attributes} {...input} onInput={handleInput} className="field" />}
     </Field>
   );
 }
