@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { slowAgents } from "./slow-agents.ts";
 import {
   agentChat,
@@ -146,6 +146,33 @@ test("a sandbox key is tested before and after it is stored, and the result name
   await test.press("Enter");
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   expect(await hasFocus(test)).toBe(true);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the error of a field at the lower end of the editor is visible, and the field is marked", async () => {
+  const ada = await harness().person("ada");
+  const viewport = { width: 1440, height: 900 };
+  await using visit = await harness().visit(ada, { path: "/agents", viewport });
+  const { page } = visit;
+  await cardOf(page, agentOf(ada)).getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  const field = editor.getByLabel("Tokens a day", { exact: true });
+  const save = editor.getByRole("button", { name: "Save" });
+  const error = editor.getByRole("alert").getByText("At least 0.");
+  await field.fill("-5");
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await field.evaluate((each) => each.scrollIntoView({ block: "end" }));
+    await save.click();
+    const note = await error.elementHandle();
+    await page.waitForFunction((each) => {
+      const { left, bottom = 0 } = each?.getBoundingClientRect() ?? {};
+      return each?.contains(document.elementFromPoint((left ?? 0) + 1, bottom - 1));
+    }, note);
+  }
+  expect(await hasFocus(field)).toBe(true);
+  const color = (of: Locator, name: "color" | "outlineColor") =>
+    of.evaluate((each, property) => getComputedStyle(each)[property], name);
+  expect(await color(field, "outlineColor")).toBe(await color(error, "color"));
   expect(visit.problems()).toEqual([]);
 });
 

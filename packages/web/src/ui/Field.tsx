@@ -42,7 +42,7 @@ export function Field({ label, name, hint, error: ownError, children }: FieldPro
         <p
           id={`${id}-note`}
           role={error ? "alert" : undefined}
-          className={`flex items-start gap-1.5 text-sm ${error ? "text-danger" : "text-ink-3"}`}
+          className={`flex scroll-my-4 items-start gap-1.5 text-sm ${error ? "text-danger" : "text-ink-3"}`}
         >
           {error && (
             <span className="mt-0.5">

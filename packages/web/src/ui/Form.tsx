@@ -7,6 +7,7 @@ import {
   use,
   useCallback,
   useEffect,
+  useLayoutEffect,
   useRef,
   useState,
 } from "react";
@@ -51,17 +52,19 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
   const own = useRef<HTMLFormElement>(null);
   const form = ref ?? own;
   const [state, setState] = useState<FormState>({ errors: {}, problem: null });
+  /** The errors of the last attempt, also those of fields that were changed since. */
+  const [found, setFound] = useState<FieldErrors>({});
   const latestExplain = useRef(explain);
   latestExplain.current = explain;
 
-  const show = useCallback(
-    (errors: FieldErrors, problem: string | null) => {
-      setState({ errors, problem });
-      const [first] = Object.keys(errors);
-      if (first) fieldOf(form.current, first)?.focus();
-    },
-    [form],
-  );
+  const show = useCallback((errors: FieldErrors, problem: string | null) => {
+    setState({ errors, problem });
+    setFound(errors);
+  }, []);
+  useLayoutEffect(() => {
+    const [first] = Object.keys(found);
+    if (first) focusInvalid(fieldOf(form.current, first));
+  }, [found, form]);
   useEffect(() => {
     if (error === null) return;
     const named = { ...fieldErrorsOf(error), ...latestExplain.current?.(error) };
@@ -102,6 +105,13 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
 export function FormProblem() {
   const { problem } = use(FormContext);
   return problem === null ? null : <Notice>{problem}</Notice>;
+}
+
+/** Focuses a field and scrolls to its error, which stands below the field. */
+function focusInvalid(field: HTMLElement | null): void {
+  field?.focus();
+  const note = document.getElementById(field?.getAttribute("aria-describedby") ?? "");
+  note?.scrollIntoView({ block: "nearest" });
 }
 
 function fieldOf(form: HTMLFormElement | null, name: string): HTMLElement | null {
