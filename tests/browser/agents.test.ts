@@ -149,6 +149,28 @@ test("a sandbox key is tested before and after it is stored, and the result name
   expect(visit.problems()).toEqual([]);
 });
 
+test("an agent that answers with the sandbox says so until a key is stored", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("button", { name: "Try your agent now" }).click();
+  await composer(page).waitFor();
+  await page.goto(`${harness().url}/agents`);
+  const [{ model = "" } = {}] = (await ada.call("getMyAgents")).items;
+  const card = cardOf(page, agentOf(ada));
+  await card.getByText("Sandbox, until you store a key").waitFor();
+  await card.getByText("Sandbox", { exact: true }).waitFor();
+  expect(await card.getByText(model).count()).toBe(0);
+  expect(await page.getByText("Sandbox, until").count()).toBe(1);
+
+  await card.getByRole("button", { name: "Use your own key" }).click();
+  await card.getByLabel("New API key").fill("sk-ant-test-0123456789abcdef");
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByText("••••••••cdef").waitFor();
+  await card.getByText(model).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("the error of a field at the lower end of the editor is visible, and the field is marked", async () => {
   const ada = await harness().person("ada");
   const viewport = { width: 1440, height: 900 };

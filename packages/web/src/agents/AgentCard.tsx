@@ -13,7 +13,7 @@ import { AgentChats, NewChatButton } from "./AgentChats.tsx";
 import { CardSection } from "./CardSection.tsx";
 import { KeySection } from "./KeySection.tsx";
 import { hasKey } from "./keys.ts";
-import { openDirect } from "./sandbox.ts";
+import { isSandbox, openDirect } from "./sandbox.ts";
 import { UsageChart } from "./UsageChart.tsx";
 
 const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
@@ -101,7 +101,8 @@ function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
   );
 }
 
-function whatAnswers({ kind, model, online }: AgentProfile): string {
-  if (kind === "model") return model;
+function whatAnswers(agent: AgentProfile): string {
+  const { kind, model, online } = agent;
+  if (kind === "model") return isSandbox(agent) ? "Sandbox, until you store a key" : model;
   return online ? "Your program · connected" : "Your program · not connected";
 }

@@ -13,7 +13,7 @@ import { CardSection } from "./CardSection.tsx";
 import { KeyForm } from "./KeyForm.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
 import { hasKey, isProvided } from "./keys.ts";
-import { giveSandboxKey } from "./sandbox.ts";
+import { giveSandboxKey, isSandbox } from "./sandbox.ts";
 
 interface KeySectionProps {
   agent: AgentProfile;
@@ -70,15 +70,14 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
           <span className="text-good">
             <Icon name="check" size={16} />
           </span>
-          <code className="truncate font-mono text-sm">{agent.key_tail ?? "••••••••"}</code>
-          <span className="sr-only">A key is stored.</span>
+          {isSandbox(agent) ? "Sandbox" : <KeyTail tail={agent.key_tail} />}
         </p>
         <div className="flex flex-wrap gap-2">
           <Button size="small" busy={test.busy} onClick={() => test.start()}>
             Test the key
           </Button>
           <Button size="small" onClick={onReplace}>
-            Replace
+            {isSandbox(agent) ? "Use your own key" : "Replace"}
           </Button>
           <Button size="small" look="danger" busy={busy} onClick={() => setAsking(true)}>
             Remove
@@ -102,6 +101,13 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
     </>
   );
 }
+
+const KeyTail = ({ tail }: { tail: string | null }) => (
+  <>
+    <code className="truncate font-mono text-sm">{tail ?? "••••••••"}</code>
+    <span className="sr-only">A key is stored.</span>
+  </>
+);
 
 /** The operator pays for the agent. A key of one's own is possible, and not needed. */
 function ProvidedKey({ agent, onUseOwn }: { agent: AgentProfile; onUseOwn: () => void }) {

@@ -3,8 +3,13 @@ import type { AgentProfile } from "@parley/protocol";
 import { chatPath, navigate } from "../lib/router.ts";
 import { hasKey } from "./keys.ts";
 
-/** The built-in model answers for keys with this prefix; nothing leaves the server. */
-const sandboxKey = () => `sandbox-${Math.random().toString(36).slice(2, 10)}`;
+/** The part of the key that `key_tail` shows. No provider's key has this sign. */
+const SANDBOX_TAIL = "~box";
+/** The built-in model answers for keys that begin with `sandbox`; nothing leaves the server. */
+const SANDBOX_KEY = `sandbox-web${SANDBOX_TAIL}`;
+
+/** Whether the key of the agent is the one that «Try the sandbox» stores. */
+export const isSandbox = ({ key_tail }: AgentProfile) => !!key_tail?.endsWith(SANDBOX_TAIL);
 
 /** Stores a sandbox key unless the agent has a key or needs none, and opens the conversation with the agent. */
 export async function trySandbox(client: Client, agent: AgentProfile): Promise<void> {
@@ -17,7 +22,7 @@ export async function giveSandboxKey(client: Client, username: string): Promise<
   await client.model.refreshAgents();
   const agent = client.model.get("agents").find((each) => each.username === username);
   if (!agent || hasKey(agent)) return;
-  await client.setAgentKey({ agent_username: agent.username, api_key: sandboxKey() });
+  await client.setAgentKey({ agent_username: agent.username, api_key: SANDBOX_KEY });
   await client.model.refreshAgents();
 }
 
