@@ -16,6 +16,7 @@ import {
   showsBriefly,
   test,
   twoPeople,
+  untilFocused,
   write,
 } from "./support.ts";
 
@@ -53,6 +54,28 @@ async function untilLonger(answer: Locator): Promise<void> {
   const beginning = await length();
   await until(async () => (await length()) > beginning + 20, "the answer goes on");
 }
+
+test("the details warn about one's own agent without a key, and lead to the field for it", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  const { path } = await groupBetween(ada, bob);
+  await giveSandboxKey(bob);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  const details = page.getByRole("complementary", { name: "Details" });
+  await details.getByText("Every message").click();
+  await details.getByText("It has no API key: it fails under every message.").waitFor();
+  await expectNoViolations(page);
+  await details.getByRole("button", { name: "Set a key" }).click();
+  await untilFocused(page.getByRole("region", { name: "Claude" }).getByLabel("Your API key"));
+
+  await giveSandboxKey(ada);
+  await page.goto(harness().url + path);
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await details.getByText("Every message").waitFor();
+  expect(await details.getByText("It has no API key").count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
 
 test("both people see both agents stream, and one of them stops both", async () => {
   const { ada, bob, path, url } = await slowGroup();

@@ -1,10 +1,12 @@
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect } from "react";
+import { hasKey } from "../agents/keys.ts";
 import { showError } from "../lib/errors.ts";
 import { useFetched } from "../lib/fetched.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
+import { agentPath, navigate } from "../lib/router.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
@@ -12,6 +14,7 @@ import { Choice } from "../ui/Choice.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { Unfetched } from "../ui/Unfetched.tsx";
 import { useChatContext } from "./context.ts";
+import { Problem, ProblemButton } from "./Problem.tsx";
 
 /** The agents of the group, when each of them answers, and a button that stops all of them. */
 export function GroupAgents() {
@@ -107,20 +110,42 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
         )}
       </div>
       {mine ? (
-        <Choice
-          label={`When @${agent.username} answers`}
-          value={always_on ? "always" : "mention"}
-          options={modes}
-          onChange={(mode) =>
-            onChange(client.setGroupAgentMode({ ...target, always_on: mode === "always" }))
-          }
-        />
+        <>
+          <Choice
+            label={`When @${agent.username} answers`}
+            value={always_on ? "always" : "mention"}
+            options={modes}
+            onChange={(mode) =>
+              onChange(client.setGroupAgentMode({ ...target, always_on: mode === "always" }))
+            }
+          />
+          <KeyWarning username={agent.username} always={always_on} />
+        </>
       ) : (
         <p className="text-sm text-ink-3">
           {always_on ? "Answers every message of a person." : "Answers when it is mentioned."}
         </p>
       )}
     </div>
+  );
+}
+
+/** One's own agent cannot answer without a key, and everybody sees its failures. */
+function KeyWarning({ username, always }: { username: string; always: boolean }) {
+  const agent = useAgents().find((each) => each.username === username);
+  if (!agent || hasKey(agent)) return null;
+  return (
+    <Problem
+      tone={always ? "danger" : "quiet"}
+      icon="key"
+      actions={
+        <ProblemButton onClick={() => navigate(agentPath(username, "key"))}>
+          Set a key
+        </ProblemButton>
+      }
+    >
+      {always ? "It has no API key: it fails under every message." : "It has no API key yet."}
+    </Problem>
   );
 }
 
