@@ -77,6 +77,21 @@ test("the details warn about one's own agent without a key, and lead to the fiel
   expect(visit.problems()).toEqual([]);
 });
 
+test("the details can be closed wherever they are scrolled to", async () => {
+  const { ada, path } = await newGroup();
+  await using visit = await harness().visit(ada, { path, viewport: { width: 1280, height: 400 } });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  const details = page.getByRole("complementary", { name: "Details" });
+  const leave = details.getByRole("button", { name: "Leave group" });
+  await leave.evaluate((button) => button.scrollIntoView());
+  const close = await details.getByRole("button", { name: "Close details" }).boundingBox();
+  expect(close?.y).toBeGreaterThanOrEqual(0);
+  await page.mouse.click((close?.x ?? 0) + 5, (close?.y ?? 0) + 5);
+  await details.waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("both people see both agents stream, and one of them stops both", async () => {
   const { ada, bob, path, url } = await slowGroup();
   await using first = await harness().visit(ada, { path, url });

@@ -51,9 +51,9 @@ export default function Details({ onClose }: { onClose: () => void }) {
       ref={panel}
       tabIndex={-1}
       aria-label="Details"
-      className="flex outline-none w-84 shrink-0 flex-col overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
+      className="flex outline-none w-84 shrink-0 flex-col scroll-pt-15 overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
     >
-      <header className="flex h-15 shrink-0 items-center justify-between border-b border-line pr-3 pl-5">
+      <header className="sticky top-0 z-10 flex h-15 shrink-0 items-center justify-between border-b border-line bg-surface pr-3 pl-5">
         <h2 className="text-md font-semibold tracking-tight">{group ? "Group" : "Details"}</h2>
         <IconButton icon="close" label="Close details" onClick={onClose} />
       </header>
