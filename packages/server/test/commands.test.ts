@@ -131,6 +131,19 @@ test("start, serve and no command at all run the server", async () => {
   }
 });
 
+test("the server says how to begin: in a browser, or with a command if people can sign up", async () => {
+  for (const policy of ["open", "closed"]) {
+    const dataDir = mkdtempSync(join(tmpdir(), "parley-test-"));
+    const child = spawnMain({ PORT: "0", PARLEY_DATA: dataDir, PARLEY_SIGNUP: policy }, []);
+    const read = collect(child);
+    expect(await read.until(/open (\S+) in a browser/)).toStartWith("http://127.0.0.1:");
+    expect(read.output().includes("/api/signUp")).toBe(policy === "open");
+    child.kill("SIGTERM");
+    await child.exited;
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
 test("with --json the result is one object on standard output", async () => {
   await using server = await startServer();
   const { username } = await signUp(server.url);

@@ -46,7 +46,9 @@ function startupLines({ url, metricsUrl }: Running, config: Config): string {
     `Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`,
     invite_code !== undefined && `Invite code: ${invite_code}`,
     `The reference is at ${url}/docs`,
-    config.signUp.kind !== "closed" && `To begin, sign up:\n  ${signUpCommand(url, account)}`,
+    config.signUp.kind === "closed"
+      ? `To begin, open ${url} in a browser`
+      : `To begin, open ${url} in a browser, or sign up here:\n  ${signUpCommand(url, account)}`,
   ];
   return lines.filter(Boolean).join("\n");
 }
