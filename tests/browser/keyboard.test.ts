@@ -220,6 +220,47 @@ test("the switcher ranks conversations and commands by how well they match", asy
   expect(visit.problems()).toEqual([]);
 });
 
+test("the switcher has one choice, which the keys and a moving mouse change", async () => {
+  const { ada } = await twoPeople(harness());
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.keyboard.press("Control+k");
+  const options = page.getByRole("option");
+  const looks = () =>
+    options.evaluateAll((all) =>
+      all.map((each) => ({
+        isChosen: each.ariaSelected === "true",
+        isFilled: getComputedStyle(each).backgroundColor !== "rgba(0, 0, 0, 0)",
+      })),
+    );
+  const isChosen = async (place: number) => {
+    await until(async () => (await looks())[place]?.isChosen === true, `choice ${place}`);
+    for (const { isChosen, isFilled } of await looks()) expect(isFilled).toBe(isChosen);
+  };
+  await isChosen(0);
+  await options.nth(3).hover();
+  await options.nth(2).hover();
+  await isChosen(2);
+  await page.keyboard.press("ArrowUp");
+  await isChosen(1);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("found messages are shown as plain text", async () => {
+  const { ada, chat } = await groupChat(harness());
+  await say(ada, chat, "## Recipe\n```js\nconst tea = `hot`;\n```\nEnjoy");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("recipe");
+  const found = page.getByRole("option", { name: "Enjoy" });
+  await found.waitFor();
+  expect((await found.innerText()).replace(/\s+/g, " ")).toContain("Recipe const tea = hot; Enjoy");
+  expect(visit.problems()).toEqual([]);
+});
+
 test("Tab reaches radio buttons far down a page without scrolling the window", async () => {
   await using visit = await harness().visit(await harness().person("ada"), { path: "/agents" });
   const { page } = visit;

@@ -68,6 +68,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
             entry={entry}
             heading={entries[index - 1]?.section !== entry.section}
             active={index === place}
+            onPoint={() => setChosen(entry.key)}
             onGo={() => go(entry)}
           />
         ))}
@@ -125,10 +126,11 @@ interface EntryRowProps {
   entry: Entry;
   heading: boolean;
   active: boolean;
+  onPoint: () => void;
   onGo: () => void;
 }
 
-function EntryRow({ id, entry, heading, active, onGo }: EntryRowProps) {
+function EntryRow({ id, entry, heading, active, onPoint, onGo }: EntryRowProps) {
   return (
     <>
       {heading && (
@@ -142,11 +144,15 @@ function EntryRow({ id, entry, heading, active, onGo }: EntryRowProps) {
         id={id}
         role="option"
         aria-selected={active}
+        // Not when the list moves under a resting mouse: the keys choose then.
+        onPointerMove={({ movementX, movementY }) => {
+          if (movementX !== 0 || movementY !== 0) onPoint();
+        }}
         onClick={onGo}
         ref={(element) => {
           if (active) element?.scrollIntoView({ block: "nearest" });
         }}
-        className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 hover:bg-hover hover:[--ground:var(--color-hover)] ${active ? "bg-hover [--ground:var(--color-hover)]" : "[--ground:var(--color-raised)]"}`}
+        className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 ${active ? "bg-hover [--ground:var(--color-hover)]" : "[--ground:var(--color-raised)]"}`}
       >
         {entry.view}
       </div>

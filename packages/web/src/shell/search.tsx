@@ -19,16 +19,22 @@ export function useMessageSearch(query: string): SearchResult<Hit> & { isSettled
   return { ...result, isSettled: isShort || result.query === query };
 }
 
-/** A snippet of a search result, in which matches stand between double asterisks. */
+/** Fences of code with their language, marks of inline code, and those of headings and quotes. */
+const MARKUP = /(?:`{3,}|~{3,})[^\s`~]*|`+|(?<=^|\s)(?:#{1,6}|>)(?=\s)/g;
+
+/** A snippet of a search result as plain text. Matches stand between double asterisks in it. */
 export function Snippet({ text }: { text: string }) {
-  return text.split("**").map((part, index) =>
-    index % 2 === 1 ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text have no other name
-      <mark key={index} className="rounded-xs bg-accent-soft text-ink">
-        {part}
-      </mark>
-    ) : (
-      part
-    ),
-  );
+  return text
+    .replace(MARKUP, "")
+    .split("**")
+    .map((part, index) =>
+      index % 2 === 1 ? (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text have no other name
+        <mark key={index} className="rounded-xs bg-accent-soft text-ink">
+          {part}
+        </mark>
+      ) : (
+        part
+      ),
+    );
 }
