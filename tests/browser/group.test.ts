@@ -332,3 +332,31 @@ test("a removed member sees that they were removed, and the conversation again o
   await page.waitForFunction(() => location.pathname === "/");
   expect(visit.problems()).toEqual([]);
 });
+
+test("mentioning one's own agent that is not in the group offers to add it", async () => {
+  const { ada, chat, path } = await groupChat(harness());
+  await giveSandboxKey(ada);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const offered = page.getByRole("option", { name: `@${agentOf(ada)} not in this group` });
+  const dialog = page.getByRole("dialog", { name: "Add Claude to this group?" });
+  await composer(page).pressSequentially("@clau");
+  await offered.waitFor();
+  await page.keyboard.press("Enter");
+  await dialog.waitFor();
+  await expectNoViolations(page);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await composer(page).inputValue()).toBe("@clau");
+  await composer(page).fill("");
+  await composer(page).pressSequentially("Say @clau");
+  await offered.click();
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await page.getByText("You added Claude").waitFor();
+  await page.keyboard.type("hello");
+  await page.keyboard.press("Enter");
+  await message(page, "I am the built-in sandbox").waitFor();
+  const { items } = await ada.call("getChatHistory", { chat_id: chat.id });
+  expect(items.map(({ content }) => content)).toContain(`Say @${agentOf(ada)} hello`);
+  expect(visit.problems()).toEqual([]);
+});

@@ -1,4 +1,13 @@
-import { type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from "react";
+import {
+  type KeyboardEvent,
+  lazy,
+  type Ref,
+  Suspense,
+  useEffect,
+  useId,
+  useImperativeHandle,
+  useRef,
+} from "react";
 import { EmojiButton } from "../emoji/EmojiButton.tsx";
 import { AttachButton } from "../files/AttachButton.tsx";
 import { AttachmentStrip } from "../files/AttachmentStrip.tsx";
@@ -19,6 +28,8 @@ import { useMentionChoice } from "./mention-choice.ts";
 import { useReplyHandle } from "./reply-handle.ts";
 import { SendButton } from "./SendButton.tsx";
 import type { Writing } from "./writing.ts";
+
+const AddMentioned = lazy(() => import("./AddMentioned.tsx"));
 
 export interface ComposerHandle {
   /** Puts a message in front of the draft, to be changed and sent again. */
@@ -74,6 +85,9 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
     <div className="shrink-0 px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] md:px-4 md:pb-4">
       <div className="relative mx-auto max-w-200">
         {isOffering && <MentionList id={id} {...mentions} />}
+        <Suspense>
+          {mentions.asked && <AddMentioned {...mentions} agent={mentions.asked} />}
+        </Suspense>
         <form
           onSubmit={(event) => {
             event.preventDefault();

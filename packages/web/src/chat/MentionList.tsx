@@ -6,12 +6,13 @@ import { OwnerChip } from "../ui/OwnerChip.tsx";
 interface MentionListProps {
   id: string;
   offered: Account[];
+  absent: readonly Account[];
   active: number;
   take: (index: number) => void;
 }
 
 /** The accounts that the handle at the caret may mean. */
-export function MentionList({ id, offered, active, take }: MentionListProps) {
+export function MentionList({ id, offered, absent, active, take }: MentionListProps) {
   return (
     <div
       id={`${id}-list`}
@@ -38,6 +39,9 @@ export function MentionList({ id, offered, active, take }: MentionListProps) {
             <span className="min-w-0 text-base font-medium break-words">{nameOf(account)}</span>
             <OwnerChip account={account} />
             <span className="min-w-0 text-sm break-all text-ink-3">@{account.username}</span>
+            {absent.includes(account) && (
+              <span className="text-sm text-ink-3">not in this group</span>
+            )}
           </span>
         </div>
       ))}
