@@ -57,6 +57,19 @@ test("a name at the limit is said to be, and hides no agent's name", async () =>
   expect(visit.problems()).toEqual([]);
 });
 
+test("a tab with the sign-in page follows when somebody signs in in another tab", async () => {
+  await using visit = await harness().visit();
+  const { page } = visit;
+  const other = await page.context().newPage();
+  await other.goto(`${harness().url}/settings`);
+  await other.getByLabel("Password").waitFor();
+  await createAccount(page, "Tabea", "tabea");
+  await other.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
+  await signOut(page);
+  await other.getByRole("heading", { name: "Welcome back" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("failed sign-ins elsewhere do not lock out a browser that has signed in before", async () => {
   await using visit = await harness().visit();
   const { page } = visit;

@@ -9,7 +9,7 @@ import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { CodeStep, type Credentials } from "./CodeStep.tsx";
-import { hasVisited, rememberSignIn, signInNotice } from "./client.ts";
+import { followSignIn, hasVisited, rememberSignIn, signInNotice } from "./client.ts";
 import { knownDevice } from "./device.ts";
 import { type SignInMethods, useSignInMethods } from "./methods.ts";
 import { OidcButton } from "./OidcButton.tsx";
@@ -36,6 +36,7 @@ export function SignIn() {
   useEffect(() => {
     document.title = "Parley";
   }, []);
+  useEffect(followSignIn, []);
   return (
     <main className="flex h-full flex-col overflow-y-auto bg-canvas px-4 py-8">
       <div className="m-auto flex w-full max-w-sm flex-col gap-6">

@@ -44,6 +44,15 @@ export function openClient(): Client {
   return client;
 }
 
+/** Loads the page again when somebody signs in in another tab: it is signed in then. */
+export function followSignIn(): () => void {
+  const handleStorage = ({ key, newValue }: StorageEvent) => {
+    if (key === KEY && newValue !== null) location.reload();
+  };
+  window.addEventListener("storage", handleStorage);
+  return () => window.removeEventListener("storage", handleStorage);
+}
+
 /** Stores what this browser needs after the sign-in: at the next start, and at the next sign-in. */
 export function rememberSignIn(entered: OutputOf<"signIn">): void {
   rememberDevice(entered);
