@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "@parley/testkit/client.ts";
+import { until } from "@parley/testkit/until.ts";
 import { startProxy } from "./proxy.ts";
 import { slowAgents } from "./slow-agents.ts";
 import {
@@ -122,6 +123,27 @@ test("signing out asks before it deletes unsent messages, also those of other ta
   for (const tab of [other, page]) await tab.getByLabel("Password").waitFor();
   expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain("Not sent yet");
   expect(visit.problems()).toEqual([]);
+});
+
+test("signing out asks before it deletes a draft, also one of another tab", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const other = await page.context().newPage();
+  await other.goto(harness().url + path);
+  for (const tab of [page, other]) await composer(tab).waitFor();
+  await composer(page).fill("Half a thought");
+  await until(
+    async () => (await composer(other).inputValue()) !== "",
+    "the draft in the other tab",
+  );
+  await other.getByRole("button", { name: "Menu", exact: true }).click();
+  await other.getByRole("menuitem", { name: "Sign out" }).click();
+  const dialog = other.getByRole("dialog", { name: "Sign out?" });
+  await dialog.getByText("1 draft of yours is not sent yet.").waitFor();
+  await dialog.getByRole("button", { name: "Sign out" }).click();
+  for (const tab of [other, page]) await tab.getByLabel("Password").waitFor();
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain("Half a thought");
 });
 
 test("a reply to a deleted message can be sent as a new one; discarded in one tab, it is gone in the others", async () => {

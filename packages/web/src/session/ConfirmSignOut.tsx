@@ -3,21 +3,27 @@ import { count } from "../lib/names.ts";
 import { Confirm } from "../ui/Confirm.tsx";
 import { leave, unsentAtSignOut } from "./client.ts";
 
-/** Asks before signing out deletes unsent messages. */
+/** Asks before signing out deletes unsent messages or drafts. */
 export function ConfirmSignOut() {
   const client = useClient();
   const unsent = unsentAtSignOut.use();
-  if (unsent === 0) return null;
+  if (!unsent) return null;
+  const { messages, drafts } = unsent;
+  const parts = [
+    messages > 0 && count(messages, "message"),
+    drafts > 0 && count(drafts, "draft"),
+  ].filter(Boolean);
+  const isOne = messages + drafts === 1;
   return (
     <Confirm
       title="Sign out?"
       back="Stay signed in"
       action="Sign out"
-      onBack={() => unsentAtSignOut.set(0)}
+      onBack={() => unsentAtSignOut.set(null)}
       onConfirm={() => void leave(client)}
     >
-      {count(unsent, "message")} of yours {unsent === 1 ? "is" : "are"} not sent yet. Signing out
-      deletes {unsent === 1 ? "it" : "them"}, in all tabs.
+      {parts.join(" and ")} of yours {isOne ? "is" : "are"} not sent yet. Signing out deletes{" "}
+      {isOne ? "it" : "them"}, in all tabs.
     </Confirm>
   );
 }

@@ -64,19 +64,20 @@ export const hasVisited = () => localStorage.getItem(VISITED) !== null;
 
 let isLeaving = false;
 
-/** How many unsent messages signing out would delete, while the person is asked about it; otherwise 0. */
-export const unsentAtSignOut = sharedValue(0);
+/** What signing out would delete, while the person is asked about it; otherwise null. */
+export const unsentAtSignOut = sharedValue<{ messages: number; drafts: number } | null>(null);
 
-/** Signs out. If that deletes unsent messages, `ConfirmSignOut` asks first. */
+/** Signs out. If that deletes unsent messages or drafts, `ConfirmSignOut` asks first. */
 export function signOut(client: Client): void {
-  const { unsentCount } = client;
-  if (unsentCount > 0) unsentAtSignOut.set(unsentCount);
+  const { model, unsentCount: messages } = client;
+  const drafts = model.get("chats").filter((id) => model.get(`draft:${id}`).trim() !== "").length;
+  if (messages + drafts > 0) unsentAtSignOut.set({ messages, drafts });
   else void leave(client);
 }
 
 /** Signs out, and deletes what is unsent. */
 export async function leave(client: Client): Promise<void> {
-  unsentAtSignOut.set(0);
+  unsentAtSignOut.set(null);
   isLeaving = true;
   await client.leave();
   isLeaving = false;
