@@ -84,7 +84,7 @@ test("a form is submitted with its values, and a second time only after confirma
   const form = page.getByRole("group", { name: "Form of Claude" });
   const fill = async () => {
     await form.getByLabel("Your name").fill("Ada");
-    await form.getByLabel("Rating from 1 to 10").fill("9");
+    await form.getByLabel("Your rating, as a number").fill("9");
     await form.getByLabel("Topic").selectOption("Question");
     await form.getByRole("button", { name: "Submit", exact: true }).click();
   };
@@ -113,7 +113,7 @@ test("an optional select in which nothing is chosen submits nothing", async () =
   await write(page, "form");
   const form = page.getByRole("group", { name: "Form of Claude" });
   await form.getByLabel("Your name").fill("Ada");
-  await form.getByLabel("Rating from 1 to 10").fill("9");
+  await form.getByLabel("Your rating, as a number").fill("9");
   await form.getByRole("button", { name: "Submit" }).click();
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("rating: 9").waitFor();
@@ -189,7 +189,7 @@ test("a form shows errors beside their fields", async () => {
   await name.fill("Ada");
   expect(await errorOf(name)).toBeUndefined();
   await form.getByLabel("E-mail").fill("nowhere");
-  await form.getByLabel("Rating from 1 to 10").fill("7");
+  await form.getByLabel("Your rating, as a number").fill("7");
   await form.getByRole("button", { name: "Submit" }).click();
   await form.getByRole("alert").filter({ hasText: "@" }).waitFor();
   await form.getByLabel("E-mail").fill("ada@example.com");

@@ -90,7 +90,7 @@ export const form = `Please fill this in. It shows every kind of field a form ca
 <form id="feedback">
 <input name="name" label="Your name" type="text" required>
 <input name="email" label="E-mail" type="email">
-<input name="rating" label="Rating from 1 to 10" type="number" required>
+<input name="rating" label="Your rating, as a number" type="number" required>
 <input name="date" label="Date of your visit" type="date">
 <select name="topic" label="Topic"><option>Praise</option><option>Question</option><option>Problem</option></select>
 </form>`;
