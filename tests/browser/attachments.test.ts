@@ -45,6 +45,28 @@ test("several files are picked, one is removed, and the others are sent with wor
   expect(visit.problems()).toEqual([]);
 });
 
+test("a file that only claims to be a picture has the mark of a file, and a long name keeps its end", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await composer(page).waitFor();
+  const name = `${"A very long name, ".repeat(8)}version 23.png`;
+  await picker(page).setInputFiles([{ ...textFile(name), mimeType: "image/png" }]);
+  await strip(page).getByText("PNG", { exact: true }).waitFor();
+  expect(await strip(page).locator("img").count()).toBe(0);
+  const end = strip(page)
+    .getByText(/23\.png$/)
+    .last();
+  const [shown, item] = await Promise.all([
+    end.boundingBox(),
+    strip(page).getByRole("listitem").boundingBox(),
+  ]);
+  const right = (box: typeof shown) => (box ? box.x + box.width : 0);
+  expect(shown?.width).toBeLessThan(100);
+  expect(right(shown)).toBeLessThan(right(item));
+  expect(visit.problems()).toEqual([]);
+});
+
 test("files are attached, removed and sent without words by keyboard alone", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   await using visit = await harness().visit(ada, { path });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { File } from "@parley/protocol";
-import { extensionOf, formatSize, kindOf, messageLine } from "../src/files/describe.ts";
+import { extensionOf, formatSize, kindOf, messageLine, splitName } from "../src/files/describe.ts";
 import { filesHeight, gridBox } from "../src/files/layout.ts";
 import { describeFailure } from "../src/lib/describe-failure.ts";
 
@@ -100,4 +100,14 @@ describe("the box of pictures", () => {
     expect(filesHeight([photo])).toBe(100);
     expect(filesHeight([photo, file("a.pdf", "application/pdf")])).toBe(162);
   });
+});
+
+test("a long name can be cut before its extension", () => {
+  const parts = (name: string) => Object.values(splitName(name));
+  expect(parts("report.pdf")).toEqual(["report.pdf", ""]);
+  expect(parts("Minutes of the meeting, version 23.docx")).toEqual([
+    "Minutes of the meeting, versio",
+    "n 23.docx",
+  ]);
+  expect(parts("a name without any extension")).toEqual(["a name without any extension", ""]);
 });

@@ -1,10 +1,10 @@
-import type { RefObject } from "react";
+import { type RefObject, useState } from "react";
 import { count } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import type { Attachment, Attachments } from "./attachments.ts";
 import { formatSize } from "./describe.ts";
-import { FileMark } from "./FileTile.tsx";
+import { FileMark, FileName } from "./FileTile.tsx";
 
 /** How many files before the limit their number is shown. */
 const NEAR_LIMIT = 2;
@@ -69,14 +69,16 @@ interface AttachmentItemProps {
 
 function AttachmentItem({ item, onRemove }: AttachmentItemProps) {
   const { name, size } = item.file;
+  const [isUnreadable, setIsUnreadable] = useState(false);
   return (
     <li className="flex w-56 shrink-0 animate-in items-center gap-2 rounded-md border border-line bg-canvas p-1.5">
-      {item.url === null ? (
+      {item.url === null || isUnreadable ? (
         <FileMark name={name} />
       ) : (
         <img
           src={item.url}
           alt=""
+          onError={() => setIsUnreadable(true)}
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
             item.size = { width: naturalWidth, height: naturalHeight };
           }}
@@ -84,9 +86,7 @@ function AttachmentItem({ item, onRemove }: AttachmentItemProps) {
         />
       )}
       <span className="min-w-0 flex-1">
-        <span dir="auto" title={name} className="block truncate text-left text-sm font-medium">
-          {name}
-        </span>
+        <FileName name={name} className="text-sm" />
         <span className="block text-xs text-ink-3">{formatSize(size)}</span>
       </span>
       <IconButton

@@ -1,5 +1,5 @@
 import { Icon } from "../ui/Icon.tsx";
-import { extensionOf, formatSize } from "./describe.ts";
+import { extensionOf, formatSize, splitName } from "./describe.ts";
 import { useFileLink } from "./links.ts";
 import type { ShownFile } from "./shown-file.ts";
 import { UploadProgress } from "./UploadProgress.tsx";
@@ -45,14 +45,23 @@ function FileLabel({ file: { name, size, status } }: { file: ShownFile }) {
     <>
       <FileMark name={name} />
       <span className="min-w-0 flex-1">
-        <span dir="auto" title={name} className="block truncate text-left text-base font-medium">
-          {name}
-        </span>{" "}
+        <FileName name={name} className="text-base" />{" "}
         <span className="block text-xs text-ink-3">
           {status === "failed" ? "No longer available" : formatSize(size)}
         </span>
       </span>
     </>
+  );
+}
+
+/** The name of a file in one line. A long one is cut before its end, which says what the file is. */
+export function FileName({ name, className }: { name: string; className: string }) {
+  const { start, end } = splitName(name);
+  return (
+    <span dir="auto" title={name} className={`flex text-left font-medium ${className}`}>
+      <span className="truncate whitespace-pre">{start}</span>
+      {end !== "" && <span className="shrink-0 whitespace-pre">{end}</span>}
+    </span>
   );
 }
 

@@ -51,6 +51,16 @@ export function formatSize(bytes: number): string {
   return `${value.toLocaleString(undefined, { maximumFractionDigits: digits })} ${UNITS[unit]}`;
 }
 
+/** Names up to this length are shown in full nearly everywhere. */
+const SHORT_NAME = 20;
+
+/** A long name in two parts: what may be cut, and the extension with a few characters before it. */
+export function splitName(name: string): { start: string; end: string } {
+  const [end = ""] =
+    name.length > SHORT_NAME ? (/.{0,4}\.[\p{L}\p{N}]{1,5}$/u.exec(name) ?? []) : [];
+  return { start: name.slice(0, name.length - end.length), end };
+}
+
 /** The end of a name as the label of a tile: «PDF»; empty if there is none. */
 export function extensionOf(name: string): string {
   const [, extension = ""] = /\.([\p{L}\p{N}]{1,5})$/u.exec(name) ?? [];
