@@ -28,16 +28,16 @@ test("a counter appears near the length limit, and a message over the limit is n
   const counter = page.locator("form").getByRole("status");
   const send = page.getByRole("button", { name: "Send" });
   await composer(page).fill("a".repeat(20_000));
-  expect(await page.locator("form").getByText("bytes").count()).toBe(0);
+  expect(await page.locator("form").getByText("characters").count()).toBe(0);
 
   await composer(page).fill("a".repeat(32_000));
-  await counter.getByText("768 bytes left").waitFor();
+  await counter.getByText("768 characters left").waitFor();
   expect(await send.isEnabled()).toBe(true);
 
   // The limit counts bytes, and this letter takes two.
   const tooLong = "é".repeat(16_400);
   await composer(page).fill(tooLong);
-  await counter.getByText("Too long by 32 of 32,768 bytes").waitFor();
+  await counter.getByText("Too long by 16 characters.").waitFor();
   expect(await send.isDisabled()).toBe(true);
   await composer(page).press("Enter");
   expect(await composer(page).inputValue()).toBe(tooLong);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
 import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
-import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
+import { charactersLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
 import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
 import { withoutCodeWords } from "../src/lib/describe-failure.ts";
 import { closeOpenMarks } from "../src/markdown/close-marks.ts";
@@ -76,12 +76,12 @@ describe("the length of a message", () => {
     expect(MAX_CONTENT_BYTES).toBe(CONTRACT_BYTES);
   });
 
-  test("is counted in bytes near the limit", () => {
-    expect(bytesLeft("")).toBeNull();
-    expect(bytesLeft("a".repeat(30_000))).toBeNull();
-    expect(bytesLeft("a".repeat(32_768))).toBe(0);
-    expect(bytesLeft("é".repeat(16_000))).toBe(768);
-    expect(bytesLeft("😀".repeat(8_193))).toBe(-4);
+  test("is told in characters near the limit", () => {
+    expect(charactersLeft("")).toBeNull();
+    expect(charactersLeft("a".repeat(30_000))).toBeNull();
+    expect(charactersLeft("a".repeat(32_768))).toBe(0);
+    expect(charactersLeft("é".repeat(16_000))).toBe(384);
+    expect(charactersLeft("😀".repeat(8_193))).toBeLessThan(0);
   });
 });
 

@@ -21,7 +21,7 @@ import { ComposerBanner } from "./ComposerBanner.tsx";
 import { Counter, isTooLong } from "./Counter.tsx";
 import { useComposerActions } from "./composer-actions.ts";
 import { useComposerText } from "./composer-text.ts";
-import { bytesLeft } from "./content-limit.ts";
+import { charactersLeft } from "./content-limit.ts";
 import { useChatContext } from "./context.ts";
 import { MentionList } from "./MentionList.tsx";
 import { useMentionChoice } from "./mention-choice.ts";
@@ -67,7 +67,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   }, []);
 
   const content = field.text.trim();
-  const left = bytesLeft(content);
+  const left = charactersLeft(content);
   const isEmpty = field.text === "" && attachments.items.length === 0;
   /** False if the key only edits the text. */
   const handleKey = (event: KeyboardEvent): boolean => {

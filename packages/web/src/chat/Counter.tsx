@@ -1,8 +1,8 @@
-import { MAX_CONTENT_BYTES } from "./content-limit.ts";
+import { count } from "../lib/names.ts";
 
 export const isTooLong = (left: number | null) => left !== null && left < 0;
 
-/** The number of bytes left near the length limit. */
+/** The number of characters left near the length limit. */
 export function Counter({ left }: { left: number | null }) {
   return (
     <p
@@ -15,7 +15,6 @@ export function Counter({ left }: { left: number | null }) {
 }
 
 function describeLeft(left: number): string {
-  if (left >= 0) return `${left.toLocaleString()} bytes left`;
-  const most = MAX_CONTENT_BYTES.toLocaleString();
-  return `Too long by ${(-left).toLocaleString()} of ${most} bytes. Shorten it, or send it in parts.`;
+  if (left >= 0) return `${count(left, "character")} left`;
+  return `Too long by ${count(-left, "character")}. Shorten it, or send it in parts.`;
 }

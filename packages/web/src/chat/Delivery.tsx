@@ -9,7 +9,7 @@ import { count, firstName } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { toast } from "../ui/Toasts.tsx";
-import { bytesLeft } from "./content-limit.ts";
+import { charactersLeft } from "./content-limit.ts";
 import { useChatContext } from "./context.ts";
 import { joinedAt } from "./group-changes.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
@@ -69,7 +69,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
   const { chat, isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
   const { content, failure, files, isRejected = false } = message;
-  const isTooLong = (bytesLeft(content) ?? 0) < 0;
+  const isTooLong = (charactersLeft(content) ?? 0) < 0;
   const isReplyToDeleted = lacksReplyTarget(message);
   const reason = isTooLong
     ? "it is too long"

@@ -4,7 +4,7 @@ import { rememberCopies } from "../files/local-copies.ts";
 import { useSelf } from "../lib/me.ts";
 import { isTooLong } from "./Counter.tsx";
 import type { ComposerText } from "./composer-text.ts";
-import { bytesLeft } from "./content-limit.ts";
+import { charactersLeft } from "./content-limit.ts";
 import { useChatContext } from "./context.ts";
 import { unaddressed } from "./mention.ts";
 import { useSaveEdit } from "./refused-edits.ts";
@@ -50,7 +50,7 @@ export function useComposerActions(options: ComposerActionsOptions): ComposerAct
   const hasContent = content !== "" || files.length > 0;
 
   const submit = () => {
-    if (!hasContent || isTooLong(bytesLeft(content))) return;
+    if (!hasContent || isTooLong(charactersLeft(content))) return;
     if (writing.kind === "edit") {
       if (content !== writing.message.content) saveEdit(writing, content);
       return cancel();
