@@ -31,6 +31,11 @@ test("a long name is shortened in the middle", () => {
   const region = "Quarterly planning for the northern region";
   expect(shortenMiddle("Compiler design", 42)).toBe("Compiler design");
   expect(shortenMiddle(`${region}: design`, 42)).toBe("Quarterly planning … region: design");
-  expect(shortenMiddle(`${region}: engineering`, 42)).toBe("Quarterly planning … engineering");
+  expect(shortenMiddle(`${region}: engineering`, 42)).toBe(
+    "Quarterly planning … region: engineering",
+  );
+  expect(
+    shortenMiddle("Project Zeppelin – all the plans for spring and the launch checklist", 42),
+  ).toBe("Project Zeppelin – … the launch checklist");
   expect(shortenMiddle("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
 });

@@ -53,9 +53,11 @@ export function shortenMiddle(name: string, most: number): string {
   const head = characters
     .slice(0, half)
     .join("")
-    .replace(/(?<=\S{3})\s+\S*$/u, "");
+    .replace(/(?<=\S{3})\s+\S*$/u, "")
+    .trimEnd();
   const tail = characters
-    .slice(-half)
+    // What the whole words of the head leave.
+    .slice(Array.from(head).length + 3 - most)
     .join("")
     .replace(/^\S*\s+(?=\S{3})/u, "");
   return `${head} … ${tail}`;

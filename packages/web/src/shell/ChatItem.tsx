@@ -9,6 +9,7 @@ import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
+import { useNarrow } from "../lib/screen.ts";
 import { shortTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
@@ -86,12 +87,14 @@ function AgentChip({ account, withName }: { account: Account; withName: boolean 
   return <Chip>{nameOf(account)}</Chip>;
 }
 
-/** Fits in two lines. */
+/** Fits in two lines: beside the conversation, and on a phone, where the list is wider. */
 const MAX_TITLE_CHARACTERS = 42;
+const MAX_TITLE_CHARACTERS_PHONE = 50;
 
 /** A title that is shortened in the middle if it is long; screen readers get all of it. */
 function Title({ text }: { text: string }) {
-  const short = shortenMiddle(text, MAX_TITLE_CHARACTERS);
+  const most = useNarrow() ? MAX_TITLE_CHARACTERS_PHONE : MAX_TITLE_CHARACTERS;
+  const short = shortenMiddle(text, most);
   if (short === text) return text;
   return (
     <>
@@ -187,7 +190,7 @@ function Badges({ unread }: { unread: LocalChat["unread"] }) {
         </Badge>
       )}
       {agent > 0 && (
-        <Badge look="bg-sunken text-ink-2 rounded-[6px]!" label={`${agent} unread from agents`}>
+        <Badge look="bg-chip text-ink-2 rounded-[6px]!" label={`${agent} unread from agents`}>
           {agent > 99 ? "99+" : agent}
         </Badge>
       )}
