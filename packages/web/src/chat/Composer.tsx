@@ -16,6 +16,7 @@ import { usePastedFiles } from "../files/paste.ts";
 import { isCompositionKey } from "../lib/composition.ts";
 import { useSelf } from "../lib/me.ts";
 import { addressee, truncated } from "../lib/names.ts";
+import { useNarrow } from "../lib/screen.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { Counter, isTooLong } from "./Counter.tsx";
@@ -46,6 +47,7 @@ interface ComposerProps {
 export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const { chat } = useChatContext();
   const me = useSelf();
+  const isNarrow = useNarrow();
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const field = useComposerText(area, writing);
@@ -109,7 +111,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               aria-autocomplete="list"
               aria-controls={isOffering ? `${id}-list` : undefined}
               aria-activedescendant={isOffering ? `${id}-${mentions.active}` : undefined}
-              placeholder={`Message ${truncated(addressee(chat, me), 24)}`}
+              placeholder={`Message ${truncated(addressee(chat, me), isNarrow ? 14 : 24)}`}
               onChange={({ target }) => field.change(target.value, target.selectionStart)}
               onSelect={({ currentTarget }) => field.moveCaret(currentTarget.selectionStart)}
               onKeyDown={(event) => {

@@ -39,7 +39,7 @@ export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
       </time>
       {isSending ? (
         <span className="inline-flex items-center gap-1">
-          <Icon name="clock" size={12} /> Sending
+          · <Icon name="clock" size={12} /> Sending
           {isUpload && client_msg_id && <CancelButton clientMsgId={client_msg_id} />}
         </span>
       ) : (

@@ -21,17 +21,24 @@ export function Problem({
 }: ProblemProps) {
   return (
     <div
-      className={`flex flex-wrap items-center gap-x-1 text-sm ${isAtEnd ? "max-w-[min(100%,26rem)] justify-end" : "max-w-full"}`}
+      className={`flex text-sm ${isAtEnd ? "max-w-[min(100%,26rem)] justify-end" : "max-w-full"}`}
     >
-      <p className="flex min-w-0 items-start gap-1.5 py-1 pr-1.5">
-        <span className={`mt-0.5 ${tone === "danger" ? "text-danger" : "text-ink-3"}`}>
-          <Icon name={icon} size={15} />
-        </span>
-        <span className={`min-w-0 ${tone === "danger" ? "text-danger" : "text-ink-2"}`}>
+      <span
+        className={`flex h-8 items-center pointer-coarse:h-11 ${tone === "danger" ? "text-danger" : "text-ink-3"}`}
+      >
+        <Icon name={icon} size={15} />
+      </span>
+      {/* The sentence has the padding of the buttons, so that one that wraps begins below it. */}
+      <div
+        className={`flex min-w-0 flex-wrap items-center gap-x-1 ${isAtEnd ? "justify-end" : ""}`}
+      >
+        <p
+          className={`min-w-0 px-1.5 py-1.5 pointer-coarse:py-3 ${tone === "danger" ? "text-danger" : "text-ink-2"}`}
+        >
           {children}
-        </span>
-      </p>
-      {actions}
+        </p>
+        {actions}
+      </div>
     </div>
   );
 }

@@ -117,13 +117,13 @@ function Table({ token }: { token: Extract<BlockNode, { type: "table" }> }) {
   return (
     <section
       dir="auto"
-      className="overflow-x-auto rounded-md border border-line"
+      className="overflow-x-auto rounded-md border border-ink/15"
       aria-label="Table"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard too
       tabIndex={0}
     >
       <table className="w-full">
-        <thead className="bg-sunken">
+        <thead className="bg-chip">
           <tr>
             {token.header.map((cell, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name

@@ -49,7 +49,7 @@ export function Toasts() {
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 top-17 z-50 flex flex-col items-center gap-2 px-4 md:top-auto md:right-auto md:bottom-17 md:w-76 md:items-start"
+      className="pointer-events-none fixed inset-x-0 top-22 z-50 flex flex-col items-center gap-2 px-4 md:top-auto md:right-auto md:bottom-17 md:w-76 md:items-start"
     >
       {shown.map(({ id, text, tone }) => (
         <div
