@@ -257,6 +257,38 @@ test("an answer that is interrupted by a lost connection says so until the conne
   expect(visit.problems()).toEqual([]);
 });
 
+test("unsent messages stay in the order of sending when one of two tabs is reloaded", async () => {
+  const { ada, path } = await groupChat(harness());
+  using proxy = startProxy(harness().url);
+  await using visit = await harness().visit(ada, {
+    path,
+    url: proxy.url,
+    networkFails: true,
+    serviceWorkers: "allow",
+  });
+  const { page } = visit;
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => true));
+  const other = await page.context().newPage();
+  await other.goto(proxy.url + path);
+  for (const tab of [page, other]) await composer(tab).waitFor();
+  proxy.disconnect();
+  for (const tab of [page, other]) await tab.getByText("The server cannot be reached").waitFor();
+  const written = ["First", "Second", "Third", "Fourth"];
+  for (const text of written) {
+    await write(page, text);
+    await message(page, text).getByText("Sending").waitFor();
+  }
+  await page.reload();
+  for (const tab of [page, other]) {
+    for (const text of written) await message(tab, text).waitFor();
+    const shown = await tab.getByRole("article").allInnerTexts();
+    expect(shown.map((text) => written.find((each) => text.includes(each)))).toEqual(written);
+    const list = tab.getByRole("navigation", { name: "Conversation list" });
+    await list.getByText("You: Fourth").waitFor();
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
 test("drafts survive a reload", async () => {
   const { ada, path } = await groupChat(harness());
   await using visit = await harness().visit(ada, { path });

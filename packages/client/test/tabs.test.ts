@@ -87,6 +87,41 @@ test("a tab leaves unsent messages to the tab that wrote them, and sends them on
   expect(tabs.items.has(`parley:outbox:${ann.username}`)).toBe(false);
 });
 
+test("unsent messages of several tabs keep the order in which they were written", async () => {
+  using _ = webLocks();
+  const chat = await newChat();
+  const tabs = new Tabs();
+  await using proxy = await FaultyProxy.to(server.url);
+  using stays = await tabs.open(ann, proxy.url);
+  await stays.model.openChat(chat);
+  const later = () => new Promise((resolve) => setTimeout(resolve, 2));
+  {
+    using closes = await tabs.open(ann, proxy.url);
+    proxy.refuse(true);
+    proxy.cut();
+    await Promise.all([offline(closes), offline(stays)]);
+    closes.model.send(chat, "one");
+    await later();
+    stays.model.send(chat, "two");
+    await later();
+    closes.model.send(chat, "three");
+    closes.model.send(chat, "four");
+  }
+  const written = ["one", "two", "three", "four"];
+  const storedTexts = () =>
+    JSON.parse(tabs.items.get(`parley:outbox:${ann.username}`) ?? "[]").map(
+      ({ content }: { content: string }) => content,
+    );
+  await until(stays, `messages:${chat}`, () => {
+    expect(storedTexts()).toEqual(written);
+    return contents(stays, chat).length === 4;
+  });
+  expect(contents(stays, chat)).toEqual(written);
+  proxy.reset();
+  await delivered(stays, chat);
+  expect(await stored(chat)).toEqual(written);
+});
+
 test("a draft that is sent in one tab is gone in the others", async () => {
   const chat = await newChat();
   const tabs = new Tabs();

@@ -31,10 +31,9 @@ type FileChange = Extract<OutboxAction, { type: "fileChanged" }>;
 export function reduceOutbox(state: State, action: OutboxAction): State {
   switch (action.type) {
     case "queued":
-      return updateEntries(state, action.message.conversation_id, (entries) => [
-        ...entries,
-        action.message,
-      ]);
+      return updateEntries(state, action.message.conversation_id, (entries) =>
+        insertByTime(entries, action.message),
+      );
     case "sent": {
       const { clientMsgId, message } = action;
       const next = updateEntries(state, message.conversation_id, (entries) =>
@@ -62,6 +61,15 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
     case "fileChanged":
       return changeFile(state, action);
   }
+}
+
+/** Adds a message before unsent ones that were written later: it may come from another tab. */
+function insertByTime(entries: readonly LocalMessage[], message: LocalMessage): LocalMessage[] {
+  // The server's clock, which dates sent messages, may differ from this one.
+  const isLater = ({ delivery, created_at }: LocalMessage) =>
+    delivery !== "sent" && created_at > message.created_at;
+  const later = entries.findIndex(isLater);
+  return entries.toSpliced(later < 0 ? entries.length : later, 0, message);
 }
 
 const isEntry = ({ client_msg_id }: LocalMessage, id: string) => client_msg_id === id;

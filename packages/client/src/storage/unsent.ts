@@ -212,10 +212,10 @@ export class UnsentStorage {
     for (const { id } of before) if (!ids.has(id)) this.#locks.release(id);
     // Only what is not stored has changed, such as the progress of uploads.
     if (JSON.stringify(entries) === JSON.stringify(before)) return;
-    const replaced = idsOf([...before, ...entries]);
-    // Entries of other tabs stay.
-    const others = this.#read<Stored[]>(list, []).filter(({ id }) => !replaced.has(id));
-    this.#write(list, [...others, ...entries]);
+    const known = idsOf(before);
+    const isKept = ({ id }: Stored) => ids.has(id) || !known.has(id);
+    const kept = this.#read<Stored[]>(list, []).filter(isKept);
+    this.#write(list, replaceEntries(kept, entries));
   }
 
   #key(what: List | "drafts"): string {
@@ -272,6 +272,21 @@ const changesIn = ({ optimisticChanges }: State): StoredChange[] =>
   Object.entries(optimisticChanges).flatMap(([chat_id, changes]) =>
     changes.map((change) => ({ id: change.changeId, chat_id, change })),
   );
+
+/**
+ * The stored list with the entries of this tab. Those of other tabs keep their places among those of
+ * the same conversation, so that every tab restores them in the order in which they were written.
+ */
+function replaceEntries(stored: readonly Stored[], entries: readonly Stored[]): Stored[] {
+  const ids = idsOf(entries);
+  const left = [...entries];
+  const replaced = stored.map((each) => {
+    if (!ids.has(each.id)) return each;
+    const next = left.findIndex(({ chat_id }) => chat_id === each.chat_id);
+    return left.splice(next, 1)[0] ?? each;
+  });
+  return [...replaced, ...left];
+}
 
 const idsOf = (entries: readonly Stored[]): Set<string> => new Set(entries.map(({ id }) => id));
 
