@@ -256,6 +256,23 @@ describe("who reacted", () => {
   });
 });
 
+test("every edited message is marked as edited, for its author and for others", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const edited = [await say(ada, chat, "Alpha"), await say(ada, chat, "Beta")];
+  await say(ada, chat, "Gamma");
+  for (const { id, content } of edited) {
+    await ada.call("editMessage", { message_id: id, content: `${content}, corrected` });
+  }
+  for (const reader of [ada, bob]) {
+    await using visit = await harness().visit(reader, { path });
+    const { page } = visit;
+    await message(page, "Gamma").waitFor();
+    const shown = await page.getByRole("article").allInnerTexts();
+    expect(shown.map((text) => text.includes("edited"))).toEqual([true, true, false]);
+    expect(visit.problems()).toEqual([]);
+  }
+});
+
 /** The focused element, and whether an ancestor clips its focus ring. */
 function focusRing(): { name: string; clipped: boolean } {
   const element = document.activeElement ?? document.body;

@@ -11,6 +11,7 @@ import { Icon } from "../ui/Icon.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { charactersLeft } from "./content-limit.ts";
 import { useChatContext } from "./context.ts";
+import { Edited } from "./Edited.tsx";
 import { joinedAt } from "./group-changes.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { useNeedsHandle } from "./sender-names.ts";
@@ -30,7 +31,7 @@ export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
   }
   const isSending = delivery === "sending";
   const isUpload = isSending && message.files.length > 0;
-  if (!last && !isLastOwn && !isUpload) return null;
+  if (!last && !isLastOwn && !isUpload) return edited_at && <Edited at={edited_at} />;
   return (
     <p className="flex max-w-full items-center gap-1 text-xs whitespace-nowrap text-ink-3">
       {edited_at && "edited · "}

@@ -14,6 +14,7 @@ import { ActionNote } from "./ActionNote.tsx";
 import { Changes } from "./Changes.tsx";
 import { useChatContext } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
+import { Edited } from "./Edited.tsx";
 import { FoldedMessage } from "./FoldedMessage.tsx";
 import { MessageActions } from "./MessageActions.tsx";
 import { MessageBody } from "./MessageBody.tsx";
@@ -112,6 +113,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
               {message.files.length > 0 && <MessageFiles message={message} mine={mine} />}
               {!agent && actions}
             </div>
+            {!mine && !first && message.edited_at && <Edited at={message.edited_at} />}
             {message.finalized_at === null && message.turn_status && (
               <TurnStatus text={message.turn_status} />
             )}
