@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { Person } from "@parley/testkit/client.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
 import {
   composer,
   goBack,
@@ -33,7 +34,6 @@ test("the scroll position is stable while older pages load", async () => {
   const { ada, path } = await history(400);
   await using visit = await harness().visit(ada, { path });
   const { page } = visit;
-  await page.getByRole("button", { name: "new messages" }).click();
   await message(page, "Message number 400,").waitFor();
   expect(await page.getByRole("article").count()).toBeLessThan(60);
 
@@ -129,6 +129,31 @@ test("a line marks the first unread message, and a button counts new messages be
   // The client tells the server a moment after it shows them as read.
   const unread = async () => (await ada.call("getChat", { chat_id: chat.id })).unread_count;
   while ((await unread()) > 0) await nextFrame(page);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("many unread messages open at the latest, and a button leads to the first of them", async () => {
+  const { ada, bob, chat, path } = await history(30);
+  await ada.call("readChat", { chat_id: chat.id, seq: 30 });
+  await fill(bob, chat.id, 150);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await isVisible(page, "Message number 150,");
+  const line = page.getByText("New messages", { exact: true });
+  expect(await line.count()).toBe(0);
+  const button = page.getByRole("button", { name: "150 new messages above" });
+  await button.waitFor();
+  await expectNoViolations(page);
+
+  await button.click();
+  await button.waitFor({ state: "detached" });
+  await line.waitFor();
+  const top = async (locator: Locator) => (await locator.boundingBox())?.y ?? Number.NaN;
+  const below = message(page, "Message number 1,");
+  const above = message(page, "Message number 30,");
+  expect(await top(line)).toBeLessThan(await top(below));
+  expect(await top(line)).toBeGreaterThan(await top(above));
+  await isVisible(page, "Message number 1,");
   expect(visit.problems()).toEqual([]);
 });
 

@@ -16,7 +16,13 @@ import { FloatingDate } from "./FloatingDate.tsx";
 import type { Start } from "./feed-opening.ts";
 import { type FeedVirtualizer, useFeedScroll } from "./feed-scroll.ts";
 import { MessageRow } from "./MessageRow.tsx";
-import { outdatedAnswers, type Row, rowsOf, strangersFirstMessages } from "./rows.ts";
+import {
+  isFirstUnreadOlder,
+  outdatedAnswers,
+  type Row,
+  rowsOf,
+  strangersFirstMessages,
+} from "./rows.ts";
 
 export interface FeedHandle {
   toEnd: () => void;
@@ -46,7 +52,8 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
   const me = useSelf();
   const { items, hasOlder, hasNewer } = window;
   const box = useRef<HTMLDivElement>(null);
-  const rows = useRows(window, me.username, readUpTo);
+  const hasLine = readUpTo !== null && !isFirstUnreadOlder(window, readUpTo);
+  const rows = useRows(window, me.username, hasLine ? readUpTo : null);
   const latestRows = useRef(rows);
   latestRows.current = rows;
   const scroll = useFeedScroll({ box, rows, hasNewer, start, onAtEnd });

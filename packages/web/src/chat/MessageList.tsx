@@ -1,8 +1,10 @@
 import type { LocalMessage, MessageWindow } from "@parley/client";
 import { useAside, useClient, useMessages, useStatus } from "@parley/client/react";
 import {
+  lazy,
   type Ref,
   type RefObject,
+  Suspense,
   useCallback,
   useEffect,
   useImperativeHandle,
@@ -20,7 +22,10 @@ import { JumpToLatest } from "./JumpToLatest.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { useReadMarker } from "./read-marker.ts";
+import { isFirstUnreadOlder } from "./rows.ts";
 import { TypingLine } from "./TypingLine.tsx";
+
+const NewMessagesAbove = lazy(() => import("./NewMessagesAbove.tsx"));
 
 export interface MessageListHandle {
   jumpTo: (messageId: string) => void;
@@ -44,7 +49,7 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
   const start = useRef<Start>("saved");
   // Null until the scroll position is known.
   const [atEnd, setAtEnd] = useState<boolean | null>(null);
-  const readUpTo = useReadMarker(chat, live.items, atEnd === true && !aside);
+  const { readUpTo, unread } = useReadMarker(chat, live.items, atEnd === true && !aside);
   const windowNumber = useWindowNumber(shown.items);
   const { loading, failure, load } = useMore(chat.id, aside !== null);
   const isEmpty = shown.items.length === 0;
@@ -103,6 +108,11 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
       {/* Messages fade out above the composer. */}
       <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas" />
       {(atEnd === false || aside) && <JumpToLatest unread={chat.unread_count} onJump={toLatest} />}
+      {readUpTo !== null && !aside && isFirstUnreadOlder(live, readUpTo) && (
+        <Suspense>
+          <NewMessagesAbove readUpTo={readUpTo} unread={unread} onFound={jumpTo} />
+        </Suspense>
+      )}
       <TypingLine />
       <Announcer items={live.items} />
     </div>

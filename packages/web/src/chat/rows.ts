@@ -64,6 +64,12 @@ export function rowsOf(
   return rows;
 }
 
+/** Whether the first unread message is older than the loaded ones. */
+export const isFirstUnreadOlder = (
+  { items, hasOlder }: Pick<MessageWindow, "items" | "hasOlder">,
+  readUpTo: number,
+): boolean => hasOlder && (items[0]?.seq ?? 0) > readUpTo + 1;
+
 /** Whether two rows of a message show the same above its text. */
 export const hasSameTop = (one: Row, other: Row): boolean =>
   one.day === other.day &&
@@ -93,7 +99,7 @@ function reusableRows(messages: readonly LocalMessage[], rows: readonly Row[]): 
 const keyOf = ({ id, client_msg_id, sender }: LocalMessage, me: string) =>
   sender.username === me && client_msg_id !== null ? client_msg_id : id;
 
-const isUnread = ({ seq, sender }: LocalMessage, me: string, readUpTo: number) =>
+export const isUnread = ({ seq, sender }: LocalMessage, me: string, readUpTo: number) =>
   seq > readUpTo && sender.username !== me;
 
 const inSameRun = (one: LocalMessage | undefined, next: LocalMessage) =>
