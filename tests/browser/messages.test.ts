@@ -1,4 +1,5 @@
 import { describe, expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
 import type { Locator, Page } from "playwright-core";
 import {
   agentChat,
@@ -11,6 +12,7 @@ import {
   say,
   scroller,
   sharedHarness,
+  showsBriefly,
   test,
   write,
 } from "./support.ts";
@@ -269,6 +271,38 @@ test("every edited message is marked as edited, for its author and for others", 
     await message(page, "Gamma").waitFor();
     const shown = await page.getByRole("article").allInnerTexts();
     expect(shown.map((text) => text.includes("edited"))).toEqual([true, true, false]);
+    expect(visit.problems()).toEqual([]);
+  }
+});
+
+test("who is typing is one line with short names, between the toolbar of an answer and the composer", async () => {
+  const { ada, chat: agents } = await agentChat(harness());
+  const bob = await harness().person("bob");
+  await bob.call("updateMe", { display_name: `Benjamin ${"Maximilian".repeat(5)}` });
+  const chat = await ada.call("startChat", {
+    usernames: [bob.username, ...agents.participants.map(({ username }) => username)],
+    title: "Group",
+  });
+  await say(ada, chat, `@${agentOf(ada)} alert`);
+  await using writing = await bob.connect();
+  const type = () => writing.call("sendChatAction", { chat_id: chat.id, action: "typing" });
+  for (const options of [{}, PHONE]) {
+    await using visit = await harness().visit(ada, { path: `/c/${chat.id}`, ...options });
+    const { page } = visit;
+    await message(page, "I can pretend to watch")
+      .getByRole("button", { name: "Not now" })
+      .waitFor();
+    const line = page.getByText("Benjamin is typing", { exact: true }).last();
+    await showsBriefly(line, type);
+    const { y, height } = await boxOf(line);
+    const form = await boxOf(page.locator("form"));
+    expect(height).toBeLessThan(24);
+    // The composer has a ring of three pixels when it has the focus.
+    expect(y + height).toBeLessThanOrEqual(form.y - 3);
+    for (const bar of await toolbars(page).all()) {
+      const box = await boxOf(bar);
+      expect(box.y + box.height).toBeLessThanOrEqual(y);
+    }
     expect(visit.problems()).toEqual([]);
   }
 });

@@ -154,7 +154,7 @@ test("messages show the username beside names that could be confused, and long n
   expect(await name.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
 
   await using writing = await eve.connect();
-  await showsBriefly(page.getByText(`lda (@${eve.username}) is typing`), () =>
+  await showsBriefly(page.getByText(`@${eve.username} is typing`), () =>
     writing.call("sendChatAction", { chat_id: chat.id, action: "typing" }),
   );
   await composer(page).fill("@lda");

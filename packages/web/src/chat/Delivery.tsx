@@ -5,7 +5,7 @@ import { copyText } from "../lib/copy.ts";
 import { describeFailure, lacksReplyTarget } from "../lib/describe-failure.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { count, firstName } from "../lib/names.ts";
+import { count } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { toast } from "../ui/Toasts.tsx";
@@ -14,7 +14,7 @@ import { useChatContext } from "./context.ts";
 import { Edited } from "./Edited.tsx";
 import { joinedAt } from "./group-changes.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
-import { useNeedsHandle } from "./sender-names.ts";
+import { useShortName } from "./sender-names.ts";
 
 interface DeliveryProps {
   message: LocalMessage;
@@ -112,7 +112,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
 
 function Seen({ message }: { message: LocalMessage }) {
   const { chat } = useChatContext();
-  const needsHandle = useNeedsHandle();
+  const shortName = useShortName();
   const me = useSelf();
   const { changes } = useMessages(chat.id);
   const readers = chat.participants.filter(
@@ -130,9 +130,7 @@ function Seen({ message }: { message: LocalMessage }) {
       </span>
     );
   }
-  const names = readers.map((reader) =>
-    needsHandle(reader) ? `@${reader.username}` : firstName(reader.display_name),
-  );
+  const names = readers.map(shortName);
   if (chat.kind === "direct") return <span>· Seen</span>;
   return (
     <span title={readers.map(({ display_name }) => display_name).join(", ")} className="truncate">

@@ -9,8 +9,8 @@ export type FeedVirtualizer = ReactVirtualizer<HTMLDivElement, Element>;
 
 /** Within this distance of the end, the list follows new messages. */
 const NEAR_END_PX = 80;
-/** Room for the toolbar of the latest answer, which lies below it. */
-const PADDING_END_PX = 36;
+/** Room for the toolbar of the latest answer, which lies below it, and for the line about typing. */
+const PADDING_END_PX = 52;
 
 interface FeedScrollOptions {
   box: RefObject<HTMLDivElement | null>;

@@ -1,7 +1,7 @@
 import type { Account } from "@parley/protocol";
 import { deceptiveNames } from "@parley/protocol/text/names";
 import { useCallback } from "react";
-import { nameOf, ownerOf } from "../lib/names.ts";
+import { firstName, nameOf, ownerOf } from "../lib/names.ts";
 import { useChatContext } from "./context.ts";
 
 /**
@@ -29,6 +29,16 @@ export function useNeedsHandle(): (account: Account) => boolean {
     },
     [participants, participant_count, confusable],
   );
+}
+
+/** A short name for lists of names: the first name of a person, or the @username where names could be confused. */
+export function useShortName(): (account: Account) => string {
+  const needsHandle = useNeedsHandle();
+  const speaker = useSenderName();
+  return (account) => {
+    if (account.kind === "agent") return speaker(account);
+    return needsHandle(account) ? `@${account.username}` : firstName(account.display_name);
+  };
 }
 
 /** The name of a sender as plain text, for screen readers and for lines without chips. */

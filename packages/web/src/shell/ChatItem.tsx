@@ -124,7 +124,9 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   const unsent = useUnsentMessage(chat.id);
   if (unsent?.delivery === "failed") return <UnsentPreview message={unsent} />;
   if (typist) {
-    return <span className="flex-1 truncate text-sm text-accent">{nameOf(typist)} is typing…</span>;
+    return (
+      <span className="flex-1 truncate text-sm text-accent">{shortName(typist)} is typing…</span>
+    );
   }
   if (draft.trim() !== "" && chat.unread_count === 0 && !open) {
     return (
