@@ -1,5 +1,6 @@
 import { describe, expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
 import {
   agentChat,
@@ -125,6 +126,28 @@ describe("toolbars of messages", () => {
     expect(button.y + button.height).toBeLessThanOrEqual(form.y);
     await reply.click();
     await page.getByText("Replying to Claude").waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+  test("the toolbar of an answer does not cover the name above the next answer", async () => {
+    const { ada, path } = await agentChat(harness());
+    await using visit = await harness().visit(ada, { path });
+    const { page } = visit;
+    await write(page, "alert");
+    const first = message(page, "I can pretend to watch");
+    await first.getByRole("button", { name: "Set alert" }).click();
+    const next = message(page, "Alert set").last();
+    await next.getByText("Set by").waitFor();
+    for (const width of [1280, 700]) {
+      await page.setViewportSize({ width, height: 800 });
+      const bar = first.getByRole("toolbar", { name: "Message actions" });
+      await until(async () => {
+        await first.hover();
+        return bar.isVisible();
+      }, "the toolbar");
+      const { y, height } = await boxOf(bar);
+      const name = await boxOf(next.getByText("Claude", { exact: true }));
+      expect(y + height).toBeLessThanOrEqual(name.y);
+    }
     expect(visit.problems()).toEqual([]);
   });
 });

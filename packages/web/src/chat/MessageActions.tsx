@@ -12,6 +12,8 @@ interface ActionsProps {
   mine: boolean;
   /** The name of the sender stands above the message. */
   first: boolean;
+  /** The message ends a run of messages by one sender. */
+  last: boolean;
   /** The toolbar is always visible: that of the latest answer. */
   pinned: boolean;
 }
@@ -24,7 +26,8 @@ export function MessageActions(props: ActionsProps) {
   return props.message.delivery === "sent" && <Toolbar {...props} />;
 }
 
-function Toolbar({ message, mine, first, pinned }: ActionsProps) {
+function Toolbar(props: ActionsProps) {
+  const { message, pinned } = props;
   const client = useClient();
   const { isReadOnly } = useChatContext();
   const commands = useCommands(message);
@@ -37,7 +40,7 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
       role="toolbar"
       aria-label="Message actions"
       data-pinned={pinned || undefined}
-      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(mine, first, message)}`}
+      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(props)}`}
     >
       {!isReadOnly && (
         <EmojiButton
@@ -58,12 +61,15 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
 const quick = ["Stop", "Reply"];
 
 /**
- * Position: at the end of an agent's message, which may be long; beside a person's where there is room.
- * Otherwise above it: at the bubble for one's own, at the end of the row for others', where it does not
- * cover the name.
+ * Position: at the end of an agent's message, which may be long, and there in the space between runs of
+ * messages; beside a person's where there is room. Otherwise above it: at the bubble for one's own, at
+ * the end of the row for others', where it does not cover the name.
  */
-function position(mine: boolean, first: boolean, { sender }: LocalMessage): string {
-  if (sender.kind === "agent") return "top-full -left-1.5";
+function position({ mine, first, last, pinned, message }: ActionsProps): string {
+  if (message.sender.kind === "agent") {
+    if (!last) return "right-0 bottom-0";
+    return `top-full -left-1.5 ${pinned ? "" : "-mt-1 max-md:-mt-2"}`;
+  }
   if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
   return `${first ? "top-1" : "-top-3"} right-0 @3xl:top-0 @3xl:right-auto @3xl:left-full @3xl:ml-2`;
 }

@@ -67,7 +67,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";
   const pinned = latest && agent && message.finalized_at !== null;
-  const actions = <MessageActions message={message} mine={mine} first={first} pinned={pinned} />;
+  const actions = <MessageActions {...{ message, mine, first, last, pinned }} />;
   return (
     <div className="mx-auto max-w-208 px-3 md:px-4">
       {day !== null && <DaySeparator day={day} />}
