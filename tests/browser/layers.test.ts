@@ -11,6 +11,7 @@ import {
   say,
   sharedHarness,
   test,
+  untilFocused,
 } from "./support.ts";
 
 const harness = sharedHarness();
@@ -65,6 +66,26 @@ test("«Delete for me» needs confirmation", async () => {
   await choose();
   await confirmation.getByRole("button", { name: "Delete" }).click();
   await message(page, "Keep me").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("after a message was deleted, the focus is on its neighbour, or on the composer", async () => {
+  const { ada, chat, path } = await groupChat(harness());
+  for (const text of ["First", "Second", "Third"]) await say(ada, chat, text);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const remove = async (text: string) => {
+    await pressOn(message(page, text), "More");
+    await page.getByRole("menuitem", { name: "Delete for everyone" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).press("Enter");
+    await message(page, text).waitFor({ state: "detached" });
+  };
+  await remove("Second");
+  await untilFocused(message(page, "Third"));
+  await remove("Third");
+  await untilFocused(message(page, "First"));
+  await remove("First");
+  await untilFocused(composer(page));
   expect(visit.problems()).toEqual([]);
 });
 

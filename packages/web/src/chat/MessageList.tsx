@@ -15,11 +15,12 @@ import { describeError, showError } from "../lib/errors.ts";
 import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
 import { useChatContext } from "./context.ts";
+import { useDeletionFocus } from "./deletion-focus.ts";
 import { EmptyChat } from "./EmptyChat.tsx";
 import { Feed, type FeedHandle } from "./Feed.tsx";
 import type { Start } from "./feed-opening.ts";
 import { JumpToLatest } from "./JumpToLatest.tsx";
-import { loadedMessage } from "./loaded-message.ts";
+import { loadedMessage, stableId } from "./loaded-message.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { useReadMarker } from "./read-marker.ts";
 import { isFirstUnreadOlder } from "./rows.ts";
@@ -65,9 +66,11 @@ export function MessageList({ ref, problem, onRetry }: MessageListProps) {
     jumpTo,
   ]);
 
+  const list = useRef<HTMLDivElement>(null);
+  useDeletionFocus(list, shown.items);
   const shownProblem = live.loaded ? remaining && failure : problem;
   return (
-    <div className="relative min-h-0 flex-1">
+    <div ref={list} className="relative min-h-0 flex-1">
       <h2 className="sr-only">Messages</h2>
       {loading === "older" && !isEmpty && (
         <p className="absolute inset-x-0 top-1 z-10 text-center text-xs text-ink-3">
@@ -162,9 +165,6 @@ function useWindowNumber(items: readonly LocalMessage[]): number {
   };
   return last.current.number;
 }
-
-/** The same before and after a message of one's own has its id. */
-const stableId = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
 
 type Direction = "older" | "newer";
 

@@ -2,6 +2,9 @@ import type { LiveModel, LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useCallback, useSyncExternalStore } from "react";
 
+/** The same before and after a message of one's own has its id. */
+export const stableId = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
+
 /** A message of a conversation, if it is loaded. */
 export function loadedMessage(
   model: LiveModel,
