@@ -284,6 +284,26 @@ test("a failed turn offers «Try again» only once", async () => {
   expect((await answer.innerText()).match(/Try again/g)).toHaveLength(1);
 });
 
+test("a limit that is used up addresses the owner, and its buttons go once the turn is repeated", async () => {
+  const { ada, path } = await agentChat(harness());
+  const setLimit = (daily_tokens: number | null) =>
+    ada.call("setAgentLimits", { provider: "claude", daily_tokens });
+  await setLimit(10);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "Are you there?");
+  const failed = message(page, "This agent's budget of 10 tokens");
+  await failed.getByRole("button", { name: "Change the limits" }).waitFor();
+  expect(await failed.innerText()).toContain("You can raise it.");
+  await setLimit(null);
+  await failed.getByRole("button", { name: "Try again" }).click();
+  await message(page, "I am the built-in sandbox").waitFor();
+  for (const name of ["Try again", "Change the limits"]) {
+    await failed.getByRole("button", { name }).waitFor({ state: "detached" });
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
 test("«Try the sandbox» under a message without an answer gets the answer", async () => {
   const ada = await harness().person("ada");
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });

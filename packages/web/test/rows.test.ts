@@ -3,7 +3,12 @@ import type { LocalMessage } from "@parley/client";
 import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
 import { describeChange, joinedAt } from "../src/chat/group-changes.ts";
-import { outdatedAnswers, type Row, rowsOf as rowsOfWindow } from "../src/chat/rows.ts";
+import {
+  outdatedAnswers,
+  type Row,
+  repeatedAnswers,
+  rowsOf as rowsOfWindow,
+} from "../src/chat/rows.ts";
 import { unsentMessage } from "../src/chat/unsent-message.ts";
 import { dayLabel } from "../src/lib/time.ts";
 
@@ -224,13 +229,13 @@ describe("changes of the group", () => {
   });
 });
 
-describe("answers to an edited question", () => {
+describe("answers", () => {
   const turn = (triggered_by: string) => ({
     turn: { status: "complete", triggered_by, model: "m", error: null, usage: null },
   });
   const edited = { edited_at: new Date(2026, 10, 15, 12, 5).toISOString() };
 
-  test("are outdated until the same agent answers again", () => {
+  test("to an edited question are outdated until the same agent answers again", () => {
     const question = message(1, "ada", 0, edited);
     const [first, other] = [message(2, "ada:gpt", 1, turn("id-1")), message(3, "bob", 2)];
     expect(outdatedAnswers([message(1, "ada", 0), first]).size).toBe(0);
@@ -239,5 +244,13 @@ describe("answers to an edited question", () => {
     expect(outdatedAnswers([question, first, other, second]).size).toBe(0);
     const anothers = message(5, "bob:gpt", 1, turn("id-1"));
     expect([...outdatedAnswers([question, first, second, anothers])]).toEqual(["id-5"]);
+  });
+
+  test("are repeated once the same agent answers the same message again", () => {
+    const failed = message(2, "ada:gpt", 1, turn("id-1"));
+    const others = [message(3, "bob:gpt", 2, turn("id-1")), message(4, "ada:gpt", 3, turn("id-9"))];
+    expect(repeatedAnswers([failed, ...others]).size).toBe(0);
+    const again = message(5, "ada:gpt", 4, turn("id-1"));
+    expect([...repeatedAnswers([failed, ...others, again])]).toEqual(["id-2"]);
   });
 });

@@ -20,6 +20,7 @@ import {
   isFirstUnreadOlder,
   outdatedAnswers,
   type Row,
+  repeatedAnswers,
   rowsOf,
   strangersFirstMessages,
 } from "./rows.ts";
@@ -80,6 +81,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
   }, [hasOlder, hasNewer, firstShown, lastShown, rows.length, onMore]);
 
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
+  const repeated = useMemo(() => repeatedAnswers(items), [items]);
   const strangers = useMemo(() => strangersFirstMessages(items, me.username), [items, me.username]);
   useActiveMessage(box);
   const visibleDay = useVisibleDay(virtual, latestRows);
@@ -123,6 +125,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
                     latest={index === rows.length - 1 && !hasNewer}
                     isLastOwn={row.message === lastOwn}
                     outdated={outdated.has(row.message.id)}
+                    repeated={repeated.has(row.message.id)}
                     ofStranger={strangers.has(row.message.id)}
                   />
                 </div>

@@ -35,6 +35,8 @@ interface MessageRowProps extends Omit<Row, "key"> {
   isLastOwn: boolean;
   /** The message answers a question that was edited since. */
   outdated: boolean;
+  /** The agent answered the same question again. */
+  repeated: boolean;
   /** The first message of somebody whom one has not answered: the username is shown. */
   ofStranger: boolean;
 }
@@ -53,6 +55,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     latest,
     isLastOwn,
     outdated,
+    repeated,
     ofStranger,
   } = props;
   const { isReadOnly, onReply, onActions } = useChatContext();
@@ -117,7 +120,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
             {message.finalized_at === null && message.turn_status && (
               <TurnStatus text={message.turn_status} />
             )}
-            <TurnNote message={message} outdated={outdated} />
+            <TurnNote message={message} outdated={outdated} repeated={repeated} />
             <Reactions message={message} />
             {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
             {agent && actions}

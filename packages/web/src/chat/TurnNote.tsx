@@ -18,10 +18,12 @@ interface TurnNoteProps {
   message: LocalMessage;
   /** The question was edited after this answer began. */
   outdated: boolean;
+  /** The agent answered the same question again: only the latest answer offers buttons. */
+  repeated: boolean;
 }
 
 /** How an agent's turn ended, with buttons to repeat it or to solve the problem. */
-export function TurnNote({ message, outdated }: TurnNoteProps) {
+export function TurnNote({ message, outdated, repeated }: TurnNoteProps) {
   const { chat, isReadOnly } = useChatContext();
   const me = useSelf();
   const client = useClient();
@@ -30,7 +32,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { id, sender, turn, finalized_at } = message;
   if (!turn) return null;
   if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
-  const isAllowed = !isReadOnly && mayControlTurn(message, chat, me, client.model);
+  const isAllowed = !isReadOnly && !repeated && mayControlTurn(message, chat, me, client.model);
   const retry = () => client.retryAgentTurn({ message_id: id });
   const retryButton = (label: string) =>
     isAllowed && (
@@ -56,9 +58,10 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
     );
   }
   const mine = isMyAgent(sender, me);
-  if (mine && !isReadOnly && turn.error?.code === "key_missing")
+  if (mine && !isReadOnly && !repeated && turn.error?.code === "key_missing")
     return <KeyMissing username={sender.username} onRetry={retry} />;
-  const remedy = mine && turn.error && remedyFor(turn.error);
+  const remedy = mine && !repeated && turn.error && remedyFor(turn.error);
+  const reason = turn.error?.message.replace(isAllowed || repeated ? TRY_AGAIN : "", "");
   return (
     <Problem
       actions={
@@ -72,7 +75,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
         </>
       }
     >
-      {isAllowed ? turn.error?.message.replace(TRY_AGAIN, "") : turn.error?.message}
+      {mine ? reason?.replace("Its owner can", "You can").replace("their own", "your own") : reason}
     </Problem>
   );
 }

@@ -130,6 +130,20 @@ export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<
   return new Set(outdated.map(({ id }) => id));
 }
 
+/** The ids of answers after which the same agent answered the same message again. */
+export function repeatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {
+  const latest = new Map<string, string>();
+  const repeated = new Set<string>();
+  for (const { id, sender, turn } of messages) {
+    if (!turn) continue;
+    const key = `${turn.triggered_by} ${sender.username}`;
+    const before = latest.get(key);
+    if (before !== undefined) repeated.add(before);
+    latest.set(key, id);
+  }
+  return repeated;
+}
+
 /**
  * The ids of the first messages of other people, while one has not written oneself. Whoever they are,
  * they are strangers in this conversation, and anybody can choose any display name.
