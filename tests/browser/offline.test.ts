@@ -249,10 +249,10 @@ test("an answer that is interrupted by a lost connection says so until the conne
   await write(page, "slow");
   await page.getByRole("button", { name: "Stop" }).waitFor();
   proxy.disconnect();
-  await page.getByText("The answer goes on when the connection is back").waitFor();
+  await page.getByText("The answer is updated when the connection is back").waitFor();
   proxy.reconnect();
   await page
-    .getByText("The answer goes on when the connection is back")
+    .getByText("The answer is updated when the connection is back")
     .waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });

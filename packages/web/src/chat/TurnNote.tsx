@@ -86,7 +86,7 @@ const TRY_AGAIN = / Try again[^.]*\.$/;
 /** A stream that stopped because the connection is lost. */
 const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
   <Problem tone="quiet" icon="offline">
-    {connectionMessages[connection]} The answer goes on when the connection is back.
+    {connectionMessages[connection]} The answer is updated when the connection is back.
   </Problem>
 );
 

@@ -134,7 +134,7 @@ The check in the middle is the useful part. Offsets count bytes of UTF-8, and a 
 | The key is wrong | A failed turn that asks for another key |
 | The connection breaks midway | The text so far, marked as failed |
 | Somebody presses stop | The text so far, marked as stopped |
-| The server restarts | The turn is taken up again |
+| The server restarts | The text so far, marked as interrupted |
 
 Nothing of this needs a special client. A failed turn is an ordinary message with a sentence that says what to do, and trying again is one press of a button.
 
