@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { createStore } from "../src/model/store.ts";
 import { TypingSignals } from "../src/send/typing.ts";
-import { anEvent, bob, CHAT, claude } from "./support/records.ts";
+import { aChange, aChat, anEvent, ann, bob, CHAT, claude } from "./support/records.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -45,6 +45,22 @@ test("typing of people expires without an end event; typing of agents does not",
   expect(actors()).toEqual(["bob", "ann:claude"]);
   jest.advanceTimersByTime(2000);
   expect(actors()).toEqual(["ann:claude"]);
+});
+
+test("typing of people and agents who leave or are removed ends", () => {
+  for (const kind of ["left", "removed"] as const) {
+    const { store } = typingSignals();
+    store.dispatch({ type: "me", me: ann });
+    const actors = () => store.get(`typing:${CHAT}`).actors.map(({ username }) => username);
+    const cat = { ...bob, username: "cat" };
+    for (const actor of [bob, claude, cat]) {
+      store.dispatch(anEvent("events.typing", { conversation_id: CHAT, actor, is_typing: true }));
+    }
+    const gone = { ...aChange(1), kind, subjects: [bob, claude], subject_count: 2 };
+    const update = { ...aChat({ seq: 1, participants: [ann, cat] }), changes: [gone] };
+    store.dispatch(anEvent("events.conversationUpdated", update, 1));
+    expect(actors()).toEqual(["cat"]);
+  }
 });
 
 test("renewed typing does not expire", () => {

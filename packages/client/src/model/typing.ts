@@ -1,10 +1,10 @@
-import type { Account, EventFrame } from "@parley/protocol";
+import type { Account, ConversationChange, EventFrame } from "@parley/protocol";
 import type { State } from "./state.ts";
 import { setEntry } from "./structural-sharing.ts";
 
 type Typing = State["typing"];
 
-/** Who is typing after an event. A finished message ends its sender's typing. */
+/** Who is typing after an event. A finished message ends its sender's typing, and so does leaving. */
 export function typingAfter({ typing, me }: State, frame: EventFrame): Typing {
   switch (frame.method) {
     case "events.typing": {
@@ -18,10 +18,20 @@ export function typingAfter({ typing, me }: State, frame: EventFrame): Typing {
       if (finalized_at === null) return typing;
       return setTyping(typing, conversation_id, sender, false);
     }
+    case "events.conversationUpdated": {
+      const { id, changes } = frame.params;
+      return leaversOf(changes).reduce((rest, actor) => setTyping(rest, id, actor, false), typing);
+    }
     default:
       return typing;
   }
 }
+
+/** Those who left or were removed. Older servers send no changes. */
+const leaversOf = (changes: readonly ConversationChange[] = []): Account[] =>
+  changes
+    .filter(({ kind }) => kind === "left" || kind === "removed")
+    .flatMap(({ subjects }) => subjects);
 
 function setTyping(typing: Typing, chatId: string, actor: Account, isTyping: boolean): Typing {
   const before = typing[chatId]?.actors ?? [];
