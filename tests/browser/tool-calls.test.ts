@@ -88,6 +88,22 @@ test("the owner approves with a button, and the agent goes on in the same train 
   expect(visit.problems()).toEqual([]);
 });
 
+test("arguments that are too long for the card of the server are shown whole, and approved", async () => {
+  await using group = await openGroup();
+  const body = `${"x".repeat(5000)} the end`;
+  group.respond(wantsEmail({ body }), answers("Sent."));
+  const asked = await group.ask("tell the team");
+  expect(asked.content).not.toContain(`call:${asked.tool_calls[0]?.id}:approve`);
+  await using visit = await harness().visit(group.alice, { url: group.url, path: group.path });
+  const { page } = visit;
+  await card(page).getByText(body, { exact: true }).waitFor();
+  expect(await page.getByRole("feed").getByText("Approval needed").count()).toBe(0);
+  await card(page).getByRole("button", { name: "Approve" }).click();
+  await message(page, "Sent.").waitFor();
+  expect(group.office.got("tools/call")[0]?.message.params?.arguments).toEqual({ body });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a call whose arguments could not be fetched can be approved after «Try again»", async () => {
   await using group = await openGroup();
   group.respond(wantsEmail({ to: "team" }), answers("Sent."));

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
+import { actionTokens } from "@parley/protocol/markup";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   agentOf,
@@ -368,12 +369,43 @@ describe("a call that needs approval", () => {
     expect(await pendingOf(alice)).toHaveLength(1);
   });
 
+  test("is approved by the card only if the card shows its arguments whole", async () => {
+    await using talk = await setUp("ask");
+    const { alice, bob, tools, key, chat, reader, ask } = talk;
+    const longest = "x".repeat(4000 - JSON.stringify({ text: "" }, null, 2).length);
+    const press = (person: Person, { id, tool_calls: [call] }: Message) =>
+      person.call("sendComponentAction", {
+        chat_id: chat.id,
+        message_id: id,
+        action: `call:${call?.id}:approve`,
+      });
+    sharedProvider.respond(key, echo(longest), answers("Done."));
+    const whole = await answerTo(reader, await ask("go on"));
+    expect(whole.content).toContain(longest);
+    await press(alice, whole);
+    await continuation(reader, whole);
+
+    sharedProvider.respond(key, echo(`${longest}!`), answers("Done."));
+    const cut = await answerTo(reader, await ask("go on"));
+    const call_id = cut.tool_calls[0]?.id ?? "";
+    const buttons = [...actionTokens(cut.content).actions];
+    expect(buttons).toEqual([`call:${call_id}:reject`]);
+    expect(cut.content).toContain("`getToolCalls`");
+    expect((await failure(press(bob, cut))).code).toBe("forbidden");
+    expect((await failure(press(alice, cut))).code).toBe("conflict");
+    expect(await pendingOf(alice)).toHaveLength(1);
+    await alice.call("decideToolCall", { call_id, decision: "approve" });
+    await continuation(reader, cut);
+    const made = tools.got("tools/call").map(({ message }) => message.params?.arguments);
+    expect(made).toEqual([{ text: longest }, { text: `${longest}!` }]);
+  });
+
   test("shows characters of its arguments that nobody would see", async () => {
     await using talk = await setUp("ask");
     const { key, reader, ask } = talk;
-    sharedProvider.respond(key, echo("pay \u202emoc.live\u202c \u2066x"));
+    sharedProvider.respond(key, echo("pay \u202emoc.live\u202c \u2066x\x7f"));
     const first = await answerTo(reader, await ask("go on"));
-    expect(first.content).toContain('"pay \\u202emoc.live\\u202c \\u2066x"');
+    expect(first.content).toContain('"pay \\u202emoc.live\\u202c \\u2066x\\u007f"');
   });
 
   test.each(["the agent is removed", "its owner leaves", "the agent is deleted"] as const)(
@@ -770,6 +802,30 @@ describe("a button of an agent's message", () => {
       expect(tools.got("tools/call")[0]?.message.params?.arguments).toEqual({ text: "hi" });
     },
   );
+
+  test("asks without a button to approve if the card cannot show what somebody entered", async () => {
+    await using talk = await setUp("ask");
+    const { alice, bob, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, answers(ECHO_BUTTON));
+    const message = await answerTo(reader, await ask("show it"));
+    await press(bob, chat, message, { text: "hi", more: "x".repeat(8000), last: "not shown" });
+    const asked = await reader.event(
+      "events.toolCallUpdated",
+      ({ call }) => call.status === "pending",
+    );
+    const { call, message_id } = asked.params;
+    const { content } = await alice.call("getMessage", { message_id });
+    expect([...actionTokens(content).actions]).toEqual([`call:${call.id}:reject`]);
+    const action = `call:${call.id}:approve`;
+    const approval = alice.call("sendComponentAction", { chat_id: chat.id, message_id, action });
+    expect((await failure(approval)).code).toBe("conflict");
+    await alice.call("sendComponentAction", {
+      chat_id: chat.id,
+      message_id,
+      action: `call:${call.id}:reject`,
+    });
+    expect(await pendingOf(alice)).toEqual([]);
+  });
 
   test("names a tool of a server whose name has a space", async () => {
     await using talk = await setUp("ask");

@@ -1,5 +1,5 @@
 import { counted, messageChanged } from "../changes/change.ts";
-import { approvalCard, callNotice } from "../rules/approval-card.ts";
+import { approvalCard, callNotice, isShownWhole } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { isOverdue, needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
@@ -42,6 +42,8 @@ export async function changeToolCall(
 export interface Decision {
   readonly decision: "approve" | "reject";
   readonly note: string | null;
+  /** Made with a button of the card. */
+  readonly isOfCard?: boolean;
 }
 
 /**
@@ -51,7 +53,7 @@ export interface Decision {
 export async function decide(
   tx: WriteTx,
   callUuid: string,
-  { decision, note }: Decision,
+  { decision, note, isOfCard = false }: Decision,
   { account }: Caller,
   operatorTools: ServerTools,
 ): Promise<void> {
@@ -67,7 +69,10 @@ export async function decide(
   if (call.status !== "pending") throw conflict("the call is decided");
   await checkComplete(tx, call);
   await checkMember(tx, call);
-  if (decision === "approve") await checkPermitted(tx, call, operatorTools);
+  if (decision === "approve") {
+    if (isOfCard && !isShownWhole(call)) throw conflict(SHORTENED);
+    await checkPermitted(tx, call, operatorTools);
+  }
   const decided = { decided_by: account.username, decided_at: now, note };
   await changeToolCall(
     tx,
@@ -78,6 +83,9 @@ export async function decide(
   );
   await continueWhenDecided(tx, call);
 }
+
+const SHORTENED =
+  "the card does not show all arguments: read them with getToolCalls and decide with decideToolCall, or in the web client";
 
 /** Other calls of an answer may still run. What is decided is carried out after the message. */
 async function checkComplete(tx: WriteTx, { message_uuid }: ToolCallRecord): Promise<void> {

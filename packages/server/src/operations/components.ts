@@ -122,7 +122,7 @@ async function decideOrAnswer(
   const call = decided && (await tx.toolCall(decided.call_id));
   // A button of another message may say anything: it would have people approve what they do not see.
   if (decided && call?.message_id === message.id) {
-    const decision = { decision: decided.decision, note: null };
+    const decision = { decision: decided.decision, note: null, isOfCard: true };
     await decide(tx, decided.call_id, decision, caller, toolServers.operatorTools());
     return true;
   }

@@ -9,7 +9,7 @@ interface AskedCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Longer arguments are cut in the card; `getToolCalls` has them whole. */
+/** Longer arguments are cut in the card, which has no button to approve them. */
 const MAX_SHOWN_CHARACTERS = 4000;
 
 /**
@@ -25,22 +25,24 @@ export function approvalCard(calls: readonly AskedCall[]): string {
 export const callNotice = ({ title }: AskedCall, by: string) =>
   `@${by} asked me to use **${inertText(title)}**.`;
 
+/** Whether the card shows all arguments of a call, so that they can be approved there. */
+export const isShownWhole = ({ arguments: given }: Pick<AskedCall, "arguments">) =>
+  visibleJson(given).length <= MAX_SHOWN_CHARACTERS;
+
+const SHORTENED =
+  "The arguments are too long to be shown here. Read them whole and decide in the web client, or with `getToolCalls` and `decideToolCall`.";
+
 function describe(call: AskedCall): string[] {
   const name = inertText(call.title);
+  const isWhole = isShownWhole(call);
+  const shown = visibleJson(call.arguments).slice(0, MAX_SHOWN_CHARACTERS).toWellFormed();
   return [
     "",
     `**${name}** (${inertText(quoteName(`${call.server}/${call.tool}`))}) would be called with:`,
     "",
-    ...quotedText(shownArguments(call)),
+    ...quotedText(isWhole ? shown : `${shown}… (shortened)`),
     "",
-    `<button action="call:${call.uuid}:approve">Approve</button>`,
+    isWhole ? `<button action="call:${call.uuid}:approve">Approve</button>` : `${SHORTENED}\n`,
     `<button action="call:${call.uuid}:reject">Reject</button>`,
   ];
-}
-
-function shownArguments({ arguments: given }: AskedCall): string {
-  const text = visibleJson(given);
-  return text.length <= MAX_SHOWN_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed()}… (shortened)`;
 }

@@ -37,7 +37,7 @@ export function plainName(name: string): string {
 export const visibleJson = (value: unknown): string =>
   JSON.stringify(value, null, 2)
     .toWellFormed()
-    .replaceAll(/[\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
+    .replaceAll(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
 
 const escapeCharacter = (character: string) =>
   character
