@@ -15,7 +15,9 @@ const server = await startServer({
   ...noRates,
   ...providersAt(provider.url),
   PARLEY_PRIVATE_ADDRESSES: "allow",
-  PARLEY_TOOL_SERVERS: JSON.stringify([{ name: "shared", url: tools.url }]),
+  PARLEY_TOOL_SERVERS: JSON.stringify([
+    { name: "shared", url: `${tools.url}?api_key=secret#part` },
+  ]),
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -65,6 +67,13 @@ test("an operator's server and one's own of the same name have tools of their ow
   expect(final.tool_calls).toMatchObject([{ server: "shared (own)", tool: "echo" }]);
   expect(own.got("tools/call")).toHaveLength(1);
   expect(tools.got("tools/call")).toHaveLength(before);
+});
+
+test("people see only the origin of an operator's server, which may have a key in its address", async () => {
+  const { alice } = await setUp();
+  const { items } = await alice.call("getToolServers");
+  expect(items).toMatchObject([{ operator: true, url: new URL(tools.url).origin }]);
+  expect(tools.received.at(-1)?.url).toContain("?api_key=secret");
 });
 
 test("grants of an operator's server stay while it does not answer after a restart", async () => {

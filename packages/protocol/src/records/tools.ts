@@ -21,7 +21,10 @@ export type ToolGrant = z.infer<typeof ToolGrant>;
 export const ToolServer = record("ToolServer", {
   id: uuid,
   name: z.string(),
-  url: z.string().nullable().meta({ description: "Null for a program that the operator runs." }),
+  url: z.string().nullable().meta({
+    description:
+      "Only the origin for a server of the operator; null for a program of the operator.",
+  }),
   status: z.enum(["ready", "unreachable", "unauthorized"]).meta({
     description:
       "How the last contact with it ended. `unauthorized`: it demands a token, or refuses the one it has.",

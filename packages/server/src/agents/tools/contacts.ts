@@ -9,7 +9,7 @@ import { connectionPool } from "./pool.ts";
 export interface KnownServer
   extends PoolKey,
     Pick<ToolServerRecord, "id" | "name" | "status" | "error" | "tools" | "contacted_at"> {
-  /** Null for a program. */
+  /** As people see it. Null for a program. */
   readonly url: string | null;
   /** Whether the operator offers it to everybody. */
   readonly operator: boolean;

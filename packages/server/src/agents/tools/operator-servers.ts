@@ -67,7 +67,8 @@ class OperatorServer {
     return {
       id,
       name: setting.name,
-      url: isProgram ? null : setting.url,
+      // The rest of the address may contain a key of the operator's.
+      url: isProgram ? null : new URL(setting.url).origin,
       status: state.status,
       error: state.error,
       tools: state.tools ?? [],
