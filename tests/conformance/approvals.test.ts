@@ -400,6 +400,22 @@ describe("a call that needs approval", () => {
     expect(made).toEqual([{ text: longest }, { text: `${longest}!` }]);
   });
 
+  test("is asked for outside of a code block that the model did not end", async () => {
+    await using talk = await setUp("ask");
+    const { alice, key, chat, reader, ask } = talk;
+    const call = { name: "bank__echo", input: { text: "hi" } };
+    const said = "Here is the code:\n~~~~ sh\nls";
+    sharedProvider.respond(key, toolCalls([call], said), answers("Done."));
+    const first = await answerTo(reader, await ask("go on"));
+    const action = `call:${first.tool_calls[0]?.id}:approve`;
+    expect([...actionTokens(first.content).actions]).toContain(action);
+    await alice.call("sendComponentAction", { chat_id: chat.id, message_id: first.id, action });
+    await continuation(reader, first);
+    const sent = sharedProvider.calls(key)[1]?.body.messages as { role: string }[];
+    expect(sent.slice(-2).map(({ role }) => role)).toEqual(["assistant", "user"]);
+    expect(JSON.stringify(sent)).toContain(JSON.stringify(said));
+  });
+
   test("shows characters of its arguments that nobody would see", async () => {
     await using talk = await setUp("ask");
     const { key, reader, ask } = talk;

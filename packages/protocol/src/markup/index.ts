@@ -40,6 +40,13 @@ export function parseMarkup(content: string, { streaming = false }: MarkupOption
   return buildTree(scan);
 }
 
+/** The line that ends the code block at the end of the content, so that what follows is not code; null if there is none. */
+export function fenceToClose(content: string): string | null {
+  const { fence } = scanBlocks(`${content.replace(/\r\n?/g, "\n")}\n`, false);
+  // A block inside of a quote or a list ends with it.
+  return fence?.depth === 0 ? fence.mark.repeat(fence.size) : null;
+}
+
 /** The text outside of code, by the rules of CommonMark. A space replaces each piece of code. */
 export function withoutCode(content: string): string {
   return scanBlocks(`${content.replace(/\r\n?/g, "\n")}\n`, false).prose.join(" ");

@@ -1,5 +1,5 @@
 import type { Turn } from "@parley/protocol";
-import { approvalCard } from "../rules/approval-card.ts";
+import { cardAfter } from "../rules/approval-card.ts";
 import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { partTokens } from "../rules/tool-context.ts";
@@ -100,8 +100,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
     const results = await makeCalls(services, place, stored);
     const pending = results.calls.filter(({ status }) => status === "pending");
     if (pending.length > 0) {
-      const gap = stream.written() === "" ? "" : "\n\n";
-      stream.write(`${gap}${approvalCard(pending)}`);
+      stream.write(cardAfter(stream.written(), pending));
       return;
     }
     calls += uses.length;

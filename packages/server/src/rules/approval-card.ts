@@ -1,4 +1,4 @@
-import { inertText, quotedText } from "@parley/protocol/markup";
+import { fenceToClose, inertText, quotedText } from "@parley/protocol/markup";
 import { quoteName, visibleJson } from "./quoting.ts";
 
 interface AskedCall {
@@ -19,6 +19,13 @@ const MAX_SHOWN_CHARACTERS = 4000;
 export function approvalCard(calls: readonly AskedCall[]): string {
   const title = calls.length === 1 ? "Approval needed" : `${calls.length} approvals needed`;
   return [`<card title="${title}">`, ...calls.flatMap(describe), "", "</card>"].join("\n");
+}
+
+/** The card as it is appended to the text of a model, which may have begun a code block. */
+export function cardAfter(text: string, calls: readonly AskedCall[]): string {
+  const fence = fenceToClose(text);
+  const closed = fence === null ? "" : `\n${fence}`;
+  return `${closed}${text === "" ? "" : "\n\n"}${approvalCard(calls)}`;
 }
 
 /** What a message says that asks for a tool because somebody used a component. */

@@ -47,10 +47,12 @@ export function continuedMessages(
 export function ownText({ content, tool_calls, turn, action }: Message): string {
   if (action !== null) return "";
   if (turn?.status === "failed" && turn.error?.message === content) return "";
-  const asks = tool_calls.some(({ id }) => content.includes(`call:${id}:`));
-  const card = asks ? content.lastIndexOf("<card ") : -1;
+  const card = asksApproval({ content, tool_calls }) ? content.lastIndexOf("<card ") : -1;
   return card < 0 ? content : content.slice(0, card).trimEnd();
 }
+
+const asksApproval = ({ content, tool_calls }: Pick<Message, "content" | "tool_calls">) =>
+  tool_calls.some(({ id }) => content.includes(`call:${id}:`));
 
 /** A message that is continued, as the model produced it: texts, calls and their results. */
 export function callMessages(message: Message, calls: readonly ContextCall[]): ModelMessage[] {
@@ -64,6 +66,8 @@ export function callMessages(message: Message, calls: readonly ContextCall[]): M
     messages.push({ role: "assistant", content: [...textParts(text), ...round.map(toolUse)] });
     messages.push({ role: "user", content: round.map(toolResult) });
   }
+  // The card ends the message. Before it, a code block of the model may have been closed.
+  if (asksApproval(message)) return messages;
   const rest = bytes.toString("utf8", written).trim();
   if (rest !== "") messages.push({ role: "assistant", content: textParts(rest) });
   return messages;
