@@ -147,6 +147,34 @@ test("half of a character in a text of a tool does not reach the message", () =>
   expect(content.isWellFormed()).toBe(true);
 });
 
+test("characters that reorder a text of a tool are shown as escapes", () => {
+  const schema = {
+    type: "string",
+    title: "Pay \u202eyob",
+    description: "\u2066hint",
+    default: "\u202emoc",
+  };
+  const choices = { type: "string", enum: ["\u202eno"] };
+  const content = elicitationForm({
+    id: "0198c0de-0000-7000-8000-000000000000",
+    server: "air",
+    owner: "alice",
+    message: "Pay \u202emoc.live\u202c? نمی\u200cخواهم 👩\u200d💻",
+    schema: { type: "object", description: "\u200fAll", properties: { schema, choices } },
+  });
+  expect(content).not.toMatch(/[\u200f\u202a-\u202e\u2066-\u2069]/);
+  expect(content).toContain("\\u202emoc.live\\u202c? نمی\u200cخواهم 👩\u200d💻");
+  expect(fieldsShown({ schema })).toEqual([
+    expect.objectContaining({ label: "Pay \\u202eyob", hint: "\\u2066hint" }),
+  ]);
+  expect(unchanged({ schema })).toEqual({ schema: "" });
+  const answer = { choices: "\\u202eno" };
+  expect(fieldsShown({ choices })).toMatchObject([{ options: [answer.choices] }]);
+  expect(elicitedValues({ properties: { choices } }, answer)).toEqual({
+    content: { choices: "\u202eno" },
+  });
+});
+
 test("choices with equal titles can be told apart, whatever the other titles are", () => {
   const seat = { type: "string", enum: ["1", "2", "3"], enumNames: ["a", "a", "a (1)"] };
   const [field] = fieldsShown({ seat });

@@ -260,12 +260,12 @@ describe("the tools of a server", () => {
       { ...tool("long", "ä😀".repeat(100_000)), title: "t".repeat(10_000) },
       { ...tool("huge"), inputSchema: schema("x".repeat(40_000)) },
       { ...tool("unstorable"), inputSchema: schema("\0") },
-      { ...tool("changed", "a\0b\ud800c") },
+      { ...tool("changed", "a\0b\ud800c"), title: "Send \u202eyenom" },
     ]);
     expect(tools.map(({ name }) => name)).toEqual(["long", "changed"]);
     expect([...(tools[0]?.description ?? "")]).toHaveLength(4096);
     expect(tools[0]?.title).toHaveLength(128);
-    expect(tools[1]?.description).toBe("ab\ufffdc");
+    expect(tools[1]).toMatchObject({ title: "Send \\u202eyenom", description: "ab\ufffdc" });
     const large = Array.from({ length: 100 }, (_, place) => ({
       ...tool(`large_${place}`),
       inputSchema: schema("x".repeat(20_000)),

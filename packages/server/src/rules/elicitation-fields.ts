@@ -1,6 +1,7 @@
 /** What a tool asks for with a JSON Schema, as the fields of a form can ask for it. */
 
 import { FieldName, MAX_FIELDS } from "@parley/protocol/operations/components";
+import { visibleText } from "./quoting.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -120,10 +121,7 @@ export const beginning = (text: string, length: number) =>
   text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
 
 const singleLine = (text: string) =>
-  text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp} ]+/gu, " ")
-    .trim();
+  visibleText(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp} ]+/gu, " ")).trim();
 
 const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -9,6 +9,7 @@ import {
   YES_OR_NO,
 } from "./elicitation-fields.ts";
 import { isAccepted } from "./elicitation-values.ts";
+import { visibleText } from "./quoting.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -58,7 +59,7 @@ function formMarkup(
   return [
     `@${owner}, the tool server **${inertText(server)}** asks:`,
     "",
-    ...quotedText(beginning(asked, MAX_MESSAGE_CHARACTERS)),
+    ...quotedText(visibleText(beginning(asked, MAX_MESSAGE_CHARACTERS))),
     "",
     `<form id="${PREFIX}${id}">`,
     ...fields.map(fieldMarkup),
@@ -127,9 +128,9 @@ function proposedValue({ choices, schema, proposed }: Question): string | null {
   return typeof proposed === "string" && isFieldText(proposed) ? proposed : null;
 }
 
-/** Whether a field can have it unaltered. */
+/** Whether a field can have it unaltered, and shows all of it. */
 const isFieldText = (text: string) =>
-  text.length <= MAX_VALUE_CHARACTERS && text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);
+  text.length <= MAX_VALUE_CHARACTERS && !/\p{Cc}/u.test(text) && visibleText(text) === text;
 
 const labelIn = (choices: readonly Choice[], value: unknown) =>
   choices.find((choice) => choice.value === value)?.label ?? null;

@@ -1,4 +1,4 @@
-/** How text that people chose is shown to a model, so that it cannot pass for something else. */
+/** How text that people or tools chose is shown, so that it cannot pass for something else. */
 
 /** The limit for titles. Names are shorter. */
 const MAX_QUOTED_CHARACTERS = 128;
@@ -38,6 +38,12 @@ export const visibleJson = (value: unknown): string =>
   JSON.stringify(value, null, 2)
     .toWellFormed()
     .replaceAll(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
+
+/** Text with the same escapes, except for what joins letters of some scripts, and emoji. */
+export const visibleText = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll(/(?![\u200c\u200d])[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
 
 const escapeCharacter = (character: string) =>
   character

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { visibleText } from "../../rules/quoting.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 
 const MAX_TOOLS = 128;
@@ -47,7 +48,7 @@ function toolRecord(sent: z.infer<typeof SentTool>): ToolRecord | null {
   const title = sent.title ?? sent.annotations?.title ?? "";
   return {
     name,
-    title: cut(title.replace(/\s+/g, " ").trim(), MAX_TITLE_CHARACTERS),
+    title: visibleText(cut(title.replace(/\s+/g, " ").trim(), MAX_TITLE_CHARACTERS)),
     description: cut(description, MAX_DESCRIPTION_CHARACTERS),
     input_schema: inputSchema,
     fingerprint: createHash("sha256")
