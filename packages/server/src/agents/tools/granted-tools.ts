@@ -34,6 +34,8 @@ export interface GrantedToolsOptions {
 
 /** After this time without contact, a server is asked for its tools before they are offered. */
 const STALE_MS = 5 * 60_000;
+/** The same for a server with a tool that may run without approval: it may have changed silently. */
+const UNATTENDED_STALE_MS = 30_000;
 
 /** The tools that an agent may use, of servers that were asked for them lately, as far as they answer. */
 export async function grantedTools(
@@ -44,9 +46,9 @@ export async function grantedTools(
   const { store, directory, operators, refreshMs } = options;
   const grants = await store.read((tx) => tx.toolGrants(account.id));
   if (grants.length === 0) return [];
-  const ids = [...new Set(grants.map(({ server_id }) => server_id))];
+  const ids = serversOf(grants);
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(refreshMs)]);
-  const refreshed = refreshedServers(options, owner.id, ids, bounded);
+  const refreshed = refreshedServers(options, owner.id, grants, bounded);
   const servers = await untilAborted(refreshed, bounded).catch((error) => {
     signal.throwIfAborted();
     if (bounded.aborted) return directory.findAll(owner.id, ids);
@@ -56,16 +58,24 @@ export async function grantedTools(
   return toolsOf(grants, servers, operatorNames);
 }
 
+const serversOf = (grants: readonly ToolGrantRecord[]) => [
+  ...new Set(grants.map(({ server_id }) => server_id)),
+];
+
 /** Servers that were not contacted for a while are asked for their tools. */
 async function refreshedServers(
   { directory, operators, contacts }: GrantedToolsOptions,
   ownerId: number,
-  ids: readonly string[],
+  grants: readonly ToolGrantRecord[],
   signal: AbortSignal,
 ): Promise<KnownServer[]> {
+  const ids = serversOf(grants);
+  const unattended = serversOf(grants.filter(({ policy }) => policy !== "ask"));
+  const staleMs = (id: string) => (unattended.includes(id) ? UNATTENDED_STALE_MS : STALE_MS);
   await operators.contacted(ids);
   const servers = await directory.findAll(ownerId, ids);
-  const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
+  const isStale = ({ id, contacted_at: at }: KnownServer) => (at ?? 0) < Date.now() - staleMs(id);
+  const stale = servers.filter(isStale);
   if (stale.length === 0) return servers;
   await Promise.all(stale.map((server) => contacts.refresh(server, signal)));
   return directory.findAll(ownerId, ids);
