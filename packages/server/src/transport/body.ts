@@ -38,10 +38,15 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
 async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body) {
+      size += chunk.byteLength;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // Only the client can make the stream fail: it went away, or sent nothing for too long.
+    throw error instanceof Failure ? error : connectionClosed();
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
 }
@@ -65,6 +70,9 @@ function parseJson(bytes: Uint8Array): unknown {
     throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
   }
 }
+
+export const connectionClosed = () =>
+  new Failure("bad_request", "bad request: the connection was closed");
 
 const tooLarge = (maxBytes: number) =>
   new Failure("payload_too_large", `payload too large: at most ${maxBytes} bytes`);

@@ -4,7 +4,7 @@ import type { Invoke, Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
-import { readJson, readText } from "./body.ts";
+import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
 import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
@@ -68,7 +68,7 @@ function failed(error: unknown, { signal, method, url }: Request, log: Logger): 
   if (error instanceof Failure) return failureResponse(error);
   if (signal.aborted || (error instanceof Error && error.name === "AbortError")) {
     // A client that closes its connection is no failure of the server; nobody reads the response.
-    return failureResponse(new Failure("bad_request", "bad request: the connection was closed"));
+    return failureResponse(connectionClosed());
   }
   const request_id = Bun.randomUUIDv7();
   // The rest of the path may have a secret.
