@@ -3,7 +3,7 @@ import { mentionedHandles, parseMarkup, plainText } from "@parley/protocol/marku
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import fc from "fast-check";
 import { Failure } from "../src/rules/failure.ts";
-import { renderText } from "../src/rules/slack/mrkdwn.ts";
+import { renderText, runsOf } from "../src/rules/slack/mrkdwn.ts";
 import { slackContent } from "../src/rules/slack.ts";
 import {
   ALERTMANAGER_CUSTOM,
@@ -435,6 +435,26 @@ describe("hostile payloads", () => {
     expect(ofBlocks(filler, { type: "section", text: mrkdwn(`go to ${address}`) })).toBe(
       "a\n\ngo to\n\n…",
     );
+  });
+
+  test.each([
+    ["code blocks", "```a".repeat(10_000)],
+    ["lines", "a\n".repeat(20_000)],
+  ])("no more %s are rendered than fit into a message", (_, text) => {
+    const rendered = renderText(text).join("\n").length;
+    expect(rendered).toBeGreaterThan(MAX_CONTENT_BYTES - 10);
+    expect(rendered).toBeLessThan(MAX_CONTENT_BYTES + 10);
+  });
+
+  test("no more of a line is styled than is shown of it", () => {
+    const shown = runsOf("*a* ".repeat(10_000), "mrkdwn").map(({ text }) => text);
+    expect(shown.join("").length).toBe(4001);
+  });
+
+  test("blank lines at the start or the end do not count toward the limit", () => {
+    expect(ofText(`${"\n".repeat(39_000)}a`)).toBe("a");
+    expect(ofText(`a${"\n".repeat(39_000)}`)).toBe("a");
+    expect(ofText(`a${"\n".repeat(39_000)}b`)).toEndWith("\n\n…");
   });
 
   test.each([

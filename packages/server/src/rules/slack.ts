@@ -61,16 +61,15 @@ function* partsOf({ text, mrkdwn, blocks, attachments }: SlackPayload): Generato
 }
 
 const TRUNCATED = "\n\n…";
-const utf8 = new TextEncoder();
 
 /** Joins parts up to the limit. Lines are whole, so that no code or escape is cut open. */
 function joinParts(parts: Iterable<Part>): string {
   let content = "";
-  let bytes = utf8.encode(TRUNCATED).length;
+  let bytes = Buffer.byteLength(TRUNCATED);
   for (const part of parts) {
     for (const [index, line] of part.entries()) {
       const separator = content === "" ? "" : index === 0 ? "\n\n" : "\n";
-      bytes += utf8.encode(separator + line).length;
+      bytes += Buffer.byteLength(separator + line);
       if (bytes > MAX_CONTENT_BYTES) return (content + TRUNCATED).trim();
       content += separator + line;
     }

@@ -17,11 +17,13 @@ function partsOf(attachment: SlackAttachment): Part[] {
   const { text, blocks, actions, image_url, thumb_url } = attachment;
   const links = (actions ?? []).map(({ text: label, url }) => linkRuns(label, url));
   return [
-    stack([
-      headLines(attachment),
-      text ? renderText(text, syntaxOf(attachment, "text")) : [],
-      ...fieldLines(attachment),
-    ]),
+    [
+      ...stack([
+        headLines(attachment),
+        text ? renderText(text, syntaxOf(attachment, "text")) : [],
+        ...fieldLines(attachment),
+      ]),
+    ],
     ...renderBlocks(blocks ?? []),
     [
       ...inOneLine([imageRuns(image_url || thumb_url)]),

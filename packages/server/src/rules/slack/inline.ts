@@ -16,7 +16,7 @@ export interface Run {
 }
 
 /** Bounds the cost of a line. Slack limits a section to 3000 characters. */
-const MAX_LINE_CHARACTERS = 4000;
+export const MAX_LINE_CHARACTERS = 4000;
 
 export function renderLine(runs: readonly Run[]): string {
   const styled = merged(truncated(runs.map(resolved)));
@@ -90,6 +90,7 @@ function marksOf({ bold, italic, strike, code }: Run): string {
  * none, because the marks of both would be read as one.
  */
 function withReadableMarks(run: Resolved, index: number, all: readonly Resolved[]): Resolved {
+  if (marksOf(run) === "") return run;
   const [before, after] = [edgeOf(all[index - 1], -1), edgeOf(all[index + 1], 0)];
   const [first, last] = [edgeOf({ ...run, ...PLAIN }, 0), edgeOf({ ...run, ...PLAIN }, -1)];
   const isFirstAfterMarks = before === "*" && first.trim() !== "";

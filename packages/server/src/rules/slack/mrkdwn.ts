@@ -1,35 +1,55 @@
 /** Reads Slack's `mrkdwn`, which differs from Markdown in most respects. */
 
-import { isLinkable, longestBackticks, type Run, renderLine } from "./inline.ts";
+import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
+import {
+  isLinkable,
+  longestBackticks,
+  MAX_LINE_CHARACTERS,
+  type Run,
+  renderLine,
+} from "./inline.ts";
 
 /** How much of the syntax is read: all; links but no emphasis, code and quotes; or nothing. */
 export type Syntax = "mrkdwn" | "links" | "plain";
 
 /** Lines of Markdown. A code block is one of them. */
 export function renderText(text: string, syntax: Syntax = "mrkdwn"): string[] {
-  const lines = syntax === "mrkdwn" ? mrkdwnLines(text) : plainLines(text, syntax);
-  return lines.slice(
-    lines.findIndex((line) => line !== ""),
-    lines.findLastIndex((line) => line !== "") + 1,
-  );
+  const lines = fitting(syntax === "mrkdwn" ? mrkdwnLines(text) : plainLines(text, syntax));
+  return lines.slice(0, lines.findLastIndex((line) => line !== "") + 1);
+}
+
+/** Without blank lines at the start, and up to the first line that exceeds a message: it is cut there. */
+function fitting(lines: Iterable<string>): string[] {
+  const kept: string[] = [];
+  let characters = 0;
+  for (const line of lines) {
+    if (line === "" && kept.length === 0) continue;
+    kept.push(line);
+    characters += line.length + 1;
+    if (characters > MAX_CONTENT_BYTES && line !== "") break;
+  }
+  return kept;
 }
 
 /** A text as a single line of runs. */
 export const runsOf = (text: string, syntax: Syntax): Run[] =>
   applyStyles(tokensOf(text.replaceAll("\n", " "), syntax));
 
-const plainLines = (text: string, syntax: Syntax) =>
-  text.split("\n").map((line) => renderLine(runsOf(line, syntax)));
+function* plainLines(text: string, syntax: Syntax): Generator<string> {
+  for (const line of text.split("\n")) yield renderLine(runsOf(line, syntax));
+}
 
-function mrkdwnLines(text: string): string[] {
+function* mrkdwnLines(text: string): Generator<string> {
   // Every other part is the inside of a code block.
   const parts = text.split(/```([\s\S]*?)```/);
-  const blocks = parts.map((part, index) => {
-    if (index % 2 === 1) return codeBlock(decode(part));
+  for (const [index, part] of parts.entries()) {
+    if (index % 2 === 1) {
+      yield* codeBlock(decode(part));
+      continue;
+    }
     const beside = part.replace(index > 0 ? /^ *\n?/ : "", "");
-    return beside === "" ? [] : quotedLines(beside.replace(/\n$/, "").split("\n"));
-  });
-  return blocks.flat();
+    if (beside !== "") yield* stack(quotedLines(beside.replace(/\n$/, "").split("\n")));
+  }
 }
 
 /** Leaves room for the fences: a character takes at most 3 bytes of a message. */
@@ -47,27 +67,26 @@ export function codeBlock(code: string): string[] {
 const QUOTE = /^(?:>|&gt;)(?!(?:>|&gt;)) ?/;
 const QUOTE_REST = /^(?:>|&gt;){3} ?/;
 
-function quotedLines(lines: string[]): string[] {
+function* quotedLines(lines: string[]): Generator<[string]> {
   let quotesRest = false;
-  const rendered = lines.map((line) => {
+  for (const line of lines) {
     const isQuoted = quotesRest || QUOTE.test(line) || QUOTE_REST.test(line);
     const content = quotesRest ? line : line.replace(QUOTE, "").replace(QUOTE_REST, "");
     quotesRest ||= QUOTE_REST.test(line);
     const text = renderLine(runsOf(content, "mrkdwn"));
-    return [isQuoted ? quoteLine(text) : text];
-  });
-  return stack(rendered);
+    yield [isQuoted ? quoteLine(text) : text];
+  }
 }
 
 /** Puts blocks of lines below each other. A line right after a quote would belong to the quote. */
-export function stack(blocks: readonly string[][]): string[] {
-  const lines: string[] = [];
+export function* stack(blocks: Iterable<string[]>): Generator<string> {
+  let last = "";
   for (const block of blocks) {
-    const isAfterQuote = lines.at(-1)?.startsWith(">") && !block[0]?.startsWith(">");
-    if (isAfterQuote && block.length > 0) lines.push("");
-    lines.push(...block);
+    const isAfterQuote = last.startsWith(">") && !block[0]?.startsWith(">");
+    if (isAfterQuote && block.length > 0) yield "";
+    yield* block;
+    last = block.at(-1) ?? last;
   }
-  return lines;
 }
 
 /** The lines of a piece of Markdown as lines of a block quote. */
@@ -154,11 +173,17 @@ function applyStyles(tokens: Token[]): Run[] {
   const paired = pairMarks(tokens);
   const style = { bold: false, italic: false, strike: false };
   const runs: Run[] = [];
+  let characters = 0;
   for (const [index, token] of tokens.entries()) {
+    // The rest of a line is not shown.
+    if (characters > MAX_LINE_CHARACTERS) break;
     if ("mark" in token && paired.has(index)) {
       style[styleOf[token.mark]] = !style[styleOf[token.mark]];
-    } else if ("run" in token) runs.push({ ...style, ...token.run });
-    else runs.push({ ...style, text: "mark" in token ? token.mark : token.text });
+      continue;
+    }
+    const run = "run" in token ? token.run : { text: "mark" in token ? token.mark : token.text };
+    runs.push({ ...style, ...run });
+    characters += run.text.length;
   }
   return runs;
 }
