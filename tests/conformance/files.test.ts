@@ -347,6 +347,12 @@ describe("a link", () => {
     expect(await get({ range: "bytes=-3" })).toEqual([206, "bytes 7-9/10", "789"]);
     expect(await get({ range: "bytes=5-99" })).toEqual([206, "bytes 5-9/10", "56789"]);
     expect(await get({ range: "bytes=10-" })).toEqual([416, "bytes */10", ""]);
+    for (const huge of ["99999999999999999999", "9".repeat(400)]) {
+      const all = [206, "bytes 0-9/10", "0123456789"];
+      expect(await get({ range: `bytes=0-${huge}` })).toEqual(all);
+      expect(await get({ range: `bytes=-${huge}` })).toEqual(all);
+      expect(await get({ range: `bytes=${huge}-` })).toEqual([416, "bytes */10", ""]);
+    }
     for (const range of ["bytes=0-1,3-4", "bytes=5-2", "lines=1-2", "bytes=-"]) {
       expect(await get({ range })).toEqual([200, null, "0123456789"]);
     }

@@ -81,7 +81,7 @@ const matches = (ifNoneMatch: string | null, etag: string) =>
  * is not understood, or it asks for several parts, which the protocol allows to ignore.
  */
 function rangeOf(header: string | null, size: number): ByteRange | "unsatisfiable" | null {
-  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "") ?? [];
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
   if (first === undefined || last === undefined || first + last === "") return null;
   if (first === "") {
     const length = Math.min(Number(last), size);
