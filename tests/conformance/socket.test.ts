@@ -335,20 +335,23 @@ describe("invalid frames", () => {
   test.each([
     ["a fraction", 1.5],
     ["a boolean", true],
-    ["129 characters", "a".repeat(129)],
+    ["1,025 characters", "a".repeat(1025)],
   ])("whose id is %s are told what an id is", async (_, id) => {
     await using socket = await alice.connect();
     socket.send({ method: "getMe", id });
     await socket.until(() => socket.replies.length > 0, "the reply");
-    const message = "bad request: id must be an integer or a string of at most 128 characters";
+    const message = "bad request: id must be an integer or a string of at most 1024 characters";
     expect(socket.replies).toEqual([{ ok: false, error: { code: "bad_request", message } }]);
   });
 
-  test("have their id echoed if they have one", async () => {
+  test.each([
+    ["short", "mine"],
+    ["long", "a".repeat(1024)],
+  ])("have their id echoed if they have a %s one", async (_, id) => {
     await using socket = await alice.connect();
-    socket.send({ id: "mine", params: {} });
+    socket.send({ id, params: {} });
     await socket.until(() => socket.replies.length > 0, "the reply");
-    expect(socket.replies).toMatchObject([{ ok: false, id: "mine" }]);
+    expect(socket.replies).toMatchObject([{ ok: false, id }]);
   });
 
   test.each([[[]], ["text"], [5], [true]])("with params %j get bad_request", async (params) => {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { SocketFailure } from "./errors.ts";
 
 /** The longest `id` of a call, in characters. */
-export const MAX_FRAME_ID_LENGTH = 128;
+export const MAX_FRAME_ID_LENGTH = 1024;
 
 /** A call, as a client sends it: `method` is the dotted or the HTTP name. The reply repeats `id`. */
 export const RequestFrame = z.object({

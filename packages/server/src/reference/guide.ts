@@ -149,7 +149,7 @@ ${panel("Reply", json({ ok: false, error: { code: "not_found", message: "not fou
 </div>
 ${list(
   "The conversation is `chat_id` over HTTP and `conversation_id` in socket params. Everything else is the same.",
-  "`id` is optional: an integer or a string of at most 128 characters, which the reply repeats. Calls without an `id` are answered in the order in which they were sent.",
+  "`id` is optional: an integer or a string of at most 1,024 characters, which the reply repeats. Calls without an `id` are answered in the order in which they were sent.",
   "A frame that is not JSON or has no `method` is answered with `bad_request`, an unknown method with `not_found`. The socket stays open.",
   "The first frame is `events.hello` with the caller's account. The server sends pings, which WebSocket libraries answer automatically.",
   "A client that calls faster than it reads the replies is slowed down. A client that leaves more than `backlog_bytes` unread is disconnected; it reconnects and calls `getUpdates`.",
