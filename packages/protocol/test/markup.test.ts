@@ -6,6 +6,7 @@ import {
   type ButtonBlock,
   componentOf,
   type FormBlock,
+  inertName,
   inertText,
   parseMarkup,
   plainText,
@@ -442,12 +443,13 @@ describe("escaped text", () => {
   test("is unchanged except for what would become markup", () => {
     const same = ["Buy 10 AAPL", "limit_price", "10.5", "BRK-B", "12:30", "$5, 3% a/b", "a & b"];
     same.push("trade:buy:AAPL:10", "https://a.test/_next?x=1&y=~me", "# x", "- x", "2 * 3", "[x]");
+    same.push("5* hotel", "*required", "it`s", "~5 _a");
     for (const text of same) expect(inertText(text)).toBe(text);
     expect(inertText('<a href="x">*b* _i_ ~~s~~ `c`')).toBe(
       '\\<a href="x">\\*b\\* \\_i\\_ \\~\\~s\\~\\~ \\`c\\`',
     );
     expect(inertText("[x](y) &lt; C:\\dir \\* end\\")).toBe(
-      "[x\\](y) &amp;lt; C:\\dir \\\\\\* end\\\\",
+      "[x\\](y) &amp;lt; C:\\dir \\\\* end\\\\",
     );
     expect(inertText("I <3 you <~a@b.cd>")).toBe("I <3 you \\<~a@b.cd>");
     expect(inertText("a\r\nb\0\ud800")).toBe("a b \ufffd");
@@ -460,10 +462,28 @@ describe("escaped text", () => {
         fc.pre(typed !== "");
         for (const before of ["- **a:** ", "a “", "- **"]) {
           const after = before === "- **a:** " ? "" : before === "a “" ? "”." : ":** z";
-          const html = Bun.markdown.html(`${before}${inertText(typed)}${after}`, extensions);
+          const inert = before === "- **" ? inertName(typed) : inertText(typed);
+          const html = Bun.markdown.html(`${before}${inert}${after}`, extensions);
           const plain = Bun.markdown.html(`${before}y${after}`, extensions);
           expect(html).toBe(plain.replace("y", () => asHtml(typed)));
         }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("renders as the original text beside a name", () => {
+    fc.assert(
+      fc.property(value, value, (first, second) => {
+        const [name, text] = [onOneLine(first).trim(), onOneLine(second).trim()];
+        fc.pre(name !== "" && text !== "");
+        const line = `- **${inertName(name)}:** ${inertText(text)}`;
+        const plain = Bun.markdown.html("- **y:** z", extensions);
+        expect(Bun.markdown.html(line, extensions)).toBe(
+          plain.replace(/y(.*)z/s, (_, between) => `${asHtml(name)}${between}${asHtml(text)}`),
+        );
+        const blocks = parseMarkup(`<card title="t">\n\n${line}\n\n</card>`);
+        expect(blocks).toMatchObject([{ type: "card", children: [{ type: "markdown" }] }]);
       }),
       { numRuns: 3000 },
     );
@@ -535,6 +555,7 @@ describe("parsing time is linear for", () => {
       parseMarkup(input, { streaming: true });
       plainText(input);
       inertText(input);
+      inertName(input);
       quotedText(input);
       expect(performance.now() - started).toBeLessThan(4000);
     });

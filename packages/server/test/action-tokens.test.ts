@@ -119,6 +119,16 @@ describe("form_submit", () => {
     ]);
   });
 
+  test("shows long values whole if all of them fit into a message, otherwise their beginnings", () => {
+    const long = { a: "x".repeat(10_000), b: "it`s 5* *".repeat(600) };
+    const whole = reply("form_submit:f", long) ?? "";
+    expect(whole).toContain(`- **a:** ${long.a}\n- **b:** `);
+    expect(whole).not.toContain("…");
+    const cut = reply("form_submit:f", { ...long, c: "y".repeat(20_000) }) ?? "";
+    expect(cut).toContain(`- **a:** ${"x".repeat(499)}…\n`);
+    expect(cut).toContain(`- **c:** ${"y".repeat(499)}…\n`);
+  });
+
   test("says how many fields are left out", () => {
     const fields = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [n, "*".repeat(2000)]));
     const content = reply("form_submit:f", fields) ?? "";

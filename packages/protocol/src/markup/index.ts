@@ -22,7 +22,7 @@ export type {
   MarkdownBlock,
   SelectField,
 } from "./elements.ts";
-export { inertText, quotedText } from "./text.ts";
+export { inertName, inertText, quotedText } from "./text.ts";
 
 export interface MarkupOptions {
   /** The content is incomplete: unfinished elements are left out instead of shown as text. */

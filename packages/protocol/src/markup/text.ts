@@ -3,15 +3,21 @@
 import type { Block, FormBlock } from "./elements.ts";
 
 /**
- * Escapes a value for use inside a line of Markdown, not at its start. Escapes only what would become
- * markup, so that the value is also readable unrendered. Line breaks become spaces.
+ * Escapes a value for use inside a line of Markdown, not at its start, outside of emphasis. Escapes only
+ * what would become markup, so that the value is also readable unrendered. Line breaks become spaces.
+ * Other values in the line are escaped by `inertName`.
  */
 export function inertText(value: string): string {
   const line = singleLine(value);
   // A single one has nothing to pair with.
-  const single = ["~", "_"].filter((mark) => line.indexOf(mark) === line.lastIndexOf(mark));
+  const single = ["~", "_", "*", "`"].filter(
+    (mark) => line.indexOf(mark) === line.lastIndexOf(mark),
+  );
   return escaped(line, (mark) => !single.includes(mark));
 }
+
+/** Escapes like `inertText`, also for use inside emphasis and beside other values. */
+export const inertName = (value: string): string => escaped(singleLine(value), () => true);
 
 /** Escapes a value of several lines: each becomes a line of a block quote. */
 export function quotedText(value: string): string[] {

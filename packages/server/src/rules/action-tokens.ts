@@ -1,4 +1,4 @@
-import { inertText, quotedText } from "@parley/protocol/markup";
+import { inertName, inertText, quotedText } from "@parley/protocol/markup";
 
 export type ActionFields = Readonly<Record<string, unknown>>;
 
@@ -82,7 +82,10 @@ function askForLimit(_: readonly string[], { by }: ComponentInput): string {
   ].join("\n");
 }
 
-/** Long values are truncated and surplus fields left out, so that the reply fits into a message. */
+/**
+ * Values are shown whole if all of them fit into a message. Otherwise long values are truncated and
+ * surplus fields left out.
+ */
 const MAX_VALUE_LENGTH = 500;
 const MAX_LIST_BYTES = 28_000;
 const utf8 = new TextEncoder();
@@ -90,7 +93,11 @@ const utf8 = new TextEncoder();
 /** The parts are joined again because a form's id may contain colons. */
 function confirmForm(parts: readonly string[], { fields, by }: ComponentInput): string {
   const entries = Object.entries(fields);
-  const items = fitting(entries.map(([name, value]) => item(name, shown(value))));
+  const whole = entries.map(([name, value]) => item(name, shown(value), Number.POSITIVE_INFINITY));
+  const items =
+    fitting(whole).length === whole.length
+      ? whole
+      : fitting(entries.map(([name, value]) => item(name, shown(value))));
   const left = entries.length - items.length;
   if (left > 0) items.push(`- and ${left} more`);
   if (items.length === 0) items.push("It has no fields.");
@@ -120,9 +127,9 @@ const card = (title: string, lines: string[]) =>
   [`<card title="${title}">`, "", ...lines, "", "</card>"].join("\n");
 
 /** A value of several lines is shown as a quotation below its name. */
-function item(name: string, value: string): string {
-  const label = `- **${inertText(shorten(name, 64).trim())}:**`;
-  const text = shorten(value, MAX_VALUE_LENGTH).trim();
+function item(name: string, value: string, maxLength = MAX_VALUE_LENGTH): string {
+  const label = `- **${inertName(shorten(name, 64).trim())}:**`;
+  const text = shorten(value, maxLength).trim();
   if (isBlank(text)) return `${label} (empty)`;
   if (!/[\r\n]/.test(text)) return `${label} ${inertText(text)}`;
   return [label, ...quotedText(text).map((line) => `  ${line}`)].join("\n");

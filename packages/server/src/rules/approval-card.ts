@@ -1,4 +1,4 @@
-import { fenceToClose, inertText, quotedText } from "@parley/protocol/markup";
+import { fenceToClose, inertName, inertText, quotedText } from "@parley/protocol/markup";
 import { quoteName, visibleJson } from "./quoting.ts";
 
 interface AskedCall {
@@ -30,7 +30,7 @@ export function cardAfter(text: string, calls: readonly AskedCall[]): string {
 
 /** What a message says that asks for a tool because somebody used a component. */
 export const callNotice = ({ title }: AskedCall, by: string) =>
-  `@${by} asked me to use **${inertText(title)}**.`;
+  `@${by} asked me to use **${inertName(title)}**.`;
 
 /** Whether the card shows all arguments of a call, so that they can be approved there. */
 export const isShownWhole = ({ arguments: given }: Pick<AskedCall, "arguments">) =>
@@ -40,7 +40,7 @@ const SHORTENED =
   "The arguments are too long to be shown here. Read them whole and decide in the web client, or with `getToolCalls` and `decideToolCall`.";
 
 function describe(call: AskedCall): string[] {
-  const name = inertText(call.title);
+  const name = inertName(call.title);
   const isWhole = isShownWhole(call);
   const shown = visibleJson(call.arguments).slice(0, MAX_SHOWN_CHARACTERS).toWellFormed();
   return [

@@ -1,4 +1,4 @@
-import { inertText, quotedText } from "@parley/protocol/markup";
+import { inertName, quotedText } from "@parley/protocol/markup";
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import {
   beginning,
@@ -57,7 +57,7 @@ function formMarkup(
   const { description } = schema;
   const asked = typeof description === "string" ? `${message}\n\n${description}` : message;
   return [
-    `@${owner}, the tool server **${inertText(server)}** asks:`,
+    `@${owner}, the tool server **${inertName(server)}** asks:`,
     "",
     ...quotedText(visibleText(beginning(asked, MAX_MESSAGE_CHARACTERS))),
     "",
