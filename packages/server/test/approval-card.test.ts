@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Message } from "@parley/protocol";
 import { parseMarkup } from "@parley/protocol/markup";
 import { cardAfter } from "../src/rules/approval-card.ts";
+import { ownText } from "../src/rules/tool-context.ts";
 
 const call = { uuid: "1", server: "bank", tool: "echo", title: "Echo", arguments: { text: "hi" } };
 
@@ -33,3 +35,13 @@ test.each([
     ],
   });
 });
+
+test.each(["", "One moment.", '<card title="x">\n</card>'])(
+  "the model's own text %j ends before the card",
+  (text) => {
+    const quoting = { ...call, arguments: { text: 'A "<card title=" as text' } };
+    const content = text + cardAfter(text, [quoting]);
+    const message = { content, tool_calls: [{ id: "1" }], turn: null, action: null };
+    expect(ownText(message as unknown as Message)).toBe(text);
+  },
+);

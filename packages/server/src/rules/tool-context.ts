@@ -47,7 +47,9 @@ export function continuedMessages(
 export function ownText({ content, tool_calls, turn, action }: Message): string {
   if (action !== null) return "";
   if (turn?.status === "failed" && turn.error?.message === content) return "";
-  const card = asksApproval({ content, tool_calls }) ? content.lastIndexOf("<card ") : -1;
+  if (!asksApproval({ content, tool_calls })) return content;
+  // It begins a line, which no argument that it quotes does.
+  const card = `\n${content}`.lastIndexOf("\n<card ");
   return card < 0 ? content : content.slice(0, card).trimEnd();
 }
 
