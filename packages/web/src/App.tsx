@@ -1,5 +1,5 @@
 import { useMe, useStatus } from "@parley/client/react";
-import { isFinishing } from "./session/oidc.ts";
+import { isFinishing } from "./session/returns.ts";
 import { SignIn } from "./session/SignIn.tsx";
 import { Loading } from "./shell/Loading.tsx";
 import { Shell } from "./shell/Shell.tsx";

@@ -7,15 +7,13 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App.tsx";
 import { startWorker } from "./lib/worker.ts";
 import { openClient } from "./session/client.ts";
-import { finishOidcSignIn } from "./session/oidc.ts";
-import { finishToolServer } from "./tools/authorization.ts";
+import { finishReturn } from "./session/returns.ts";
 import { ErrorBoundary } from "./ui/ErrorBoundary.tsx";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no #root element");
 const client = openClient();
-void finishOidcSignIn(client);
-void finishToolServer(client);
+void finishReturn(client);
 createRoot(root).render(
   <StrictMode>
     <ErrorBoundary>

@@ -5,7 +5,7 @@ import { Notice } from "../ui/Notice.tsx";
 import { describeProblem, startOidcSignIn } from "./oidc.ts";
 
 /** «Sign in with …»: leads to the sign-in page of the OpenID Connect issuer. */
-export function OidcButton({ name, isOnly }: { name: string; isOnly: boolean }) {
+export default function OidcButton({ name, isOnly }: { name: string; isOnly: boolean }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   return (

@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { FieldErrors } from "../lib/validation.ts";
@@ -12,7 +12,8 @@ import { CodeStep, type Credentials } from "./CodeStep.tsx";
 import { followSignIn, hasVisited, rememberSignIn, signInNotice } from "./client.ts";
 import { knownDevice } from "./device.ts";
 import { type SignInMethods, useSignInMethods } from "./methods.ts";
-import { OidcButton } from "./OidcButton.tsx";
+
+const OidcButton = lazy(() => import("./OidcButton.tsx"));
 
 type How = "signIn" | "signUp";
 
@@ -66,7 +67,7 @@ function Methods({ methods }: { methods: SignInMethods }) {
         </div>
       </div>
       {notice !== null && <Notice>{notice}</Notice>}
-      {oidc && <OidcButton name={oidc.name} isOnly={!password} />}
+      <Suspense>{oidc && <OidcButton name={oidc.name} isOnly={!password} />}</Suspense>
       {password && <SignInForm key={how} how={how} asksInvite={methods.sign_up === "invite"} />}
       {password && canSignUp && (
         <p className="text-center text-base text-ink-2">

@@ -1,12 +1,9 @@
 import type { Client } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate } from "../lib/router.ts";
-import { sharedValue } from "../lib/shared-value.ts";
 import { toast } from "../ui/Toasts.tsx";
 import { rememberSignIn, signInNotice } from "./client.ts";
 
-/** The page to which the issuer sends the browser back. */
-const CALLBACK_PATH = "/sign-in";
 const PREFIX = "parley.oidc.";
 /** Sign-ins that were begun longer ago are forgotten. The server accepts them for a shorter time. */
 const FORGET_MS = 60 * 60_000;
@@ -30,17 +27,8 @@ export async function startOidcSignIn(client: Client): Promise<void> {
   location.assign(authorization_url);
 }
 
-/** Whether a sign-in, or the authorization of a tool server, is being finished. */
-export const isFinishing = sharedValue(false);
-
-/** Finishes a sign-in if the address contains the answer of the issuer. */
-export async function finishOidcSignIn(client: Client): Promise<void> {
-  if (location.pathname !== CALLBACK_PATH) return;
-  const answer = new URLSearchParams(location.search);
-  // The address with the code must not stay in the history.
-  navigate("/", { replace: true });
-  if (answer.size === 0) return;
-  isFinishing.set(true);
+/** Finishes a sign-in with the answer of the issuer. */
+export async function finishOidcSignIn(client: Client, answer: URLSearchParams): Promise<void> {
   try {
     await finish(client, answer);
   } catch (error) {
@@ -48,8 +36,6 @@ export async function finishOidcSignIn(client: Client): Promise<void> {
     // Otherwise the browser is signed in already, and shows no sign-in page.
     if (client.status === "signed_out") signInNotice.set(problem);
     else toast(problem, "danger");
-  } finally {
-    isFinishing.set(false);
   }
 }
 

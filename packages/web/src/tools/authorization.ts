@@ -1,15 +1,7 @@
 import type { Client } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
-import { navigate } from "../lib/router.ts";
 import { signInNotice } from "../session/client.ts";
-import { isFinishing } from "../session/oidc.ts";
 import { toast } from "../ui/Toasts.tsx";
-
-/** The page to which authorization servers send the browser back. */
-const CALLBACK_PATH = "/oauth/tool-servers/callback";
-
-/** The page with the tool servers, where people begin. */
-const BEGUN_AT = "/settings";
 
 const NOBODY =
   "The tool server was not authorized: nobody is signed in here. Sign in, and begin its authorization again.";
@@ -17,23 +9,16 @@ const SOMEBODY_ELSE =
   "The tool server was not authorized: another person began this. If somebody sent you the link, they wanted access to your account.";
 
 /**
- * Ends the authorization of a tool server if the address contains the answer of the authorization
- * server: as the person who is signed in, so that nobody authorizes the server of somebody else.
+ * Ends the authorization of a tool server with the answer of the authorization server: as the person
+ * who is signed in, so that nobody authorizes the server of somebody else.
  */
-export async function finishToolServer(client: Client): Promise<void> {
-  if (location.pathname !== CALLBACK_PATH) return;
-  const answer = new URLSearchParams(location.search);
-  // The address with the code must not stay in the history.
-  navigate(BEGUN_AT, { replace: true });
+export async function finishToolServer(client: Client, answer: URLSearchParams): Promise<void> {
   if (client.token === null) return signInNotice.set(NOBODY);
-  isFinishing.set(true);
   try {
     await finish(client, answer);
   } catch (error) {
     if (codeOf(error) === "unauthorized") signInNotice.set(NOBODY);
     else toast(describeProblem(error), "danger");
-  } finally {
-    isFinishing.set(false);
   }
 }
 
