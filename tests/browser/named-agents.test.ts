@@ -143,20 +143,27 @@ test("a new agent whose limits were not saved gets them with a second «Create a
   expect(items.find(({ name }) => name === "writer")?.limits.spenders).toBe("owner");
 });
 
+function editingClaude(page: Page) {
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  return {
+    edit: page.getByRole("region", { name: "Claude" }).getByRole("button", { name: "Edit" }),
+    editor,
+    field: editor.getByLabel("Instructions"),
+    question: page.getByRole("dialog", { name: "Discard your changes?" }),
+  };
+}
+
 test("unsaved changes are not lost by Escape, «back» or a click beside the editor", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const edit = page.getByRole("region", { name: "Claude" }).getByRole("button", { name: "Edit" });
-  const editor = page.getByRole("dialog", { name: "Edit Claude" });
-  const question = page.getByRole("dialog", { name: "Discard your changes?" });
+  const { edit, editor, question, field } = editingClaude(page);
   await edit.click();
   await editor.waitFor();
   await page.keyboard.press("Escape");
   await editor.waitFor({ state: "detached" });
 
   await edit.click();
-  const field = editor.getByLabel("Instructions");
   await field.fill("Think twice.");
   for (const leave of [
     () => page.keyboard.press("Escape"),
@@ -180,10 +187,7 @@ test("Escape asks about unsaved changes again and again, and the editor opens af
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const edit = page.getByRole("region", { name: "Claude" }).getByRole("button", { name: "Edit" });
-  const editor = page.getByRole("dialog", { name: "Edit Claude" });
-  const question = page.getByRole("dialog", { name: "Discard your changes?" });
-  const field = editor.getByLabel("Instructions");
+  const { edit, editor, question, field } = editingClaude(page);
   await edit.click();
   await field.fill("Think twice.");
   for (let round = 0; round < 3; round++) {
