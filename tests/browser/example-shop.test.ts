@@ -7,6 +7,7 @@ import { collect, startServer, type TestServer } from "@parley/testkit/server.ts
 import { until } from "@parley/testkit/until.ts";
 import type { Page } from "playwright-core";
 import { launch, test, visit, write } from "./support.ts";
+import { openWindows } from "./windows.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const README = readFileSync(join(ROOT, "examples/shop/README.md"), "utf8");
@@ -67,8 +68,9 @@ test("the example shop runs as its README says", async () => {
   await using parley = await startParley(url);
   await using shop = await startShop(parley, port);
   await using chromium = await withBrowser();
-  await using ada = await visit(chromium.browser, url, null);
-  await using grace = await visit(chromium.browser, url, null);
+  const openWindow = openWindows(chromium.browser);
+  await using ada = await visit(openWindow, url, null);
+  await using grace = await visit(openWindow, url, null);
 
   await signIn(ada.page, "ada");
   await signIn(grace.page, "grace");
