@@ -45,7 +45,7 @@ export async function startPostgres({
   const folder = mkdtempSync(join(tmpdir(), "parley-postgres-"));
   if (asPostgres.length > 0) chmodSync(folder, 0o777);
   const data = join(folder, "data");
-  const bin = binaries();
+  const bin = postgresPrograms();
   run([
     join(bin, "initdb"),
     "-D",
@@ -129,7 +129,8 @@ export const dropDatabase = (url: string, name: string) =>
 
 const nameFor = (name: string) => `t${Bun.hash(name).toString(36)}`;
 
-function binaries(): string {
+/** The folder of PostgreSQL's programs. As root, installs them if they are missing. */
+export function postgresPrograms(): string {
   const find = () => {
     const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
     const servers = versions

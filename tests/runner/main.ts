@@ -1,0 +1,80 @@
+/**
+ * Runs tests: `bun tests/runner/main.ts [unit | test | all | changed] [words of paths …]`. The words
+ * choose the files whose path contains one of them. `--save` stores what each file costs, `--since=<commit>`
+ * is what `changed` compares with.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { changedFiles, jobsFor } from "./changed.ts";
+import { saveCosts, savedCosts, secondsOf } from "./costs.ts";
+import { prepareNeeds, startServices } from "./needs.ts";
+import { reportFile, reportRun } from "./report.ts";
+import { type Outcome, runJobs } from "./run.ts";
+import { type Job, jobsOf, nameOf, suiteOf } from "./suites.ts";
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(2),
+  options: { save: { type: "boolean" }, since: { type: "string" } },
+  allowPositionals: true,
+});
+const [command = "test", ...words] = positionals;
+const saved = savedCosts();
+const jobs = inOrder(chosenJobs());
+if (jobs.length === 0) {
+  say("No test file is chosen.");
+  process.exit(words.length > 0 ? 1 : 0);
+}
+
+const startedAt = performance.now();
+prepareNeeds(jobs, say);
+const outcomes: Outcome[] = [];
+{
+  await using services = await startServices(jobs);
+  // One more than there are cores, because tests also wait.
+  await runJobs(jobs, availableParallelism() + 1, services.env, (outcome) => {
+    outcomes.push(outcome);
+    say(reportFile(outcome, `[${outcomes.length}/${jobs.length}]`));
+  });
+}
+say(reportRun(outcomes, (performance.now() - startedAt) / 1000, saved));
+if (values.save) save();
+process.exit(outcomes.some(({ failed }) => failed > 0) ? 1 : 0);
+
+function chosenJobs(): Job[] {
+  if (command === "changed") return changedJobs();
+  if (command !== "unit" && command !== "test" && command !== "all") {
+    throw new Error(`unknown command «${command}»`);
+  }
+  const wanted = ({ file }: Job) => words.length === 0 || words.some((word) => file.includes(word));
+  // Whoever names a file of a longer suite wants it.
+  const named = command === "test" && words.length > 0 ? jobsOf("all") : jobsOf(command);
+  return named.filter((job) => wanted(job) && (command === "all" || !job.variant));
+}
+
+function changedJobs(): Job[] {
+  const since = values.since ?? "HEAD";
+  const changed = changedFiles(since);
+  const { jobs, left } = jobsFor(changed, saved);
+  say(
+    `${changed.length} files differ from ${since}: ${jobs.length} test files are the likeliest to notice.`,
+  );
+  if (left > 0) say(`${left} more may notice: \`npm test\` runs them.`);
+  return jobs;
+}
+
+/** The longest first, so that no long one is left at the end; those of longer suites after the others. */
+function inOrder(jobs: Job[]): Job[] {
+  const isLong = ({ file, variant }: Job) => Number(Boolean(variant) || suiteOf(file) === "all");
+  return jobs.toSorted(
+    (one, other) => isLong(one) - isLong(other) || secondsOf(other, saved) - secondsOf(one, saved),
+  );
+}
+
+function save(): void {
+  const measured = outcomes.map(({ job, cpu, wall }) => [
+    nameOf(job),
+    { cpu: Number(cpu.toFixed(1)), wall: Number(wall.toFixed(1)) },
+  ]);
+  saveCosts({ ...saved, ...Object.fromEntries(measured) });
+}

@@ -1,0 +1,96 @@
+import { reach, testFiles, textOf } from "./files.ts";
+
+/** One run of a test file. */
+export interface Job {
+  file: string;
+  /** How an ordinary file runs once more in `all`. */
+  variant?: "on two nodes" | "at full count";
+}
+
+export type Suite = "unit" | "test" | "all";
+
+/** Builds of packages, images and executables, several nodes under faults, and long runs. */
+const LONG = /^tests\/(cluster|deploy)\//;
+/** Tests of these folders that need no process still belong to `unit`. */
+const STARTS_PROCESS = /\bBun\.spawn|node:child_process|playwright-core|new Worker\(/;
+const TEST_CODE = /^(tests|packages\/testkit)\/|\/test\//;
+/** They need no process, but the time of many. */
+const NOT_UNIT = ["packages/server/test/hostile-tool-servers.test.ts"];
+
+/**
+ * Files that run once more on two nodes: those whose outcome depends on the order of events or on
+ * calls that meet. What only reads its input, such as limits and errors, is the same on any node.
+ */
+const TWO_NODES = [
+  "tests/agents-equal-state.test.ts",
+  "tests/events-equal-state.test.ts",
+  "tests/oidc.test.ts",
+  ...[
+    "account-deletion",
+    "agent-chats",
+    "agent-files",
+    "agents",
+    "approvals",
+    "blocks",
+    "catch-up",
+    "changes",
+    "components",
+    "conversations",
+    "deletion",
+    "elicitation",
+    "external-agents",
+    "files",
+    "group-agents",
+    "import-messages",
+    "incoming-hooks",
+    "members",
+    "messages",
+    "named-agents",
+    "operators",
+    "pictures",
+    "reactions",
+    "reading",
+    "sessions",
+    "socket",
+    "tool-calls",
+    "tools",
+    "turn-control",
+    "turn-failures",
+    "turn-streaming",
+    "typing",
+    "users",
+    "waiting-turns",
+    "webhooks",
+  ].map((name) => `tests/conformance/${name}.test.ts`),
+];
+
+/** Whether the file runs without another process: nothing that it imports of the tests starts one. */
+export const isUnit = (file: string): boolean =>
+  !NOT_UNIT.includes(file) &&
+  ![...reach(file).keys()].some(
+    (each) => TEST_CODE.test(each) && STARTS_PROCESS.test(textOf(each)),
+  );
+
+/** Whether chance decides what the tests of a file do: these run longer in `all`. */
+const isRandom = (file: string) => reach(file).has("packages/testkit/src/rounds.ts");
+
+/** The runs of a suite. */
+export function jobsOf(suite: Suite): Job[] {
+  const jobs: Job[] = testFiles().map((file) => ({ file }));
+  if (suite === "unit") return jobs.filter(({ file }) => isUnit(file));
+  if (suite === "test") return jobs.filter(({ file }) => suiteOf(file) !== "all");
+  const random = jobs.filter(({ file }) => isRandom(file));
+  return [
+    ...jobs,
+    ...TWO_NODES.map((file): Job => ({ file, variant: "on two nodes" })),
+    ...random.map(({ file }): Job => ({ file, variant: "at full count" })),
+  ];
+}
+
+/** The smallest suite that has the file. */
+export function suiteOf(file: string): Suite {
+  if (isUnit(file)) return "unit";
+  return LONG.test(file) ? "all" : "test";
+}
+
+export const nameOf = ({ file, variant }: Job): string => (variant ? `${file} ${variant}` : file);
