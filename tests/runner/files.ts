@@ -19,7 +19,7 @@ const transpilers = {
 };
 
 /** The files of this repository that a file imports at run time. */
-export function importsOf(file: string): readonly string[] {
+function importsOf(file: string): readonly string[] {
   const found = known.get(file) ?? readImports(file);
   known.set(file, found);
   return found;

@@ -65,7 +65,7 @@ const TWO_NODES = [
 ];
 
 /** Whether the file runs without another process: nothing that it imports of the tests starts one. */
-export const isUnit = (file: string): boolean =>
+const isUnit = (file: string): boolean =>
   !NOT_UNIT.includes(file) &&
   ![...reach(file).keys()].some(
     (each) => TEST_CODE.test(each) && STARTS_PROCESS.test(textOf(each)),
