@@ -14,8 +14,11 @@ const LONG = /^tests\/(cluster|deploy)\//;
 /** Tests of these folders that need no process still belong to `unit`. */
 const STARTS_PROCESS = /\bBun\.spawn|node:child_process|playwright-core|new Worker\(/;
 const TEST_CODE = /^(tests|packages\/testkit)\/|\/test\//;
-/** They need no process, but the time of many. */
-const NOT_UNIT = ["packages/server/test/hostile-tool-servers.test.ts"];
+/** They need no process, but as much time as many others together. */
+const NOT_UNIT = [
+  "packages/server/test/hostile-tool-servers.test.ts",
+  "tests/hostile-markdown.test.ts",
+];
 
 /**
  * Files that run once more on two nodes: those whose outcome depends on the order of events or on

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import {
   actionTokens,
@@ -345,7 +346,7 @@ describe("any content", () => {
         plainText(text);
         actionTokens(text);
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -361,7 +362,7 @@ describe("any content", () => {
         }
         expect(final.slice(0, shown.length)).toEqual(shown);
       }),
-      { numRuns: 4000 },
+      { numRuns: rounds({ few: 600, all: 4000 }) },
     );
   });
 
@@ -381,7 +382,7 @@ describe("any content", () => {
           expect(actions.has(`${n}`)).toBe(!isInCode(html, `mark${n}.`));
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 });
@@ -408,7 +409,7 @@ describe("well-formed content", () => {
       fc.property(content, (text) => {
         expect(parseMarkup(text, { streaming: true })).toEqual(parseMarkup(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds({ few: 400, all: 2000 }) },
     );
   });
 });
@@ -468,7 +469,7 @@ describe("escaped text", () => {
           expect(html).toBe(plain.replace("y", () => asHtml(typed)));
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -485,7 +486,7 @@ describe("escaped text", () => {
         const blocks = parseMarkup(`<card title="t">\n\n${line}\n\n</card>`);
         expect(blocks).toMatchObject([{ type: "card", children: [{ type: "markdown" }] }]);
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -497,7 +498,7 @@ describe("escaped text", () => {
           expect(blocks).toMatchObject([{ type: "card", children: [{ type: "markdown" }] }]);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -524,7 +525,7 @@ describe("escaped text", () => {
           .join(" ");
         expect(words(html.replace(/<[^>]*>/g, " "))).toBe(words(asHtml(typed)));
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Block, parseMarkup } from "@parley/protocol/markup";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import { type ActionFields, replyToAction } from "../src/rules/action-tokens.ts";
 
@@ -199,7 +200,7 @@ describe("for any input", () => {
         expect(Buffer.byteLength(content)).toBeLessThanOrEqual(32_768);
         expect(ownElements).toContain(elements(parseMarkup(content)));
       }),
-      { numRuns: 1500 },
+      { numRuns: rounds({ few: 300, all: 1500 }) },
     );
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import { type Allowance, allowance, type BudgetLimits, type Spent } from "../src/rules/budget.ts";
 
@@ -151,7 +152,7 @@ test("no grant exceeds a limit, and none is below the minimum", () => {
         expect(spent.turnsInMinute).toBeLessThan(limits.turns_per_minute ?? Infinity);
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: rounds({ few: 200, all: 1000 }) },
   );
 });
 

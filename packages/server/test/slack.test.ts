@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mentionedHandles, parseMarkup, plainText } from "@parley/protocol/markup";
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import { Failure } from "../src/rules/failure.ts";
 import { renderText, runsOf } from "../src/rules/slack/mrkdwn.ts";
@@ -534,7 +535,7 @@ describe("hostile payloads", () => {
       fc.property(hostileText.map(cleaned), syntax, (text, kind) => {
         expectInert(renderText(text, kind).join("\n"));
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -547,7 +548,7 @@ describe("hostile payloads", () => {
         for (const tag of tags) expect(["p", "br", "a"]).toContain(tag);
         expect(wordsOf(html)).toBe(words(asHtml(typed)));
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds({ few: 500, all: 3000 }) },
     );
   });
 
@@ -583,7 +584,7 @@ describe("hostile payloads", () => {
         const html = htmlOf(ofBlocks({ type: "rich_text", elements: [section] }));
         expect(wordsOf(html)).toBe(words(asHtml(typed)));
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds({ few: 400, all: 2000 }) },
     );
   });
   const richText = fc.oneof(
@@ -652,7 +653,7 @@ describe("hostile payloads", () => {
         const content = contentOrFailure(body);
         if (typeof content === "string") expectHarmless(content);
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds({ few: 200, all: 1000 }) },
     );
   });
 });
