@@ -52,7 +52,8 @@ function rankOf(file: string, changed: readonly string[]): number {
 function rankByName(file: string, changed: string): number {
   const [name = ""] = basename(changed).split(".");
   const words = name.split(/-|(?<=[a-z])(?=[A-Z])/).map((word) => word.replace(/s$/, ""));
-  if (!/^packages\/\w+\/src\//.test(changed) || name === "index") return 0;
+  if (!/^packages\/\w+\/src\//.test(changed)) return textOf(file).includes(changed) ? 50 : 0;
+  if (name === "index") return 0;
   const pattern = new RegExp(words.join("[-_ ]?"), "gi");
   if (pattern.test(basename(file))) return 60;
   const count = textOf(file).match(pattern)?.length ?? 0;
