@@ -48,7 +48,7 @@ test("after a rotation everything that was sealed opens without the old master k
   expect(await rotate()).toEqual({ resealed: 0, kept: 4 });
 
   const after = await startServer(settings(newKey));
-  const signIn = { username, password: PASSWORD, code: await app.next() };
+  const signIn = { username, password: PASSWORD, code: app.next() };
   expect((await post(after.url, "signIn", signIn)).status).toBe(200);
   await using socket = await Socket.open(after.url, token);
   const asked = await say(new Person(after.url, token, account), chat, "hello");

@@ -133,7 +133,7 @@ test("changes and uses of a second factor are logged", async () => {
   await expectLogged("second_factor_asked", username, { address: "127.0.0.1" });
   await signIn({ code: wrong });
   await expectLogged("sign_in_failed", username, { reason: "second_factor" });
-  await signIn({ code: await app.next() });
+  await signIn({ code: app.next() });
   await expectLogged("sign_in", username, { method: "password", second_factor: "totp" });
   const change = (code = "", password = PASSWORD) => ({ password, code });
   const wrongly = carla.call("removeSecondFactor", change(wrong));

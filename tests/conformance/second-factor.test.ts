@@ -34,7 +34,7 @@ describe.each(transports)("over %s", (transport) => {
     const asked = await signIn(person);
     expect(asked.status).toBe(401);
     expect(asked.body).toMatchObject({ ok: false, code: "second_factor_required" });
-    const code = await app.next();
+    const code = app.next();
     expect(await codeOf(signIn(person, { code }))).toBe("ok");
     const [again = "", last = ""] = recoveryCodes;
     const removal = { password: PASSWORD, code: again };
@@ -59,15 +59,15 @@ test("a secret has no effect before it is confirmed, and a new one replaces it",
   const second = await begin();
   expect(second.secret).not.toBe(first.secret);
   expect(second.otpauth_uri).toStartWith(`otpauth://totp/Parley:${person.username}%40127.0.0.1?`);
-  const old = await failure(confirm(await new Authenticator(first.secret).next()));
+  const old = await failure(confirm(new Authenticator(first.secret).next()));
   expect(old).toMatchObject({
     code: "forbidden",
     message: "forbidden: the code is wrong, or was used already",
   });
   const app = new Authenticator(second.secret);
-  const digits = await app.next();
+  const digits = app.next();
   await confirm(`${digits.slice(0, 3)} ${digits.slice(3)}`);
-  expect((await failure(confirm(await app.next()))).code).toBe("conflict");
+  expect((await failure(confirm(app.next()))).code).toBe("conflict");
   expect((await failure(begin())).code).toBe("conflict");
 });
 
@@ -85,7 +85,7 @@ test("confirming ends all other sessions", async () => {
 test("only somebody who knows the password learns of the second factor", async () => {
   const person = await signUp(server.url);
   const { app } = await addSecondFactor(person, PASSWORD);
-  const code = await app.next();
+  const code = app.next();
   const wrong = { password: "a wrong password" };
   expect(await codeOf(signIn(person, wrong))).toBe("unauthorized");
   expect(await codeOf(signIn(person, { ...wrong, code }))).toBe("unauthorized");
@@ -96,7 +96,7 @@ test("only somebody who knows the password learns of the second factor", async (
 test("a code signs in once, however many use it at the same time", async () => {
   const person = await signUp(server.url);
   const { app } = await addSecondFactor(person, PASSWORD);
-  const code = await app.next();
+  const code = app.next();
   const all = await Promise.all([1, 2, 3].map(() => codeOf(signIn(person, { code }))));
   expect(all.toSorted()).toEqual(["ok", "second_factor_required", "second_factor_required"]);
   expect(await codeOf(signIn(person, { code }))).toBe("second_factor_required");
@@ -118,7 +118,7 @@ test("a device that has signed in before is asked too", async () => {
   const { device } = (body as unknown as { result: { device: string } }).result;
   const { app } = await addSecondFactor(person, PASSWORD);
   expect(await codeOf(signIn(person, { device }))).toBe("second_factor_required");
-  expect(await codeOf(signIn(person, { device, code: await app.next() }))).toBe("ok");
+  expect(await codeOf(signIn(person, { device, code: app.next() }))).toBe("ok");
 });
 
 test("guessed codes are throttled, and signing in without a code does not reset that", async () => {
@@ -158,7 +158,7 @@ test("new recovery codes need password and code, and replace the old ones", asyn
     message: "forbidden: the password is wrong",
   });
   expect((await failure(renew(PASSWORD, "aaaa-aaaa-aaaa-aaaa"))).code).toBe("forbidden");
-  const renewed = await renew(PASSWORD, await app.next());
+  const renewed = await renew(PASSWORD, app.next());
   expect(renewed.recovery_codes).toHaveLength(10);
   expect(await person.call("getSecondFactor")).toMatchObject({ recovery_codes_left: 10 });
   expect(await codeOf(signIn(person, { code: old }))).toBe("second_factor_required");
@@ -171,7 +171,7 @@ test("a new password keeps the second factor", async () => {
   const password = "another long password";
   await person.call("changePassword", { current_password: PASSWORD, new_password: password });
   expect(await codeOf(signIn(person, { password }))).toBe("second_factor_required");
-  expect(await codeOf(signIn(person, { password, code: await app.next() }))).toBe("ok");
+  expect(await codeOf(signIn(person, { password, code: app.next() }))).toBe("ok");
 });
 
 test("an account without a password has none: its product decides", async () => {

@@ -10,7 +10,7 @@ const MAX_BUILDS = 3;
 const INPUTS = [
   "packages/{protocol,client,server,web}/{src,public}/**/*",
   "packages/{protocol,client,server,web}/*.{ts,json}",
-  "packages/testkit/src/build-program.ts",
+  "packages/testkit/src/{build-program,clock,movable-clock}.ts",
   "scripts/*.ts",
   "*.json",
   "node_modules/.package-lock.json",

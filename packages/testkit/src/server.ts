@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { INITIAL_MOVE, moveClock, receiveClockReply } from "./clock.ts";
 import { registerNodes } from "./nodes.ts";
 import { databaseFor, dropDatabase } from "./postgres.ts";
 import { executable } from "./program.ts";
@@ -9,6 +10,7 @@ import { until } from "./until.ts";
 /** The program of a checkout, for tests of what differs from the executable. */
 export const SOURCES: readonly string[] = [
   process.execPath,
+  `--preload=${new URL("./movable-clock.ts", import.meta.url).pathname}`,
   new URL("../../server/src/main.ts", import.meta.url).pathname,
 ];
 /** Settings of every test server: quiet, on a free port, and an undeclared failure is an internal error. */
@@ -32,6 +34,20 @@ export interface TestServer extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it on the same data, after `stop` or `kill`. */
   restart(): Promise<void>;
+  /** The time of its clock. */
+  now(): number;
+  /**
+   * Moves its clock forward, for example to the end of a lease. Resolves when the timers that became
+   * due have fired, each once; what they started may still be under way. PostgreSQL has its own clock.
+   */
+  moveClock(ms: number): Promise<void>;
+  /**
+   * Moves its clock in steps until the condition holds: time passes some ten times faster, so that calls
+   * that are under way still have enough of it.
+   */
+  moveClockUntil(condition: () => unknown, what: string, stepMs?: number): Promise<void>;
+  /** Moves its clock in such steps until the work has ended. Returns what that returns. */
+  moveClockDuring<Result>(work: Promise<Result>, stepMs?: number): Promise<Result>;
 }
 
 export type Environment = Record<string, string>;
@@ -72,7 +88,9 @@ export async function startServer(
   const dataDir = env.PARLEY_DATA ?? mkdtempSync(join(tmpdir(), "parley-test-"));
   const data = { ...env, PARLEY_DATA: dataDir };
   const own = services && (await sharedSettings(services, dataDir));
-  const start = () => spawnServers(own ? 2 : 1, { ...own, ...data }, program);
+  let movedMs = 0;
+  const start = () =>
+    spawnServers(own ? 2 : 1, { ...own, ...data, [INITIAL_MOVE]: `${movedMs}` }, program);
   let running = await start();
   const first = () => running[0] as Spawned;
   const all = async (signal: NodeJS.Signals) => {
@@ -85,6 +103,12 @@ export async function startServer(
       running.map(({ url }) => url),
     );
   known();
+  const move = async (ms: number) => {
+    movedMs += ms;
+    await Promise.all(running.map(({ process }) => moveClock(process, ms)));
+  };
+  const moveUntil: TestServer["moveClockUntil"] = (condition, what, stepMs = 250) =>
+    until(async () => (await condition()) || (await move(stepMs)), what);
   const output = () => running.map((each) => each.output()).join("");
   return {
     get url() {
@@ -104,6 +128,18 @@ export async function startServer(
     restart: async () => {
       running = await start();
       known();
+    },
+    now: () => Date.now() + movedMs,
+    moveClock: move,
+    moveClockUntil: moveUntil,
+    moveClockDuring: async (work, stepMs) => {
+      let isOver = false;
+      const end = () => {
+        isOver = true;
+      };
+      work.then(end, end);
+      await moveUntil(() => isOver, "the end of the work", stepMs);
+      return work;
     },
     [Symbol.asyncDispose]: async () => {
       await all("SIGKILL");
@@ -163,6 +199,7 @@ export function spawnMain(
     env: { PATH: process.env.PATH ?? "", BUN_CONFIG_MAX_HTTP_REQUESTS: "65336", ...env },
     stdout: "pipe",
     stderr: "pipe",
+    ipc: receiveClockReply,
   });
 }
 
