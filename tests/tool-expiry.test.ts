@@ -9,7 +9,9 @@ import { ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
 import { until } from "@parley/testkit/until.ts";
 
-/** Ends the time of all calls that wait. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Ends the time of all calls that wait, before the server checks for such calls again. */
 function passTime(server: TestServer): void {
   using db = databaseOf(server);
   db.run("UPDATE tool_calls SET expires_at = 1 WHERE status = 'pending'");
@@ -89,11 +91,9 @@ test("agents that were stopped do not start again when a call expires", async ()
   await alice.call("stopChatAgents", { chat_id: chat.id });
   // A further request would wait for the test to answer it.
   provider.respond(key);
-  await server.stop();
-  passTime(server);
-  await server.restart();
+  await server.moveClock(DAY_MS);
   await until(() => storedStatus(server, waiting) === "expired", "the call expires");
-  const stopped = await alice.at(server.url).call("stopChatAgents", { chat_id: chat.id });
+  const stopped = await alice.call("stopChatAgents", { chat_id: chat.id });
   expect(stopped).toEqual({ stopped: 0, cancelled: 0 });
   expect(provider.calls(key)).toHaveLength(1);
   expect(tools.got("tools/call")).toHaveLength(0);

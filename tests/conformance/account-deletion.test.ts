@@ -16,6 +16,7 @@ import {
   transports,
 } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const server = await startServer({
   ...noRates,
@@ -210,7 +211,7 @@ describe("what others see of a deleted account", () => {
       const outcome = await say(bob, chat, "are you there?").then(() => null, String);
       return outcome?.includes("the other account of this conversation is deleted");
     };
-    while (!(await closed())) await Bun.sleep(50);
+    await until(closed, "the conversation is closed");
     const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
     expect(items.slice(0, 2).map(({ content }) => content)).toEqual(["hello Bob", "hello Alice"]);
     const { participants } = await bob.call("getChat", { chat_id: chat.id });

@@ -16,6 +16,7 @@ import {
 } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
 const server = await startServer({
@@ -254,7 +255,11 @@ test("one download of a person runs at a time, and one that is given up makes ro
   expect(await refusal(second)).toEqual([409, "conflict"]);
   giveUp();
   let next = await fetch(second);
-  for (; next.status === 409; next = await fetch(second)) await Bun.sleep(50);
+  const isAccepted = async () => {
+    if (next.status === 409) next = await fetch(second);
+    return next.status !== 409;
+  };
+  await until(isAccepted, "there is room for a download");
   const files = unzip(await next.bytes());
   expect(linesOf(files, "messages.jsonl")).toHaveLength(400);
 });

@@ -176,10 +176,10 @@ describe.each(transports)("getChats over %s", (transport) => {
     await using caller = await reader.via(transport);
     const ids = async () => (await caller.call("getChats", {})).items.map(({ id }) => id);
     expect(await ids()).toEqual([three.id, two.id, one.id]);
-    await Bun.sleep(2);
+    await server.moveClock(1);
     await say(alice, one, "hello");
     expect(await ids()).toEqual([one.id, three.id, two.id]);
-    await Bun.sleep(2);
+    await server.moveClock(1);
     await alice.call("setChatTitle", { chat_id: two.id, title: "new" });
     expect(await ids()).toEqual([two.id, one.id, three.id]);
   });

@@ -358,7 +358,7 @@ describe("an external agent", () => {
     const { agent, chat } = await externalAgent(carol);
     await using reader = await carol.connect();
     const asked = await say(carol, chat, "hello");
-    expect(await answerTo(reader, asked)).toMatchObject({
+    expect(await server.moveClockDuring(answerTo(reader, asked), 500)).toMatchObject({
       content: expect.stringContaining("not connected"),
       turn: { status: "failed", error: { code: "agent_offline" } },
     });
@@ -371,7 +371,7 @@ describe("an external agent", () => {
     const asked = await say(carol, chat, "hello");
     const { turn_id } = await claim(agent);
     await agent.call("writeTurn", { turn_id, delta: "Hel", offset: 0 });
-    expect(await answerTo(reader, asked)).toMatchObject({
+    expect(await server.moveClockDuring(answerTo(reader, asked), 500)).toMatchObject({
       content: "Hel",
       turn: { status: "failed", error: { code: "interrupted" } },
     });

@@ -264,7 +264,7 @@ describe("a turn that fails", () => {
       const receipt = await owner.call("getTurn", { message_id: final.id });
       return [name, { final, placeholder, receipt, key, socket, code, calls }] as const;
     };
-    return new Map(await Promise.all(Object.entries(cases).map(run)));
+    return new Map(await server.moveClockDuring(Promise.all(Object.entries(cases).map(run))));
   }
 
   describe.each(["claude", "gpt"])("with %s", (provider) => {
@@ -391,21 +391,21 @@ describe("a turn that fails", () => {
     const noting =
       (responder: Responder): Responder =>
       (exchange) => {
-        at.push(performance.now());
+        at.push(server.now());
         return responder(exchange);
       };
     sharedProvider.respond(
       key,
-      noting(fails(429, { headers: { "retry-after": "1" } })),
-      noting(fails(503, { headers: { "retry-after-ms": "700" } })),
+      noting(fails(429, { headers: { "retry-after": "20" } })),
+      noting(fails(503, { headers: { "retry-after-ms": "10000" } })),
       noting(answers("At last.")),
     );
-    const final = await answerTo(reader, await ask("hello"));
+    const final = await server.moveClockDuring(answerTo(reader, await ask("hello")));
     expect(final).toMatchObject({ content: "At last.", turn: { status: "complete" } });
     const [first = 0, second = 0, third = 0] = at;
-    // Not earlier than the provider asks; how much later depends on the machine.
-    expect(second - first).toBeGreaterThanOrEqual(1000);
-    expect(third - second).toBeGreaterThanOrEqual(700);
+    // Not earlier than the provider asks, to within the steps of the clock.
+    expect(second - first).toBeGreaterThan(19_000);
+    expect(third - second).toBeGreaterThan(9000);
     expect((await alice.call("getTurn", { message_id: final.id })).tries).toBe(3);
   });
 });

@@ -29,14 +29,20 @@ async function hookFor(chat_id: string, url: string, events = newMessages) {
 const deliveriesOf = async ({ id }: { id: string }) =>
   (await backend.call("getDeliveries", { webhook_id: id })).items;
 
-/** Waits until the latest delivery of a webhook is as expected. */
+/** Lets time pass until the latest delivery of a webhook is as expected. */
 async function latestDelivery(hook: { id: string }, status: string) {
-  for (;;) {
-    const [latest] = await deliveriesOf(hook);
-    if (latest?.status === status) return latest;
-    await Bun.sleep(50);
-  }
+  let [latest] = await deliveriesOf(hook);
+  const isAsExpected = async () => {
+    [latest] = await deliveriesOf(hook);
+    return latest?.status === status;
+  };
+  await server.moveClockUntil(isAsExpected, `the latest delivery is ${status}`);
+  return latest as NonNullable<typeof latest>;
 }
+
+/** Lets time pass until a receiver has got so many requests. */
+const retried = (receiver: { received: unknown[] }, count: number) =>
+  server.moveClockUntil(() => receiver.received.length >= count, `request ${count}`);
 
 describe("a webhook", () => {
   test("receives the frames of events, in order, signed as Standard Webhooks specifies", async () => {
@@ -206,7 +212,7 @@ describe("a receiver", () => {
       error: "the response has the status 500",
     });
     fails = false;
-    await until(() => contents("a").includes("a3"), "the rest");
+    await server.moveClockUntil(() => contents("a").includes("a3"), "the rest");
     const firsts = contents("a").filter((text, place, all) => all.indexOf(text) === place);
     expect(firsts).toEqual(["a1", "a2", "a3"]);
     expect(contents("a").slice(-2)).toEqual(["a2", "a3"]);
@@ -231,7 +237,7 @@ describe("a receiver", () => {
     await quick.has(1);
     await receiver.has(1);
     expect(receiver.received).toHaveLength(1);
-    await receiver.has(2);
+    await server.moveClock(10_000);
     const { latest_attempts } = await latestDelivery(hook, "delivered");
     expect(latest_attempts).toMatchObject([
       { status: null, error: "the request timed out" },
@@ -246,7 +252,7 @@ describe("a receiver", () => {
     const chat = await groupOf(alice, bob);
     await using hook = await hookFor(chat.id, receiver.url);
     await say(alice, chat, "hello");
-    await receiver.has(2);
+    await retried(receiver, 2);
     expect(target.received).toEqual([]);
     receiver.answer(() => new Response(null, { status: 204 }));
     const { latest_attempts } = await latestDelivery(hook, "delivered");
@@ -261,7 +267,7 @@ describe("a receiver", () => {
     const chat = await groupOf(alice, bob);
     await using hook = await hookFor(chat.id, `http://127.0.0.1:${raw.port}/`);
     await say(alice, chat, "hello");
-    await until(() => raw.received.length >= 2, "two attempts");
+    await retried(raw, 2);
     const [delivery] = await deliveriesOf(hook);
     expect(delivery).toMatchObject({ status: "pending" });
     expect(delivery?.latest_attempts[0]).toMatchObject({ status: null });
@@ -277,7 +283,7 @@ describe("a receiver", () => {
       const { items } = await backend.call("getWebhooks");
       return items.find(({ id }) => id === hook.id);
     };
-    while ((await shown())?.disabled !== "gone") await Bun.sleep(20);
+    await until(async () => (await shown())?.disabled === "gone", "the webhook is disabled");
     const { items } = await backend.call("getAuditLog", { action: "webhook_disabled", limit: 1 });
     expect(items).toMatchObject([{ details: { webhook: hook.id } }]);
     await say(alice, chat, "missed");
@@ -379,9 +385,11 @@ describe("a webhook of an operator", () => {
     olga.call("createWebhook", { url, events: newMessages, chat_id: chat.id });
   const shown = async (id: string) =>
     (await backend.call("getWebhooks")).items.find((each) => each.id === id);
-  const isDisabled = async (id: string) => {
-    while ((await shown(id))?.disabled !== "creator") await Bun.sleep(20);
-  };
+  const isDisabled = (id: string) =>
+    server.moveClockUntil(
+      async () => (await shown(id))?.disabled === "creator",
+      "the webhook is disabled",
+    );
 
   test("is disabled once they have left, and works again once they are back", async () => {
     await using receiver = startReceiver();
@@ -415,7 +423,7 @@ describe("a webhook of an operator", () => {
     const { id } = await hookOf(chat, receiver.url);
     await say(bob, chat, "private");
     // The next attempt follows after two seconds or more.
-    await receiver.has(3);
+    await retried(receiver, 3);
     await olga.call("leaveChat", { chat_id: chat.id });
     const before = receiver.received.length;
     receiver.answer(() => new Response("ok"));
@@ -561,7 +569,7 @@ test("a webhook to a private address is sent nothing once the operator refuses s
     const { items } = await new Backend(strict.url).call("getDeliveries", { webhook_id });
     return items[0]?.latest_attempts ?? [];
   };
-  while ((await attempts()).length === 0) await Bun.sleep(50);
+  await until(async () => (await attempts()).length > 0, "an attempt");
   const [attempt] = await attempts();
   expect(attempt).toMatchObject({ status: null, error: expect.stringContaining("https") });
   expect(receiver.received).toEqual([]);
@@ -592,6 +600,9 @@ test("a webhook of an operator is sent nothing once they are no operator, or are
     ["olga", "creator"],
     ["otto", "creator"],
   ];
-  while (JSON.stringify(await disabled()) !== JSON.stringify(ended)) await Bun.sleep(50);
+  await until(
+    async () => JSON.stringify(await disabled()) === JSON.stringify(ended),
+    "both webhooks are disabled",
+  );
   expect(receiver.received).toEqual([]);
 });
