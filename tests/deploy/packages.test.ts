@@ -41,7 +41,7 @@ test("there is one tarball per package", () => {
   expect(names.toSorted()).toEqual(archives.toSorted());
 });
 
-// The tests of the client check its package in the same way.
+// client-package.test.ts checks the package of the client in the same way.
 test.each(["protocol", "server"])("%s passes publint", async (name) => {
   expect(await run([tool("publint"), "--strict", archive(name)])).toContain("All good");
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import {
   noRates,
@@ -54,7 +54,7 @@ async function onSqlite(): Promise<Restorable & AsyncDisposable> {
   };
 }
 
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 
 async function onPostgres(): Promise<Restorable & AsyncDisposable> {
   const { url, drop } = await postgres.database();
@@ -78,7 +78,7 @@ async function onPostgres(): Promise<Restorable & AsyncDisposable> {
 }
 
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
