@@ -110,7 +110,7 @@ describe.each(transports)("over %s", (transport) => {
     expect(moved.parameters?.fields).toEqual({ provider: "is for models only" });
   });
 
-  test("names follow the rule for providers, and reserved ones are refused", async () => {
+  test("names follow the rule for providers", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     const wrong = [
@@ -126,7 +126,7 @@ describe.each(transports)("over %s", (transport) => {
       "аdmin",
       "a\0b",
     ];
-    for (const name of [...wrong, "support", "Bot", "parley-team"]) {
+    for (const name of [...wrong, "Bot"]) {
       const failed = await failure(create(caller, { name }));
       expect([name, Object.keys(failed.parameters?.fields ?? {})]).toEqual([name, ["name"]]);
     }
@@ -137,6 +137,16 @@ describe.each(transports)("over %s", (transport) => {
     expect(await fields({ kind: "external" })).toEqual(["provider"]);
     expect(await fields({ display_name: "Support" })).toEqual(["display_name"]);
     expect(await fields({ kind: "other" as never })).toEqual(["kind"]);
+  });
+
+  test("a name that is reserved for accounts is free for an agent: it has its owner's before it", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    for (const name of ["bot", "help", "api", "support"]) {
+      const { username, display_name } = await create(caller, { name });
+      expect(username).toEndWith(`:${name}`);
+      expect(display_name).toEndWith(`'s ${name}`);
+    }
   });
 
   test("a name is taken by an agent, a default agent, an incoming hook and a deleted agent", async () => {

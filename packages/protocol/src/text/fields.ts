@@ -119,13 +119,10 @@ export const newUsername = anyText
 export const AGENT_NAME = /^[a-z][a-z0-9_-]{1,31}$/;
 
 /** The name of a new agent: the part of its username after the colon. */
-export const agentName = anyText
-  .regex(AGENT_NAME, {
-    message:
-      "must be 2 to 32 lowercase letters, digits, underscores or hyphens, and begin with a letter",
-    abort: true,
-  })
-  .refine((value) => !isReservedName(value), { message: "is reserved" });
+export const agentName = anyText.regex(AGENT_NAME, {
+  message:
+    "must be 2 to 32 lowercase letters, digits, underscores or hyphens, and begin with a letter",
+});
 
 /** The id of a person in the product that embeds the service: any printable characters. */
 export const externalId = anyText
