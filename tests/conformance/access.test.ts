@@ -248,7 +248,7 @@ const rows: Record<OperationName, Row> = {
   getChats: anybody,
   getChat: ofChat(),
   createUpload: ofChat({ name: "notes.txt", size: 5 }),
-  cancelUpload: { roles, input: () => ({ file_id: Bun.randomUUIDv7() }) },
+  cancelUpload: { roles, admitted: "not_found", input: () => ({ file_id: Bun.randomUUIDv7() }) },
   getFileLinks: {
     roles: inGroup,
     input: async ({ chat_id }) => ({ file_ids: [await sentFile(people.participant, chat_id)] }),

@@ -131,7 +131,7 @@ describe.each(generations)("tools of the %s generation", (generation) => {
       }
     }
     const send = tools.find(({ name }) => name === "send_message");
-    expect(send?.inputSchema.required).toEqual(["chat_id", "content"]);
+    expect(send?.inputSchema.required).toEqual(["chat_id"]);
   });
 
   test("do what their operations do", async () => {

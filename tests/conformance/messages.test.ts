@@ -128,6 +128,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
   });
 
   test.each([
+    ["no content", undefined],
     ["an empty content", ""],
     ["only white space", " \n\t\u00a0\u2003"],
     ["one byte too many", "a".repeat(32_769)],
@@ -135,7 +136,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
   ])("refuses %s", async (_, content) => {
     const chat = await groupOf(alice);
     await using caller = await alice.via(transport);
-    const failed = await failure(say(caller, chat, content));
+    const failed = await failure(caller.call("sendMessage", { chat_id: chat.id, content }));
     expect(failed.code).toBe("bad_request");
     expect(failed.parameters?.fields).toHaveProperty("content");
     expect((await alice.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);

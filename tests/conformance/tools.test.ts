@@ -149,8 +149,8 @@ describe.each(transports)("tool servers over %s", (transport) => {
     const { id } = await caller.call("addToolServer", { name: "files", url: tools.url });
     const agent_username = agentOf(person);
     const grants = [
-      { server_id: id, tool: "read", policy: "always" },
       { server_id: id, tool: "write", policy: "ask" },
+      { server_id: id, tool: "read", policy: "always" },
     ] as const;
     const grant = () =>
       caller.call("setAgentTools", { agent_username, grants: grants.map((each) => ({ ...each })) });

@@ -44,9 +44,9 @@ export const cancelUpload = operation({
   name: "cancelUpload",
   socket: "files.cancel",
   agents: true,
-  summary: "Deletes an upload of the caller that is not used; succeeds also if it is gone.",
+  summary: "Deletes an upload of the caller that is not used.",
   input: z.object({ file_id: uuid }),
-  errors: ["conflict"],
+  errors: ["not_found", "conflict"],
 });
 
 export const getFileLinks = operation({

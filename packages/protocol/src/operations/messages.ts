@@ -38,7 +38,9 @@ export const sendMessage = operation({
   input: z
     .object({
       chat_id: uuid,
-      content: messageContent,
+      content: messageContent.default("").meta({
+        description: "May be empty or left out if the message has files.",
+      }),
       file_ids: fileIds.optional().meta({
         description:
           "Files that the caller uploaded to this conversation: ready, and not part of a message yet. They are deleted with the message.",
@@ -56,7 +58,10 @@ export const sendMessage = operation({
       when: ({ value }) => typeof (value as { content?: unknown } | null)?.content === "string",
     })
     .meta({
-      anyOf: [{ required: ["file_ids"] }, { properties: { content: { minLength: 1 } } }],
+      anyOf: [
+        { required: ["file_ids"] },
+        { required: ["content"], properties: { content: { minLength: 1 } } },
+      ],
     }),
   output: Message,
   errors: ["forbidden", "not_found", "conflict"],

@@ -10,7 +10,7 @@ import {
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
-import { conflict, forbidden } from "../rules/failure.ts";
+import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
 import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
@@ -52,7 +52,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
 const cancelUpload = bind(operations.cancelUpload, ({ store, caller }, { file_id }) =>
   store.write(async (tx) => {
     const [file] = await tx.files([file_id]);
-    if (file?.owner_id !== caller.account.id) return;
+    if (file?.owner_id !== caller.account.id) throw notFound(`file ${file_id}`);
     if (file.used) throw conflict("this file is used: delete its message, or remove the picture");
     await tx.deleteUnusedFiles([file_id]);
   }),

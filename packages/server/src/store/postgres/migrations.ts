@@ -766,4 +766,8 @@ export const migrations: readonly string[] = [
   -- An erasure finds the calls of an owner's agents.
   CREATE INDEX tool_calls_by_owner ON tool_calls (owner_id);
   `,
+  `
+  -- The place of a grant in the list that its owner gave.
+  ALTER TABLE tool_grants ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -67,11 +67,12 @@ export const toolWrites: Methods<keyof ToolWrites> = {
     await unit.ownRow("accounts", agentId);
     await unit.change("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
     await unit.change(
-      `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint)
-       SELECT $1, server_id, tool, policy, fingerprint FROM jsonb_to_recordset($2::text::jsonb)
-         AS g (server_id text, tool text, policy text, fingerprint text)`,
+      `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
+       SELECT $1, server_id, tool, policy, fingerprint, position
+       FROM jsonb_to_recordset($2::text::jsonb)
+         AS g (server_id text, tool text, policy text, fingerprint text, position integer)`,
       agentId,
-      JSON.stringify(grants),
+      JSON.stringify(grants.map((grant, position) => ({ ...grant, position }))),
     );
   },
 };

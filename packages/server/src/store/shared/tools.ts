@@ -7,7 +7,7 @@ export const TOOL_SERVER = `SELECT id, owner_id, name, url, secrets, status, err
 export const TOOL_SERVERS = `${TOOL_SERVER} WHERE owner_id = $1 ORDER BY created_at, id`;
 
 export const TOOL_GRANTS = `SELECT server_id, tool, policy, fingerprint FROM tool_grants
-  WHERE agent_id = $1 ORDER BY server_id, tool`;
+  WHERE agent_id = $1 ORDER BY position, server_id, tool`;
 
 export const INSERT_TOOL_SERVER = `INSERT INTO tool_servers
     (id, owner_id, name, url, secrets, created_at)

@@ -40,8 +40,8 @@ export function toolWrites(db: Connection): ToolWrites {
   const removeGrants = db.change("DELETE FROM tool_grants WHERE server_id = ?");
   const clearGrants = db.change("DELETE FROM tool_grants WHERE agent_id = ?");
   const grant = db.change(
-    `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint)
-     VALUES (?, ?, ?, ?, ?)`,
+    `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
+     VALUES (?, ?, ?, ?, ?, ?)`,
   );
   return {
     insertToolServer: ({ id, owner_id, name, url, secrets, created_at }, most) => {
@@ -65,8 +65,8 @@ export function toolWrites(db: Connection): ToolWrites {
     },
     setToolGrants: (agentId, grants) => {
       clearGrants.run(agentId);
-      for (const { server_id, tool, policy, fingerprint } of grants) {
-        grant.run(agentId, server_id, tool, policy, fingerprint);
+      for (const [position, { server_id, tool, policy, fingerprint }] of grants.entries()) {
+        grant.run(agentId, server_id, tool, policy, fingerprint, position);
       }
     },
   };

@@ -104,34 +104,37 @@ export function tools(check: Check) {
     expect(names.filter((name) => name === "three")).toHaveLength(1);
   });
 
-  check("an agent's grants are replaced, and removed with their server", async (made) => {
-    const { store } = made;
-    const [ada] = await made.people("ada");
-    const [claude, gpt] = await store.write(async (tx) => [
-      await newAgent(tx, ada, "claude"),
-      await newAgent(tx, ada, "gpt"),
-    ]);
-    if (!claude || !gpt) throw new Error("there are no agents");
-    await add(made, server(ada, "one"));
-    const grant = (server_id: string, tool: string) =>
-      ({ server_id, tool, policy: "direct", fingerprint: "f1" }) as const;
-    const grantsOf = (agent: AccountRecord) => store.read((tx) => tx.toolGrants(agent.id));
-    const set = (agent: AccountRecord, ...grants: ReturnType<typeof grant>[]) =>
-      store.write((tx) => tx.setToolGrants(agent.id, grants));
-    await set(claude, grant("one", "write"), grant("one", "read"), grant("other", "read"));
-    await set(gpt, grant("one", "read"));
-    expect(await grantsOf(claude)).toEqual([
-      grant("one", "read"),
-      grant("one", "write"),
-      grant("other", "read"),
-    ]);
-    await store.write((tx) => tx.deleteToolServer("one"));
-    expect(await grantsOf(claude)).toEqual([grant("other", "read")]);
-    expect(await grantsOf(gpt)).toEqual([]);
-    expect(await store.read((tx) => tx.toolServers(ada.id))).toEqual([]);
-    await set(claude);
-    expect(await grantsOf(claude)).toEqual([]);
-  });
+  check(
+    "an agent's grants keep their order, are replaced, and removed with their server",
+    async (made) => {
+      const { store } = made;
+      const [ada] = await made.people("ada");
+      const [claude, gpt] = await store.write(async (tx) => [
+        await newAgent(tx, ada, "claude"),
+        await newAgent(tx, ada, "gpt"),
+      ]);
+      if (!claude || !gpt) throw new Error("there are no agents");
+      await add(made, server(ada, "one"));
+      const grant = (server_id: string, tool: string) =>
+        ({ server_id, tool, policy: "direct", fingerprint: "f1" }) as const;
+      const grantsOf = (agent: AccountRecord) => store.read((tx) => tx.toolGrants(agent.id));
+      const set = (agent: AccountRecord, ...grants: ReturnType<typeof grant>[]) =>
+        store.write((tx) => tx.setToolGrants(agent.id, grants));
+      await set(claude, grant("one", "write"), grant("one", "read"), grant("other", "read"));
+      await set(gpt, grant("one", "read"));
+      expect(await grantsOf(claude)).toEqual([
+        grant("one", "write"),
+        grant("one", "read"),
+        grant("other", "read"),
+      ]);
+      await store.write((tx) => tx.deleteToolServer("one"));
+      expect(await grantsOf(claude)).toEqual([grant("other", "read")]);
+      expect(await grantsOf(gpt)).toEqual([]);
+      expect(await store.read((tx) => tx.toolServers(ada.id))).toEqual([]);
+      await set(claude);
+      expect(await grantsOf(claude)).toEqual([]);
+    },
+  );
 
   check("nothing is left of an erased person's tool servers and grants", async (made) => {
     const { store } = made;
