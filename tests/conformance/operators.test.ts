@@ -224,7 +224,7 @@ describe("a suspended account", () => {
     const mention = await say(erin, chat, `@${agent} are you there?`);
     expect(await answerTo(reader, mention)).toMatchObject({
       content: "The account of this agent's owner is suspended.",
-      turn: { status: "failed" },
+      turn: { status: "failed", error: { code: "agent_suspended" } },
     });
     await restore(dora);
     await say(erin, chat, "fourth");

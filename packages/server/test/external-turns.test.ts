@@ -76,3 +76,28 @@ test("after an outage of the store, programs can be seen again before their turn
   await store.close();
   rmSync(folder, { recursive: true });
 });
+
+test("a turn that a connected program does not claim is ended as agent_offline", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-external-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  const { agent, turn_id } = await agentWithTurn(store);
+  const connected = { ...hub, people: () => [{ account: agent }] } as unknown as Hub;
+  const turns = externalTurns({
+    store,
+    hub: connected,
+    log: logger("silent"),
+    tickMs: 10,
+    offlineMs: 600_000,
+    unclaimedMs: 0,
+  });
+  const turn = () => store.read((tx) => tx.turn(turn_id));
+  turns.start();
+  await until(async () => (await turn())?.status === "failed", "the end of the turn");
+  expect((await turn())?.error).toEqual({
+    code: "agent_offline",
+    message: expect.stringContaining("connected, but takes no turns"),
+  });
+  await turns.stop();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});

@@ -17,6 +17,7 @@ export const turnErrorCodes = [
   "tool_limit",
   "agent_offline",
   "agent_failed",
+  "agent_suspended",
   "internal",
 ] as const;
 

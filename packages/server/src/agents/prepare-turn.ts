@@ -2,7 +2,7 @@ import type { File, Message } from "@parley/protocol";
 import type { Config, Provider } from "../config.ts";
 import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
-import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
+import { OWNER_SUSPENDED, refusalCode } from "../rules/dispatch.ts";
 import { keySourceOf } from "../rules/keys.ts";
 import { toolTokens } from "../rules/token-estimate.ts";
 import { continuedMessages } from "../rules/tool-context.ts";
@@ -156,7 +156,7 @@ export async function admitTurn(
 ): Promise<AdmittedTurn | null> {
   const turn = await tx.turn(id);
   if (turn?.status !== "running" || turn.node !== node) return null;
-  if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
+  if (turn.refusal !== null) throw new TurnFailed(refusalCode(turn.refusal), turn.refusal);
   const agent = await tx.agent(turn.agent.id);
   const provider = config.providers.get(turn.agent.provider ?? "");
   const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
@@ -170,7 +170,7 @@ export async function admitTurn(
     throw new TurnFailed("interrupted", "This agent was deleted before it answered.");
   }
   if (agent.owner.suspended_at !== null) {
-    throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
+    throw new TurnFailed("agent_suspended", OWNER_SUSPENDED);
   }
   const keySource = keySourceOf(agent, config);
   if (keySource === null) throw keyMissing();

@@ -108,8 +108,10 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   budget_exceeded:
     "A limit of the agent's owner or of the operator does not allow the turn. The provider was not called.",
   tool_limit: "The turn asked for more tool calls than a turn may make.",
-  agent_offline: "No program of the external agent was connected within ten seconds.",
+  agent_offline:
+    "No program of the external agent was connected within ten seconds, or none claimed the turn within thirty.",
   agent_failed: "The program of the external agent reported that it failed.",
+  agent_suspended: "The account of the agent's owner is suspended. Nobody was called.",
   internal: "The server failed.",
 };
 

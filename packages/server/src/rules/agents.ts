@@ -10,6 +10,9 @@ export const EXTERNAL_LEASE_MS = 30_000;
 /** How long an agent counts as online after its program was last seen, and how long a turn waits for it. */
 export const OFFLINE_MS = 10_000;
 
+/** How long a turn waits for a program that is connected and claims no turn. */
+export const UNCLAIMED_MS = 30_000;
+
 interface Owner {
   readonly id: number;
   readonly username: string;

@@ -55,5 +55,9 @@ export const spendingRefusal = (
     : "Only this agent's owner may ask it: they pay for its answers.";
 };
 
+/** The code of a turn that ends with such a refusal. */
+export const refusalCode = (refusal: string) =>
+  refusal === OWNER_SUSPENDED ? ("agent_suspended" as const) : ("budget_exceeded" as const);
+
 /** What an agent answers while its owner's account is suspended. */
 export const OWNER_SUSPENDED = "The account of this agent's owner is suspended.";

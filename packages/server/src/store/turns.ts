@@ -49,10 +49,10 @@ export interface TurnWrites {
     leaseMs: number,
   ): Awaitable<{ turn: TurnRecord | null; busy: boolean }>;
   /**
-   * Claims turns of external agents that have waited for `waitedMs` and whose agents were not seen for
-   * as long, so that they can be failed: at most one for each agent and conversation.
+   * Claims turns of external agents that nobody is expected to answer, so that they can be failed: at
+   * most one for each agent and conversation.
    */
-  claimOfflineTurns(waitedMs: number, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
+  claimOfflineTurns(waits: OfflineWaits, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
   /**
    * Running turns whose lease has expired, except those of other nodes that are alive, and those whose
    * conversation another unit owns now. Perhaps not all at once. A store of one process also returns the
@@ -99,6 +99,14 @@ export interface TurnWrites {
    * turn with `turn`. Throws when the turn has no message.
    */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
+}
+
+/** How long turns wait for the programs of external agents. Null: without end. */
+export interface OfflineWaits {
+  /** For an agent that was not seen for as long. */
+  readonly offlineMs: number | null;
+  /** For an agent that has no turn, and had none for as long. */
+  readonly unclaimedMs: number | null;
 }
 
 export interface TurnRecord {

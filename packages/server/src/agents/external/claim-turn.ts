@@ -96,7 +96,7 @@ async function checkAllowed(
   { account, owner, limits }: AgentRecord,
   context: readonly Message[],
 ): Promise<void> {
-  if (owner.suspended_at !== null) throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
+  if (owner.suspended_at !== null) throw new TurnFailed("agent_suspended", OWNER_SUSPENDED);
   if (turn.trigger_deleted && context.at(-1)?.sender.username === account.username) {
     throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
   }

@@ -5,10 +5,11 @@ import type { Logger } from "../../observe/log.ts";
 import type { Delivered } from "../../realtime/bus.ts";
 import type { Hub } from "../../realtime/hub.ts";
 import type { Person } from "../../realtime/people.ts";
-import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS } from "../../rules/agents.ts";
+import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS, UNCLAIMED_MS } from "../../rules/agents.ts";
 import type { AgentCaller } from "../../security/caller.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { Store } from "../../store/store.ts";
+import type { OfflineWaits } from "../../store/turns.ts";
 import { type Claim, claimAgain, claimTurn, requestedTurns } from "./claim-turn.ts";
 import { Presence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
@@ -52,6 +53,8 @@ export interface ExternalTurnsOptions {
   readonly tickMs?: number;
   /** How long an agent has had no program when its turns are ended. */
   readonly offlineMs?: number;
+  /** How long an agent with a program has claimed no turn when its turns are ended. */
+  readonly unclaimedMs?: number;
 }
 
 export const externalTurns = (options: ExternalTurnsOptions): ExternalTurns =>
@@ -193,37 +196,42 @@ class ProgramTurns implements ExternalTurns {
   }
 
   async #tick(): Promise<void> {
-    const { store, offlineMs = OFFLINE_MS } = this.#options;
+    const { store, offlineMs = OFFLINE_MS, unclaimedMs = UNCLAIMED_MS } = this.#options;
     const now = performance.now();
     await this.#presence.flush(this.#waiting.agents());
     // Nodes could not store which programs they have, or programs could not reach this node.
     if (this.#isLate(this.#checkedAt)) this.#graceSince = performance.now();
-    if (now - this.#graceSince > offlineMs) await this.#failOfflineTurns(now);
-    else await store.ready();
+    // Null if programs have not had that much time to connect again.
+    const ifPassed = (ms: number) => (now - this.#graceSince > ms ? ms : null);
+    const waits = { offlineMs: ifPassed(offlineMs), unclaimedMs: ifPassed(unclaimedMs) };
+    if (waits.offlineMs !== null || waits.unclaimedMs !== null) {
+      await this.#failOfflineTurns(now, waits);
+    } else await store.ready();
     this.#checkedAt = now;
   }
 
   #isLate = (checkedAt: number): boolean =>
     performance.now() - checkedAt > LATE_FACTOR * (this.#options.tickMs ?? TICK_MS);
 
-  /** Ends the turns that wait for agents without a program. */
-  async #failOfflineTurns(now: number): Promise<void> {
-    const { store, offlineMs = OFFLINE_MS } = this.#options;
-    await store.write(async (tx) => {
+  /** Ends the turns that wait for agents without a program, or whose program claims none. */
+  async #failOfflineTurns(now: number, waits: OfflineWaits): Promise<void> {
+    await this.#options.store.write(async (tx) => {
       // The unit itself may have waited for the store.
       if (this.#isLate(now)) return;
-      const turns = await tx.claimOfflineTurns(offlineMs, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
+      const turns = await tx.claimOfflineTurns(waits, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
       for (const turn of turns) {
         const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
         if (!conversation) continue;
         await beginTurn(tx, turn, conversation, "");
-        await endTurn(tx, turn.id, { status: "failed", error: OFFLINE }, EXTERNAL_NODE);
+        const [seen] = await tx.agentsSeen([turn.agent.id], OFFLINE_MS);
+        const error = { code: "agent_offline", message: seen ? UNCLAIMED : OFFLINE } as const;
+        await endTurn(tx, turn.id, { status: "failed", error }, EXTERNAL_NODE);
       }
     });
   }
 }
 
-const OFFLINE = {
-  code: "agent_offline",
-  message: "The program of this agent is not connected. Its owner can start it; then try again.",
-} as const;
+const OFFLINE =
+  "The program of this agent is not connected. Its owner can start it; then try again.";
+const UNCLAIMED =
+  "The program of this agent is connected, but takes no turns. Its owner can restart it; then try again.";

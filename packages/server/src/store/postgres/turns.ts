@@ -100,8 +100,9 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     const [turn = null] = await claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
     return { turn, busy: turn === null && heads.length > 0 };
   },
-  claimOfflineTurns: async (unit, waitedMs, leaseMs, most) => {
-    const heads = await unit.all<TurnHead>(offlineTurns(`${NOW} - $1::bigint`), waitedMs, most);
+  claimOfflineTurns: async (unit, { offlineMs, unclaimedMs }, leaseMs, most) => {
+    const since = { seen: `${NOW} - $2::bigint`, claimed: `(${NOW} - $3::bigint)` };
+    const heads = await unit.all<TurnHead>(offlineTurns(since), most, offlineMs, unclaimedMs);
     return claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
   },
   abandonedTurns: async (unit, node) => {

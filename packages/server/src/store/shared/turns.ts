@@ -83,11 +83,23 @@ export const CLAIMABLE_TURNS = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
 export const NEXT_EXTERNAL_TURN = `SELECT h.id, h.conversation_id FROM (${CLAIMABLE}) h
   WHERE h.id = coalesce($2, h.id) ORDER BY h.id LIMIT 1`;
 
-/** The turns of external agents that have waited since a time, and whose agents were not seen since. */
-export const offlineTurns = (since: string) => `${HEADS} AND a.provider = '${EXTERNAL}'
-  AND t.refusal IS NULL AND t.created_at <= ${since} AND NOT EXISTS (
-    SELECT 1 FROM agent_presence p WHERE p.account_id = t.agent_id AND p.seen_at > ${since})
-  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $2`;
+/** Turns that began earlier are not read to find out whether an agent had one until now. */
+const LONG_TURN_MS = 3_600_000;
+
+/**
+ * The turns of external agents that have waited since `seen` and whose agents were not seen since, and
+ * those that have waited since `claimed` and whose agents have had no turn since. `tries` is 0 for turns
+ * that ended without a program. The limit is parameter 1.
+ */
+export const offlineTurns = ({ seen, claimed }: Record<"seen" | "claimed", string>) =>
+  `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND (
+    (t.created_at <= ${seen} AND NOT EXISTS (
+      SELECT 1 FROM agent_presence p WHERE p.account_id = t.agent_id AND p.seen_at > ${seen}))
+    OR (t.created_at <= ${claimed}
+      AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id AND r.status = 'running')
+      AND NOT EXISTS (SELECT 1 FROM turns e WHERE e.agent_id = t.agent_id AND e.tries > 0
+        AND e.started_at > ${claimed} - ${LONG_TURN_MS} AND e.finished_at > ${claimed})))
+  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`;
 
 export const BEGIN_TURN = `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2),
   model = $3, started_at = $4 WHERE id = $1`;

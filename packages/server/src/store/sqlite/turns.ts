@@ -89,7 +89,7 @@ function waitingTurnWrites(
   const drop = db.change("DELETE FROM turns WHERE id = ? AND status = 'waiting'");
   const next = db.query<TurnHead>(NEXT_TURNS);
   const nextExternal = db.query<TurnHead>(NEXT_EXTERNAL_TURN);
-  const nextOffline = db.query<TurnHead>(offlineTurns("$1"));
+  const nextOffline = db.query<TurnHead>(offlineTurns({ seen: "$2", claimed: "$3" }));
   const claim = db.change(
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
@@ -115,12 +115,14 @@ function waitingTurnWrites(
       const head = nextExternal.get(agentId, turnId);
       return { turn: head && claimed(head.id, EXTERNAL_NODE, leaseMs), busy: false };
     },
-    claimOfflineTurns: (waitedMs, leaseMs, most) =>
+    claimOfflineTurns: ({ offlineMs, unclaimedMs }, leaseMs, most) =>
       nextOffline
-        .all(Date.now() - waitedMs, most)
+        .all(most, before(offlineMs), before(unclaimedMs))
         .map(({ id }) => claimed(id, EXTERNAL_NODE, leaseMs)),
   };
 }
+
+const before = (ms: number | null) => (ms === null ? null : Date.now() - ms);
 
 function leaseWrites(
   db: Connection,

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { beginTurn, endTurn } from "../../../src/domain/turns.ts";
 import { EXTERNAL, EXTERNAL_NODE } from "../../../src/rules/agents.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { agentFixture, placeholder } from "./agent-fixture.ts";
@@ -130,8 +131,8 @@ export function externalTurns(check: Check) {
     const { alice, program, ask, turn } = await externalFixture(fixture);
     const { store } = fixture;
     const other = await fixture.group(alice, program);
-    const offline = (waitedMs: number) =>
-      store.write((tx) => tx.claimOfflineTurns(waitedMs, LEASE_MS, 10));
+    const offline = (offlineMs: number) =>
+      store.write((tx) => tx.claimOfflineTurns({ offlineMs, unclaimedMs: null }, LEASE_MS, 10));
     const seen = (withinMs: number) =>
       store.read((tx) => tx.agentsSeen([alice.id, program.id], withinMs));
     await ask(undefined, 0);
@@ -147,5 +148,34 @@ export function externalTurns(check: Check) {
     expect(others).toEqual([]);
     expect(gone).toMatchObject({ status: "running", node: EXTERNAL_NODE });
     expect(await turn(gone?.id ?? 0)).toEqual(gone as TurnRecord);
+  });
+
+  check("turns do not wait for an agent that was seen and has claimed none", async (fixture) => {
+    const { alice, program, ask, claimOne, turn } = await externalFixture(fixture);
+    const { store } = fixture;
+    const other = await fixture.group(alice, program);
+    const offline = (unclaimedMs: number | null) =>
+      store.write((tx) => tx.claimOfflineTurns({ offlineMs: 60_000, unclaimedMs }, LEASE_MS, 10));
+    await ask(undefined, 0);
+    await store.write((tx) => tx.noteAgentsSeen([program.id]));
+    const { id } = (await claimOne()) as TurnRecord;
+    await ask(other, 0);
+    expect(await offline(null)).toEqual([]);
+    // The program answers another turn.
+    expect(await offline(-1000)).toEqual([]);
+    await store.write(async (tx) => {
+      const claimed = (await tx.turn(id)) as TurnRecord;
+      const conversation = await tx.conversation(claimed.conversation_uuid, program.id);
+      if (!conversation) throw new Error("there is no conversation");
+      await beginTurn(tx, claimed, conversation, "");
+      await tx.setAttempt(id, { tries: 1, input_tokens: null });
+      await endTurn(tx, id, { status: "complete", content: "Hello" }, EXTERNAL_NODE);
+    });
+    // It ended one a moment ago.
+    expect(await offline(60_000)).toEqual([]);
+    const [unclaimed, ...others] = await offline(-1000);
+    expect(others).toEqual([]);
+    expect(unclaimed).toMatchObject({ status: "running", node: EXTERNAL_NODE });
+    expect(await turn(unclaimed?.id ?? 0)).toEqual(unclaimed as TurnRecord);
   });
 }
