@@ -10,6 +10,7 @@ import {
   signUp,
   socketUrl,
 } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
@@ -289,6 +290,22 @@ describe("frames without an id", () => {
     while (replies[2] === "unavailable") replies = await answers(alice, frames);
     const found = { items: [], next_cursor: null };
     expect(replies).toEqual(["unauthorized", alice.account, found, "not_found", "not_found", "ok"]);
+  });
+
+  test("run side by side: a call does not wait for the reply to the one before", async () => {
+    const { agent, chat } = await externalAgent(alice);
+    await using socket = await agent.connect();
+    socket.send({ method: "turns.claim", params: { wait_seconds: 30 } });
+    const content = "while the first call waits";
+    socket.send({ method: "messages.send", params: { conversation_id: chat.id, content } });
+    await socket.event("events.messageNew", (message) => message.content === content);
+    expect(socket.replies).toEqual([]);
+    await say(alice, chat, "hello");
+    await socket.until(() => socket.replies.length === 2, "both replies");
+    expect(socket.replies).toMatchObject([
+      { ok: true, result: { conversation_id: chat.id } },
+      { ok: true, result: { content } },
+    ]);
   });
 
   test("are answered in order even if some are invalid", async () => {

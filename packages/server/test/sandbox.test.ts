@@ -224,6 +224,20 @@ describe("keywords", () => {
     expect(actionsOf(text)).toEqual(actions);
   });
 
+  test.each([
+    ["buy 3 ACME", "Buy 3 ACME", "trade:buy:ACME:3"],
+    ["Please buy 12 brk.b!", "Buy 12 BRK.B", "trade:buy:BRK.B:12"],
+    ["buy 5 shares of msft now", "Buy 5 MSFT", "trade:buy:MSFT:5"],
+    ["BUY ACME", "Buy 10 ACME", "trade:buy:ACME:10"],
+    ["buy 7", "Buy 7 AAPL", "trade:buy:AAPL:7"],
+    ["buy me some tea", "Buy 10 AAPL", "trade:buy:AAPL:10"],
+    ["buy 0 ACME", "Buy 10 ACME", "trade:buy:ACME:10"],
+  ])("«%s» shows the order «%s»", async (words, title, action) => {
+    const text = await answerTo(`Alice: ${words}`);
+    expect(blocksOf(text, "card")).toMatchObject([{ title }]);
+    expect(actionsOf(text)[0]).toBe(action);
+  });
+
   test("form shows every kind of field", async () => {
     const [form] = blocksOf(await answerTo("Alice: a form"), "form");
     const field = (input_type: string, required: boolean) =>

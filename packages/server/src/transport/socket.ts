@@ -130,8 +130,8 @@ class Connection implements Client, Reader {
   private unsentReplyBytes = 0;
   /** How calls fail once the socket is being closed; null before. */
   private ended: Failure | null = null;
-  /** The last call without an id. The next one starts after its reply: such replies keep the order. */
-  private lastWithoutId: Promise<void> | null = null;
+  /** Resolves after the reply to the last call without an id: such replies keep the order of the calls. */
+  private lastWithoutId: Promise<void> = Promise.resolve();
 
   constructor(shared: Dependencies, who: Authenticated, origin: Origin) {
     this.shared = shared;
@@ -276,15 +276,23 @@ class Connection implements Client, Reader {
   private start(data: string | Buffer): void {
     const frame = parseFrame(data);
     this.calls++;
-    if (frame.id !== undefined) void this.answer(frame);
-    else
-      this.lastWithoutId = (this.lastWithoutId ?? Promise.resolve()).then(() => this.answer(frame));
+    const before = frame.id === undefined ? this.lastWithoutId : null;
+    const answered = this.answer(frame, before);
+    if (before) this.lastWithoutId = answered;
   }
 
-  private async answer({ id, method, params, failure }: Frame): Promise<void> {
-    const outcome: Outcome = failure
+  /** `before`: the reply is sent after it. */
+  private async answer(frame: Frame, before: Promise<void> | null): Promise<void> {
+    const outcome = await this.outcomeOf(frame);
+    if (before) await before;
+    this.calls--;
+    this.reply(frame.id, outcome);
+  }
+
+  private async outcomeOf({ method, params, failure }: Frame): Promise<Outcome> {
+    return failure
       ? { ok: false, failure }
-      : await this.shared.invoke({
+      : this.shared.invoke({
           name: method,
           reference: () => Bun.randomUUIDv7(),
           origin: this.origin,
@@ -293,8 +301,6 @@ class Connection implements Client, Reader {
           input: () => withChatId(params ?? {}),
           spell: (field) => (field === "chat_id" ? "conversation_id" : field),
         });
-    this.calls--;
-    this.reply(id, outcome);
   }
 
   private caller(): SessionCaller | AgentCaller {

@@ -1,7 +1,7 @@
 import type { SandboxRequest } from "./request.ts";
 import type { SandboxResult } from "./request-tools.ts";
 
-const KEYWORDS = `- \`buy\`: a card with buttons
+const KEYWORDS = `- \`buy\`, \`buy 3 ACME\`: a card with buttons
 - \`alert\`: a card that sets a price alert
 - \`form\`: a form with every kind of field
 - \`long\`: a long answer with headings, code and a table
@@ -66,12 +66,20 @@ function oneLine(text: string): string {
   return escapeMarkup(isLong ? `${shown} …` : shown);
 }
 
-export const buy = `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
+export interface Order {
+  readonly symbol: string;
+  readonly quantity: number;
+}
 
-<card title="Buy 10 AAPL">
-**Apple Inc.**, 10 shares at market price
+export const buy = ({
+  symbol,
+  quantity,
+}: Order) => `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
 
-<button action="trade:buy:AAPL:10">Buy 10 AAPL</button>
+<card title="Buy ${quantity} ${symbol}">
+**${symbol === "AAPL" ? "Apple Inc." : symbol}**, ${quantity} shares at market price
+
+<button action="trade:buy:${symbol}:${quantity}">Buy ${quantity} ${symbol}</button>
 <button action="modify:limit">Set a limit</button>
 <button action="cancel:order">Cancel</button>
 </card>`;

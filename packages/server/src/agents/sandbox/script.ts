@@ -38,7 +38,7 @@ const callTools = (calls: readonly SandboxCall[]): Script => ({ ...answer(""), c
 
 /** The script for each keyword. The first keyword in a message decides. */
 const scripts: Record<string, (request: SandboxRequest) => Script> = {
-  buy: () => answer(replies.buy),
+  buy: ({ text }) => answer(replies.buy(orderIn(text))),
   alert: () => answer(replies.alert),
   form: () => answer(replies.form),
   long: () => answer(replies.long),
@@ -86,6 +86,15 @@ export function scriptFor(request: SandboxRequest): Script {
   }
   const script = firstNamed(scripts, request.text);
   return script ? script(request) : answer(replies.greeting(request));
+}
+
+/** `buy`, a quantity, and a symbol: in capital letters unless it follows a quantity. */
+const ORDER =
+  /\bbuy\s+(?:(?<quantity>\d{1,9})(?:\s+(?:shares\s+of\s+)?(?<ordered>[a-z][a-z0-9]{0,9}(?:\.[a-z])?)\b)?|(?<symbol>(?-i:[A-Z][A-Z0-9]{0,9}(?:\.[A-Z])?))\b)/i;
+
+function orderIn(text: string): replies.Order {
+  const { quantity, ordered, symbol = ordered } = text.match(ORDER)?.groups ?? {};
+  return { symbol: symbol?.toUpperCase() ?? "AAPL", quantity: Number(quantity) || 10 };
 }
 
 const CLOCK = "current_time";
