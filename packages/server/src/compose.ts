@@ -11,6 +11,7 @@ import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
+import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { exports } from "./exports/exports.ts";
@@ -36,14 +37,12 @@ import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { failureThrottle } from "./security/failure-throttle.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
-import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
-import { vault as newVault, type Vault } from "./security/vault.ts";
-import { secretFile } from "./store/data-folder.ts";
+import type { Vault } from "./security/vault.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { Store } from "./store/store.ts";
 import { type Fetch, httpTransport, pathOf } from "./transport/http.ts";
@@ -77,15 +76,6 @@ export interface Running {
   /** The URL of the separate metrics listener; null when metrics share the main one. */
   readonly metricsUrl: string | null;
   stop(): Promise<void>;
-}
-
-export const keyFile = (config: Config): MasterKeyFile =>
-  masterKeyFile(secretFile(config, "master.key"));
-
-export function openVault(config: Config): Vault {
-  if (config.masterKeys) return newVault(config.masterKeys);
-  const file = keyFile(config);
-  return newVault(file.read(), file.read);
 }
 
 /**
@@ -263,6 +253,7 @@ interface ServiceParts {
 async function buildServices(parts: ServiceParts): Promise<Services> {
   const { config, node, store, hub, cluster, changes, log } = parts;
   const { limits, providers, operators } = config;
+  await refuseOtherMasterKey(config, store, log);
   const vault = openVault(config);
   const audit = auditLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
@@ -409,14 +400,22 @@ function listenForMetrics({ host, port }: { host: string; port: number }, servic
   }
 }
 
-const addressError = (
+function addressError(
   settings: string,
   { host, port }: Pick<Config, "host" | "port">,
-  reason: unknown,
-) =>
-  new ConfigError(
-    `${settings} must name an address that is free, not "${host}:${port}": ${reason instanceof Error ? reason.message : reason}`,
+  error: unknown,
+): ConfigError {
+  const { code = "", message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const problem =
+    code === "EADDRINUSE"
+      ? "another program listens there. Stop it, or choose another port"
+      : code === "EACCES" || message?.startsWith("permission denied")
+        ? "this user may not listen there. Choose a port above 1023"
+        : "the host is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses";
+  return new ConfigError(
+    `${settings} must name an address that is free, not "${host}:${port}": ${problem} (${code || message}).`,
   );
+}
 
 export const urlOf = (host: string, port: number | undefined) =>
   `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,4 +1,5 @@
 import { type Database, type Nats, readDatabase, readNats } from "./config/connections.ts";
+import { type Environment, refuseUnknown } from "./config/environment.ts";
 import { ConfigError } from "./config/error.ts";
 import { type FileStorage, readFileStorage } from "./config/file-storage.ts";
 import { readNamedFile } from "./config/files.ts";
@@ -68,9 +69,9 @@ export interface Config {
   strictErrors: boolean;
 }
 
-type Environment = Record<string, string | undefined>;
-
-export function readConfig(env: Environment = process.env): Config {
+export function readConfig(variables: Record<string, string | undefined> = process.env): Config {
+  refuseUnknown(variables);
+  const env: Environment = variables;
   const providers = readProviders(env.PARLEY_PROVIDERS);
   const sandbox = readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on");
   const dataDir = env.PARLEY_DATA || "./data";

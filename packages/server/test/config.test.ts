@@ -88,8 +88,34 @@ test("the defaults are those of the contract", () => {
   });
 });
 
-test("unknown variables are ignored", () => {
-  expect(readConfig({ PATH: "/bin", PARLEY_SOMETHING: "?" })).toEqual(readConfig({}));
+describe("variables that are no setting", () => {
+  test("are ignored if they are of other programs", () => {
+    const others = {
+      PATH: "/bin",
+      PARLEY_URL: "http://127.0.0.1:8080",
+      PARLEY_TEST_SERVICES: "{}",
+      PARLEY_SERVICE_HOST: "10.0.0.7",
+      PARLEY_SERVICE_PORT_HTTP: "80",
+      PARLEY_PORT: "tcp://10.0.0.7:80",
+      PARLEY_PORT_80_TCP_ADDR: "10.0.0.7",
+    };
+    expect(readConfig(others)).toEqual(readConfig({}));
+  });
+
+  for (const [name, nearest] of Object.entries({
+    PARLEY_SIGN_UP: "PARLEY_SIGNUP",
+    PARLEY_MASTERKEY: "PARLEY_MASTER_KEY",
+    PARLEY_DATABASE_URL: "DATABASE_URL",
+    PARLEY_PORT: "PORT",
+    parley_signup: "PARLEY_SIGNUP",
+  })) {
+    test(`${name} stops the start with the nearest name, and its value is not shown`, () => {
+      const read = () => readConfig({ [name]: "a-hidden-value" });
+      expect(read).toThrow(`${name} is not a setting of Parley: correct or remove it.`);
+      expect(read).toThrow(`Did you mean "${nearest}"?`);
+      expect(read).not.toThrow("a-hidden-value");
+    });
+  }
 });
 
 describe("address and data folder", () => {
@@ -410,7 +436,7 @@ describe("providers", () => {
       }
       const missing = join(folder, "missing");
       expect(() => readConfig(given({ local: { ...local, api_key_file: missing } }))).toThrow(
-        `PARLEY_PROVIDERS local.api_key_file names "${missing}", which cannot be read as a file.`,
+        `PARLEY_PROVIDERS local.api_key_file names "${missing}", which cannot be read: it does not exist: correct the path, or create it.`,
       );
     });
 

@@ -256,16 +256,44 @@ describe("what is wrong is found, with what to do", () => {
     expect(problems).toEqual([failure("clock", /before the newest message/, /NTP/)]);
   });
 
-  test("a provider that cannot be reached, and only that one", async () => {
+  test("a provider that cannot be reached, which fails only if somebody uses it", async () => {
     const closed = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     const url = closed.url.origin;
     await closed.stop(true);
     const env = { PARLEY_DATA: freshData(), ...providersAt(url) };
-    const { problems } = await examine(env);
-    expect(problems.map(({ name }) => name)).toEqual(["provider claude", "provider gpt"]);
-    expect(problems[0]).toEqual(
-      failure("provider claude", /cannot be reached/, /outgoing connections/),
-    );
+    // The data has a key of the sandbox for one of them.
+    const unused = await examine(env);
+    expect(unused.ok).toBe(true);
+    expect(unused.problems).toMatchObject([
+      {
+        name: "provider claude",
+        status: "warning",
+        message: expect.stringContaining("nobody has stored a key"),
+      },
+      { name: "provider gpt", status: "warning" },
+    ]);
+    await using server = await startServer(env);
+    const bob = await signUp(server.url, "bob");
+    await bob.call("setAgentKey", { provider: "gpt", api_key: "sk-0123456789" });
+    const used = await examine(env);
+    expect(used.problems).toMatchObject([
+      { name: "provider claude", status: "warning" },
+      failure("provider gpt", /cannot be reached/, /outgoing connections/),
+    ]);
+  });
+
+  test("a database without content, while lists without entries are no problem", async () => {
+    const dataDir = join(folder, "no-content");
+    mkdirSync(dataDir, { mode: 0o700 });
+    writeFileSync(join(dataDir, "parley.db"), "", { mode: 0o600 });
+    const { checks, problems } = await examine({ PARLEY_DATA: dataDir, PARLEY_PROVIDERS: "{}" });
+    expect(problems).toEqual([failure("store", /parley\.db is empty/, /Restore a backup/)]);
+    expect(checks).toContainEqual({ name: "providers", status: "ok", message: "none", todo: "" });
+  });
+
+  test("a setting with a misspelled name", async () => {
+    const { problems } = await examine({ PARLEY_SIGN_UP: "closed" });
+    expect(problems).toEqual([failure("settings", /^PARLEY_SIGN_UP .*"PARLEY_SIGNUP"/, /Correct/)]);
   });
 
   test("an OIDC issuer that has another name", async () => {

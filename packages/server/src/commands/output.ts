@@ -7,9 +7,12 @@ export const print = (line: string): void => void process.stdout.write(`${line}\
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Commands log to standard error. Standard output is for their result. */
+/**
+ * The audit log of a command: its entries are stored, and not printed between the lines of the command.
+ * Only an entry that could not be stored is logged, to standard error.
+ */
 export const commandLog = ({ logLevel }: Config, store: Store) =>
-  auditLog(logger(logLevel, 2), store);
+  auditLog(logger(logLevel === "silent" ? logLevel : "error", 2), store);
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

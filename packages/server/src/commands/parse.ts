@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
+import { suggestion } from "../rules/suggestion.ts";
 import { type Command, type OptionList, UsageError } from "./command.ts";
-import { suggestion } from "./suggestion.ts";
 
 /** The option that every command with a result has. */
 const JSON_OPTION = {

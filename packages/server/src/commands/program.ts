@@ -1,11 +1,11 @@
 import { VERSION } from "../observe/version.ts";
+import { suggestion } from "../rules/suggestion.ts";
 import { type Command, type Result, UsageError } from "./command.ts";
 import { commandHelp, nestedHelp, programHelp } from "./help.ts";
 import { commands, DEFAULT_COMMAND } from "./index.ts";
 import { failWith, print, printError } from "./output.ts";
 import { parseCommandLine } from "./parse.ts";
 import { progressOn } from "./progress.ts";
-import { suggestion } from "./suggestion.ts";
 
 /** Runs the command line. Exit codes: 0 success, 1 failure, 2 not understood. */
 export async function runProgram(args: readonly string[]): Promise<void> {

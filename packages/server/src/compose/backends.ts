@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { storedState } from "../changes/stored-state.ts";
+import { fileProblem } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
 import { type Config, ConfigError, type Database } from "../config.ts";
 import type { Blobs } from "../files/blobs.ts";
@@ -23,12 +24,14 @@ interface Backends {
 
 export async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
   const { database, nats } = config;
+  const migrated = (from: number, to: number) => log.info({ from, to }, "database migrated");
   if (!database || !nats) {
-    const store = await strictly(await openStore(config, node), config);
+    const opened = await openStore(config, { node, migrated });
+    const store = await strictly(opened, config);
     return { store, bus: memoryBus(), cluster: alone };
   }
   const { NatsBus } = await import("../realtime/bus-nats.ts");
-  const store = await strictly(await openShared(database, node), config);
+  const store = await strictly(await openShared(database, { node, migrated }), config);
   const prefix = `parley.${store.installation}`;
   const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
   return { store, bus, cluster: newCluster(bus.channel, { log }) };
@@ -44,21 +47,65 @@ async function strictly<Opened extends Store>(
   return checkingOwnership(store);
 }
 
-/** `node` is the id that the change log has for this process. */
-export async function openStore(config: Config, node = Bun.randomUUIDv7()): Promise<Store> {
-  if (config.database) return openShared(config.database, node);
-  const { openSqliteStore } = await import("../store/sqlite/index.ts");
-  return openSqliteStore(join(dataFolder(config), "parley.db"), { node });
+interface StoreOptions {
+  /** The id that the change log has for this process. Default: a random one. */
+  readonly node?: string;
+  /** Called after the schema of a database that was in use was migrated. */
+  migrated?(from: number, to: number): void;
 }
 
-async function openShared(database: Database, node: string): Promise<SharedStore> {
+export async function openStore(config: Config, options: StoreOptions = {}): Promise<Store> {
+  if (config.database) return openShared(config.database, options);
+  const { openSqliteStore } = await import("../store/sqlite/index.ts");
+  const path = join(dataFolder(config), "parley.db");
+  if (statSync(path, { throwIfNoEntry: false })?.size === 0) {
+    throw new ConfigError(
+      `PARLEY_DATA has an empty file in place of the database, ${path}: restore a backup, or delete the file to begin without data.`,
+    );
+  }
+  try {
+    return openSqliteStore(path, options);
+  } catch (error) {
+    throw new ConfigError(
+      `PARLEY_DATA has a database that cannot be used, ${path}: ${sqliteProblem(error)}.`,
+    );
+  }
+}
+
+const SQLITE_PROBLEMS: readonly [code: RegExp, problem: string][] = [
+  [/^SQLITE_FULL/, "its disk is full: free space"],
+  [/^SQLITE_READONLY/, "it is read-only: change its owner, its mode or the mount of its disk"],
+  [/^SQLITE_(NOTADB|CORRUPT)/, 'it is damaged: run "parley doctor", and restore a backup'],
+  [/^SQLITE_CANTOPEN/, "it cannot be opened: check that it is a file, its owner and its mode"],
+];
+
+function sqliteProblem(error: unknown): string {
+  const { code = "" } = error as { code?: string };
+  return SQLITE_PROBLEMS.find(([pattern]) => pattern.test(code))?.[1] ?? fileProblem(error);
+}
+
+async function openShared(database: Database, options: StoreOptions): Promise<SharedStore> {
   const { openPostgresStore } = await import("../store/postgres/index.ts");
   try {
-    return await openPostgresStore({ ...database, node });
+    return await openPostgresStore({ ...database, ...options });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
+    throw new ConfigError(
+      `DATABASE_URL names a database that cannot be used: ${postgresProblem(database, error)}.`,
+    );
   }
+}
+
+/** PostgreSQL names the user and the database in its messages, never the password. */
+function postgresProblem({ url }: Database, error: unknown): string {
+  const { code = "", message = String(error) } = error as { code?: string; message?: string };
+  const { host } = new URL(url);
+  if (/^ERR_POSTGRES_CONNECTION/.test(code)) {
+    return `nothing answers at ${host}: start PostgreSQL there, correct the address, or allow the connection`;
+  }
+  const sentence = message.replace(/\.$/, "");
+  // SQLSTATEs of a wrong user, password or name of the database.
+  const isRefused = /^(28|3D)/.test((error as { errno?: string }).errno ?? "");
+  return isRefused ? `${sentence}: correct the user, the password or the name` : sentence;
 }
 
 const OWNER_ONLY = 0o700;
@@ -83,7 +130,13 @@ export async function existingBlobs(
 
 async function openFolder(folder: string): Promise<Blobs> {
   const { diskBlobs } = await import("../files/disk.ts");
-  return diskBlobs(folder);
+  try {
+    return await diskBlobs(folder);
+  } catch (error) {
+    throw new ConfigError(
+      `PARLEY_FILES must be a folder that can be written, not "${folder}": ${fileProblem(error)}.`,
+    );
+  }
 }
 
 async function openBucket(

@@ -1,3 +1,4 @@
+import type { Environment } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 import { readNamedFile } from "./files.ts";
 import { readSwitch } from "./switch.ts";
@@ -45,17 +46,8 @@ export function readDatabase(value: string | undefined): Database | null {
   };
 }
 
-interface NatsSettings {
-  readonly NATS_URL?: string | undefined;
-  readonly NATS_CREDS?: string | undefined;
-  readonly NATS_TLS?: string | undefined;
-  readonly NATS_CA?: string | undefined;
-  readonly NATS_CERT?: string | undefined;
-  readonly NATS_KEY?: string | undefined;
-}
-
 /** TLS is the default for NATS on other hosts: events contain what people write. */
-export function readNats(settings: NatsSettings): Nats | null {
+export function readNats(settings: Environment): Nats | null {
   const { NATS_URL, NATS_CREDS, NATS_TLS, NATS_CA, NATS_CERT, NATS_KEY } = settings;
   if (!NATS_URL) return null;
   const servers = NATS_URL.split(",").map((server) => server.trim());

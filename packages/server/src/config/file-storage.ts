@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Environment } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 
 /** Where the bytes of files are kept. */
@@ -18,8 +19,6 @@ export interface S3Options {
   /** How long a request may take. Storing an object may take three times as long. */
   readonly timeoutMs: number;
 }
-
-type Environment = Record<string, string | undefined>;
 
 /** The seconds that a request to S3 may take, unless the address says otherwise. */
 const TIMEOUT_SECONDS = 20;

@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
-import { ConfigError } from "./error.ts";
+import { ConfigError, fileProblem } from "./error.ts";
 
 /** Reads a file that a setting names. */
 export function readNamedFile(setting: string, file: string): string {
   try {
     return readFileSync(file, "utf8");
-  } catch {
-    throw new ConfigError(`${setting} names "${file}", which cannot be read as a file.`);
+  } catch (error) {
+    throw new ConfigError(
+      `${setting} names "${file}", which cannot be read: ${fileProblem(error)}.`,
+    );
   }
 }
 
@@ -15,6 +17,7 @@ export function parseJson(setting: string, value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    throw new ConfigError(`${setting} is not valid JSON.`);
+    // What the parser says may quote a secret.
+    throw new ConfigError(`${setting} is not valid JSON: check its quotes, commas and brackets.`);
   }
 }

@@ -1,4 +1,5 @@
 import { isTamperProof } from "../security/destination.ts";
+import type { Environment } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 import { readNamedFile } from "./files.ts";
 
@@ -21,8 +22,6 @@ export interface OidcClient {
   /** Space-separated. */
   scopes: string;
 }
-
-type Environment = Record<string, string | undefined>;
 
 export function readOidc(env: Environment): OidcSettings | null {
   const issuer = env.PARLEY_OIDC_ISSUER;

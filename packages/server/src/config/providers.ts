@@ -45,7 +45,7 @@ const defaultProviders: Record<string, z.input<typeof Provider>> = {
 export function readProviders(value: string | undefined): ReadonlyMap<string, Provider> {
   const given = value ? parseJson("PARLEY_PROVIDERS", fileOrText(value)) : defaultProviders;
   const parsed = z.record(z.string(), Provider).safeParse(given);
-  if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS ${firstIssue(parsed.error)}.`);
+  if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS: ${problemOf(parsed.error)}.`);
   const badId = Object.keys(parsed.data).find((id) => !AGENT_NAME.test(id));
   if (badId !== undefined) {
     throw new ConfigError(
@@ -91,13 +91,21 @@ function fileOrText(value: string): string {
   if (value.trimStart().startsWith("{")) return value;
   if (!existsSync(value)) {
     throw new ConfigError(
-      `PARLEY_PROVIDERS must be a JSON object or the path of one, and there is no file "${value}".`,
+      `PARLEY_PROVIDERS must be a JSON object or the path of a file with one, and there is no file "${value}".`,
     );
   }
   return readNamedFile("PARLEY_PROVIDERS", value);
 }
 
-function firstIssue(error: z.ZodError): string {
-  const [issue] = error.issues;
-  return `${issue?.path.join(".") || "value"}: ${issue?.message ?? "is wrong"}`;
+const FIELDS = Object.keys(Provider.shape).join(", ");
+
+/** The first problem, and the remedy. It repeats no value. */
+function problemOf({ issues: [issue] }: z.ZodError): string {
+  const [id, ...field] = issue?.path ?? [];
+  if (id === undefined) return "the value must be a JSON object with an object for each provider";
+  if (issue?.code === "unrecognized_keys") {
+    return `${String(id)} has the unknown field ${issue.keys[0]}; its fields are ${FIELDS}`;
+  }
+  const problem = issue?.message.replace("Invalid input: ", "").replace("Invalid option: ", "");
+  return `${[id, ...field].join(".")} is wrong or missing: ${problem}`;
 }

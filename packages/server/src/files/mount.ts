@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
@@ -7,7 +7,8 @@ import type { Store } from "../store/store.ts";
 
 /** Whether a folder is missing, or empty as a mount point or a new disk is. */
 export const isEmpty = (folder: string): boolean =>
-  !existsSync(folder) || readdirSync(folder).every((name) => name === "lost+found");
+  !existsSync(folder) ||
+  (statSync(folder).isDirectory() && readdirSync(folder).every((name) => name === "lost+found"));
 
 /**
  * Throws if the folder of files is empty and the store has files: its disk is probably not mounted, and

@@ -25,7 +25,10 @@ export function masterKeyFile(path: string): MasterKeyFile {
   return {
     read() {
       const keys = parseMasterKeys(text());
-      if (!keys) throw new Error(`${path} does not hold master keys of 32 bytes in base64`);
+      if (!keys)
+        throw new Error(
+          `${path} does not hold master keys of 32 bytes in base64: put back the file`,
+        );
       return keys;
     },
     add: () => write([newMasterKey(), ...text().split(/\s+/).filter(Boolean)]),

@@ -26,6 +26,8 @@ const ALGORITHM = "aes-256-gcm";
 const OPTIONS = { authTagLength: TAG_BYTES };
 
 const idOf = (master: Buffer) => createHash("sha256").update(master).digest("hex").slice(0, 12);
+/** What texts begin with that are sealed with this master key. */
+export const sealPrefix = (master: Buffer) => `${FORMAT}.${idOf(master)}`;
 const boundTo = ({ owner_id, provider }: SealBinding) =>
   Buffer.from(`parley:${owner_id}:${provider}`);
 

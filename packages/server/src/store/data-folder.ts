@@ -1,5 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileProblem } from "../config/error.ts";
 import { type Config, ConfigError } from "../config.ts";
 import { lockFile } from "./lock-file.ts";
 import { restrictToOwner } from "./private-file.ts";
@@ -9,9 +10,14 @@ export function dataFolder({ dataDir }: Config): string {
   const folder = resolve(dataDir);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK | constants.X_OK);
     return folder;
-  } catch {
-    throw new ConfigError(`PARLEY_DATA must be a folder that can be written, not "${dataDir}".`);
+  } catch (error) {
+    const isFile = (error as { code?: string }).code === "EEXIST";
+    const problem = isFile ? "it is a file: name a folder" : fileProblem(error);
+    throw new ConfigError(
+      `PARLEY_DATA must be a folder that can be written, not "${folder}": ${problem}.`,
+    );
   }
 }
 

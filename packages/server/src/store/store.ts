@@ -28,6 +28,7 @@ import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { PictureReads, PictureWrites } from "./pictures.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { ReportReads, ReportWrites } from "./reports.ts";
+import type { SealedTextReads } from "./sealed-texts.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SecondFactorReads, SecondFactorWrites } from "./second-factor.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
@@ -92,6 +93,7 @@ export interface SharedStore extends Store {
 /** What a unit of work may read. Each resource's file documents its methods. */
 export interface ReadTx
   extends HistoryReads,
+    SealedTextReads,
     AccountReads,
     BlockReads,
     InvitationReads,

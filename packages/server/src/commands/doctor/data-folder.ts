@@ -77,7 +77,10 @@ function checkFiles(folder: string, { uid }: Stats): Check[] {
       ),
     );
   }
-  return checks.length > 0 ? checks : [ok("file permissions", `${files.length} files, private`)];
+  if (checks.length > 0) return checks;
+  return [
+    ok("file permissions", files.length === 0 ? "none yet" : `${files.length} files, private`),
+  ];
 }
 
 /** A file may be removed between listing and reading, such as the log of a server that stops. */

@@ -1,12 +1,11 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
 import type { Config } from "../../config.ts";
 import { isEmpty } from "../../files/mount.ts";
-import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
-import { diagnoseSqlite } from "../../store/sqlite/diagnosis.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { readStored } from "./stored.ts";
 
 const NAME = "files";
 /** Room for forty of the largest uploads by default. */
@@ -38,7 +37,7 @@ async function checkFolder(folder: string, config: Config): Promise<Check[]> {
     const todo = "Run this as the user of the server, and give that user the folder.";
     return [failed(NAME, `${existing} cannot be written`, todo)];
   }
-  if (isEmpty(folder) && (await hasFiles(config))) {
+  if (isEmpty(folder) && (await readStored(config))?.hasFiles) {
     const todo = `Mount its disk, or create the folder ${join(folder, "incoming")} to start without these files.`;
     return [failed(NAME, `${folder} is empty or missing, although people have sent files`, todo)];
   }
@@ -56,18 +55,6 @@ function canUse(folder: string): boolean {
     return true;
   } catch {
     // The caller reports it.
-    return false;
-  }
-}
-
-async function hasFiles({ database, dataDir }: Config): Promise<boolean> {
-  try {
-    const found = database
-      ? await diagnosePostgres(database)
-      : diagnoseSqlite(resolve(dataDir, "parley.db"), false);
-    return found.hasFiles;
-  } catch {
-    // The check of the store says why.
     return false;
   }
 }

@@ -4,6 +4,7 @@ import type { Config } from "../../config.ts";
 import { secondFactorBinding } from "../../domain/second-factor.ts";
 import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";
+import { isSandboxKey } from "../../rules/sandbox.ts";
 import { parseMasterKeys, type SealBinding, vault } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/shared/sealed-texts.ts";
 import { type Check, failed, ok } from "./check.ts";
@@ -18,18 +19,36 @@ interface SealedText {
 }
 
 /** Whether the master key opens everything that is sealed with it. */
-export function checkMasterKey({ masterKeys, dataDir }: Config, stored: SealedTexts): Check[] {
-  const path = resolve(dataDir, "master.key");
-  const fromFile = () => (existsSync(path) ? parseMasterKeys(readFileSync(path, "utf8")) : null);
-  const keys = masterKeys ?? fromFile();
-  const source = masterKeys ? "PARLEY_MASTER_KEY" : path;
+export function checkMasterKey(config: Config, stored: SealedTexts): Check[] {
+  const keys = masterKeysOf(config);
+  const source = config.masterKeys ? "PARLEY_MASTER_KEY" : pathOf(config);
   const all = textsOf(stored);
   if (!keys && all.length === 0) return [ok(NAME, "none yet, and none needed yet")];
-  const todo = `Put back the master key of the installation. Otherwise people store their keys and the tokens of their tool servers again, you create the webhooks again, and "parley users reset --second-factor" removes second factors.`;
+  const todo = `Put back the master key of the installation. Otherwise people store their keys and the tokens of their tool servers again, you create the webhooks again, and people with a second factor sign in with a recovery code: run "parley keys rotate --discard".`;
   if (!keys) return [failed(NAME, `${source} has no key for ${counted(all)}`, todo)];
-  const lost = all.filter((text) => !canOpen(keys, text));
+  if (all.length === 0) return [ok(NAME, `${source}; sealed with it: none`)];
+  const lost = all.filter((text) => opened(keys, text) === null);
   if (lost.length === 0) return [ok(NAME, `${source} opens all ${counted(all)}`)];
   return [failed(NAME, `${source} does not open ${counted(lost, all)}`, todo)];
+}
+
+const pathOf = ({ dataDir }: Config) => resolve(dataDir, "master.key");
+
+/** The master keys, newest first. Null if there are none. */
+function masterKeysOf(config: Config): readonly Buffer[] | null {
+  const path = pathOf(config);
+  if (config.masterKeys) return config.masterKeys;
+  return existsSync(path) ? parseMasterKeys(readFileSync(path, "utf8")) : null;
+}
+
+/** The providers for which somebody has stored a key, other than one of the sandbox. */
+export function providersWithKeys(config: Config, { keys }: SealedTexts): string[] {
+  const masters = masterKeysOf(config) ?? [];
+  const isReal = (key: SealedTexts["keys"][number]) => {
+    const text = opened(masters, { kind: "", sealed: key.sealed, binding: key });
+    return text === null || !isSandboxKey(text);
+  };
+  return keys.filter(isReal).map(({ provider }) => provider);
 }
 
 const textsOf = ({ keys, webhooks, secondFactors, toolSecrets }: SealedTexts): SealedText[] => [
@@ -60,15 +79,14 @@ function counted(some: readonly SealedText[], all = some): string {
     const total = some === all ? "" : ` of ${count(all, kind)}`;
     return `${count(some, kind)}${total} ${kind}`;
   });
-  return parts.length === 0 ? "0 provider keys" : parts.join(", ");
+  return parts.join(", ");
 }
 
-function canOpen(keys: readonly Buffer[], { sealed, binding }: SealedText): boolean {
+function opened(keys: readonly Buffer[], { sealed, binding }: SealedText): string | null {
   try {
-    vault(keys).open(sealed, binding);
-    return true;
+    return vault(keys).open(sealed, binding);
   } catch {
     // Sealed with another key: the caller counts it.
-    return false;
+    return null;
   }
 }

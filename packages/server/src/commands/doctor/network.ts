@@ -5,6 +5,8 @@ import type { Config } from "../../config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { connectionOptions } from "../../realtime/nats-options.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { providersWithKeys } from "./master-key.ts";
+import { readStored } from "./stored.ts";
 
 /** How long to wait for another service. */
 const ANSWER_MS = 5000;
@@ -24,9 +26,19 @@ export async function checkBus({ nats }: Config): Promise<Check[]> {
   }
 }
 
-/** Any answer shows that a provider can be reached: no key is sent. */
-export const checkProviders = ({ providers, operatorKeys }: Config): Promise<Check[]> =>
-  Promise.all(
+/**
+ * Any answer shows that a provider can be reached: no key is sent. One that nobody has a key for keeps
+ * nothing from working.
+ */
+export async function checkProviders(config: Config): Promise<Check[]> {
+  const { providers, operatorKeys } = config;
+  if (providers.size === 0) return [ok("providers", "none")];
+  const stored = await readStored(config);
+  const used = new Set([
+    ...operatorKeys.keys(),
+    ...(stored ? providersWithKeys(config, stored.sealed) : []),
+  ]);
+  return Promise.all(
     [...providers].map(async ([id, { base_url }]) => {
       const name = `provider ${id}`;
       try {
@@ -35,10 +47,13 @@ export const checkProviders = ({ providers, operatorKeys }: Config): Promise<Che
         return ok(name, `${base_url} answers (status ${status})${key}`);
       } catch (error) {
         const todo = "Allow outgoing connections to it, or remove it from PARLEY_PROVIDERS.";
-        return failed(name, `${base_url} cannot be reached: ${reasonOf(error)}`, todo);
+        const message = `${base_url} cannot be reached: ${reasonOf(error)}`;
+        if (used.has(id)) return failed(name, message, todo);
+        return warning(name, `${message}; nobody has stored a key for it`, todo);
       }
     }),
   );
+}
 
 /** The server runs at its address, or the address is free. */
 export async function checkPorts({ host, port, metrics }: Config): Promise<Check[]> {

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Config, Database } from "../../config.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
@@ -23,6 +23,10 @@ function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
   if (!existsSync(path)) {
     const todo = "The server creates it. If it ran before, set PARLEY_DATA to its folder.";
     return [warning("store", `there is no database at ${path}`, todo)];
+  }
+  if (statSync(path).size === 0) {
+    const todo = "Restore a backup, or delete the file to begin without data.";
+    return [failed("store", `${path} is empty: it is no database`, todo)];
   }
   let found: SqliteDiagnosis;
   try {

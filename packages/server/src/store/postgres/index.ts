@@ -43,6 +43,7 @@ import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { reportReads, reportWrites } from "./reports.ts";
+import { sealedTextReads } from "./sealed-texts.ts";
 import { search } from "./search.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
@@ -94,6 +95,7 @@ const reads: ReadMethods = {
   ...toolCallReads,
   ...elicitationReads,
   ...historyReads,
+  ...sealedTextReads,
 };
 
 const writes: WriteMethods = {
@@ -142,6 +144,8 @@ const writeTx = binder<WriteTx>({
 export interface PostgresStoreOptions extends PostgresOptions {
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
+  /** Called after the schema of a database that was in use was migrated. */
+  migrated?(from: number, to: number): void;
   readonly logLimits?: Partial<LogLimits>;
   /** How long to wait for the answer to a statement. */
   readonly answerTimeoutMs?: number;
@@ -151,7 +155,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<SharedStore> {
   const most = Object.values(CONNECTIONS).reduce((sum, each) => sum + each, 0);
   const pool = openPool(options, most);
-  const installation = await prepare(pool).catch(async (error) => {
+  const installation = await prepare(pool, options).catch(async (error) => {
     await pool.close({ timeout: 0 });
     throw error;
   });
@@ -217,8 +221,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 }
 
-async function prepare(pool: SQL): Promise<string> {
-  const installation = await migrate(pool);
+async function prepare(pool: SQL, { migrated }: PostgresStoreOptions): Promise<string> {
+  const { installation, from, to } = await migrate(pool);
+  if (from > 0 && from < to) migrated?.(from, to);
   await refuseUnfinished(pool);
   return installation;
 }

@@ -10,16 +10,21 @@ const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];
 const LOCK_CONFLICTS = ["55P03", "40P01", "40001"];
 const MAX_ATTEMPTS = 10;
 
-/**
- * Migrates the schema and updates the history. Returns the id of the installation. Nodes that start
- * together do it one after another.
- */
-export async function migrate(pool: SQL): Promise<string> {
+export interface Migrated {
+  /** Identifies the installation. */
+  readonly installation: string;
+  /** The version that the schema had; zero for a new database. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Migrates the schema and updates the history. Nodes that start together do it one after another. */
+export async function migrate(pool: SQL): Promise<Migrated> {
   await repeatedly(CREATED_CONCURRENTLY, () => createVersionTable(pool));
   return repeatedly(LOCK_CONFLICTS, () => pool.begin(migrateSchema));
 }
 
-async function migrateSchema(tx: TransactionSQL): Promise<string> {
+async function migrateSchema(tx: TransactionSQL): Promise<Migrated> {
   // Without a timeout for this row, because another node may migrate for long. The usual timeout holds
   // for the locks of tables: units that use a table queue behind a migration that waits for its lock.
   await tx.unsafe("SET LOCAL lock_timeout = 0");
@@ -33,7 +38,7 @@ async function migrateSchema(tx: TransactionSQL): Promise<string> {
   await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
   await indexAccounts(tx);
   await followHistory(tx);
-  return row.installation as string;
+  return { installation: row.installation, from: version, to: migrations.length };
 }
 
 async function createVersionTable(pool: SQL): Promise<void> {

@@ -23,3 +23,9 @@ export const SEALED_WEBHOOKS = "SELECT id, secret FROM webhooks";
 export const SEALED_SECOND_FACTORS = "SELECT account_id, secret FROM second_factors";
 export const SEALED_TOOL_SECRETS =
   "SELECT id, owner_id, secrets FROM tool_servers WHERE secrets IS NOT NULL";
+
+/** Selects `prefix`: the format and the id of the master key, before the second dot. */
+export const SEAL_PREFIXES = `SELECT substr(sealed, 1, 15) AS prefix FROM agent_keys
+  UNION SELECT substr(secret, 1, 15) FROM webhooks
+  UNION SELECT substr(secret, 1, 15) FROM second_factors
+  UNION SELECT substr(secrets, 1, 15) FROM tool_servers WHERE secrets IS NOT NULL`;

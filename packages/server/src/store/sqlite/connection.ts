@@ -50,14 +50,17 @@ export function truncateLog(db: Database): boolean {
   }
 }
 
-export function migrate(db: Database): void {
-  if (versionOf(db) === migrations.length) return;
+/** Migrates the schema. Returns the version that it had; zero for a new database. */
+export function migrate(db: Database): number {
+  const from = versionOf(db);
+  if (from === migrations.length) return from;
   // In one transaction: an upgrade that fails leaves a database that the earlier version can open.
   db.transaction(() => {
     // Another process may have migrated it meanwhile.
     for (const migration of migrations.slice(migrationsDone(db, versionOf(db)))) db.run(migration);
     db.run(`PRAGMA user_version = ${migrations.length}`);
   }).immediate();
+  return from;
 }
 
 function versionOf(db: Database): number {

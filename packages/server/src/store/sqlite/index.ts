@@ -32,10 +32,12 @@ import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
+import { migrations } from "./migrations.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
+import { sealedTextReads } from "./sealed-texts.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
@@ -54,6 +56,8 @@ const ERASE_MS = 10 * 60_000;
 export interface SqliteStoreOptions {
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
+  /** Called after the schema of a database that was in use was migrated. */
+  migrated?(from: number, to: number): void;
   readonly logLimits?: Partial<LogLimits>;
   readonly eraseMs?: number;
 }
@@ -61,7 +65,8 @@ export interface SqliteStoreOptions {
 /** The embedded store: one SQLite file, owned by one process. */
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const db = openDatabase(path);
-  migrate(db);
+  const from = migrate(db);
+  if (from > 0 && from < migrations.length) options.migrated?.(from, migrations.length);
   indexAccounts(db);
   const saveMark = followHistory(db, path);
   // Readers have a connection of their own, which sees committed transactions only.
@@ -182,6 +187,7 @@ export const reads = (db: Connection): ReadTx => ({
   ...toolCallReads(db),
   ...elicitationReads(db),
   ...historyReads(db),
+  ...sealedTextReads(db),
 });
 
 export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
