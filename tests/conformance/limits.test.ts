@@ -21,6 +21,7 @@ import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 const defaults = {
   frame_bytes: 262_144,
   page_size: 100,
+  page_bytes: 1_048_576,
   group_participants: 1000,
   sockets_per_user: 20,
   messages_per_second: 20,

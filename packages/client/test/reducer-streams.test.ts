@@ -37,6 +37,20 @@ describe("streams", () => {
     expect(chatOf(fetched).chat.last_message?.content).toBe("one two three");
   });
 
+  test("of an excerpt go on once the whole message is fetched", () => {
+    const excerpt = { ...placeholder, content: "one ", excerpt: true as const };
+    const listed = run(annsState(), {
+      type: "snapshots",
+      snapshots: [{ ...chatOf(begun).chat, seq: 1, last_message: excerpt }],
+    });
+    const gap = run(listed, delta("three", 13));
+    expect(chatOf(gap).chat.last_message?.content).toBe("one ");
+    const message = { ...placeholder, content: "one two " };
+    const { last_message } = chatOf(run(gap, { type: "message", message })).chat;
+    expect(last_message?.content).toBe("one two three");
+    expect(last_message).not.toHaveProperty("excerpt");
+  });
+
   test("do not get shorter by a late reply", () => {
     const state = run(begun, delta("one ", 4), {
       type: "message",

@@ -116,7 +116,7 @@ export const page = <Item extends z.ZodType>(item: Item) =>
 export const cursor = z.string().max(512).optional();
 export const limit = z.int().min(1).optional().meta({
   description:
-    "Default 50, at most the server's `page_size` (100 by default). A larger value is reduced to it.",
+    "Default 50, at most the server's `page_size` (100 by default). A larger value is reduced to it. A page of long items has fewer: at most `page_bytes`.",
 });
 
 /** An object with at most one of these fields, also in its JSON Schema. */

@@ -60,6 +60,7 @@ test("the defaults are those of the contract", () => {
   expect(limits).toEqual({
     frame_bytes: 262_144,
     page_size: 100,
+    page_bytes: 1_048_576,
     group_participants: 1000,
     sockets_per_user: 20,
     messages_per_second: 20,

@@ -15,6 +15,10 @@ const isStreaming = ({ finalized_at }: Message): boolean => finalized_at === nul
 
 /** The newer of the known and the fetched message; of two streaming ones, with the longer content. */
 export function newerMessage(known: LocalMessage, fetched: Message): LocalMessage {
+  // The latest message of a conversation in a list may lack the end of its text.
+  if (known.excerpt && !fetched.excerpt && fetched.version === known.version) {
+    return share(known, asSent(fetched));
+  }
   const content =
     isStreaming(known) && isStreaming(fetched) && byteLength(known) > byteLength(fetched)
       ? known.content

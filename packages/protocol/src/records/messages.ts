@@ -20,6 +20,10 @@ export const Message = record("Message", {
     .meta({ description: "The conversation's counter when the message last changed." }),
   sender: Account,
   content: z.string().meta({ description: "Markdown with the component markup." }),
+  excerpt: z.literal(true).optional().meta({
+    description:
+      "Present if `content` is only the beginning of the text, as in the `last_message` of a conversation whose text is longer than 2,000 characters. `getMessage` returns all of it.",
+  }),
   client_msg_id: z.string().nullable(),
   reply_to_id: uuid.nullable(),
   created_at: timestamp,

@@ -17,11 +17,19 @@ const fitsCodePoints = (value: string, max: number) => {
   return count <= max;
 };
 
-/** Base of all strings in requests: well-formed Unicode without NUL, which PostgreSQL cannot store. */
-export const anyText = z.string().refine((value) => value.isWellFormed() && !value.includes("\0"), {
-  message: "must be well-formed Unicode without NUL characters",
-  abort: true,
-});
+/** C0 controls other than tab and line breaks. In JSON each of them takes six bytes. */
+const C0_CONTROL = /[^\P{Cc}\t\n\r\u007f-\u009f]/u;
+
+/**
+ * Base of all strings in requests: well-formed Unicode without control characters. PostgreSQL cannot
+ * store NUL.
+ */
+export const anyText = z
+  .string()
+  .refine((value) => value.isWellFormed() && !C0_CONTROL.test(value), {
+    message: "must be well-formed Unicode without control characters, except tabs and line breaks",
+    abort: true,
+  });
 
 export const text = (min: number, max: number) =>
   anyText

@@ -1,4 +1,5 @@
 import type { EventFrame, Message, SharedConversation } from "@parley/protocol";
+import { excerptOf } from "../rules/excerpt.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { Change, EventChange, LoggedChange } from "./change.ts";
@@ -33,7 +34,8 @@ function replayed(change: LoggedEvent, messages: ReadonlyMap<string, Message>): 
   const frame = data && (JSON.parse(data) as EventFrame & { params: Message | SharedConversation });
   if (frame && "last_message" in frame.params) {
     const { last_message } = frame.params;
-    const shown = message && last_message && { ...last_message, content: message.content };
+    const shown =
+      message && last_message && excerptOf({ ...last_message, content: message.content });
     const params = { ...frame.params, last_message: shown ?? null };
     return { ...change, data: JSON.stringify({ ...frame, params }) };
   }

@@ -4,6 +4,7 @@ import { parseJson } from "./files.ts";
 const defaultLimits = {
   frame_bytes: 262_144,
   page_size: 100,
+  page_bytes: 1_048_576,
   group_participants: 1000,
   sockets_per_user: 20,
   messages_per_second: 20,
@@ -36,6 +37,7 @@ export type Limits = typeof defaultLimits;
 const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   frame_bytes: [1024, 64 * 1024 * 1024],
   page_size: [1, 1000],
+  page_bytes: [16_384, 16 * 1024 * 1024],
   group_participants: [2, 100_000],
   sockets_per_user: [1, 1_000_000],
   messages_per_second: [0, 1_000_000],

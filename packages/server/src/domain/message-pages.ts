@@ -1,11 +1,14 @@
 import type { ConversationChange, Message } from "@parley/protocol";
 import type { ReadTx } from "../store/store.ts";
+import { fitting } from "./pagination.ts";
 
 /** Whose view of which conversation, and how many messages of it. */
 export interface PageView {
   readonly conversationId: number;
   readonly viewerId: number;
   readonly limit: number;
+  /** Of the messages as JSON. A page has at least one message. */
+  readonly bytes: number;
 }
 
 /** A page of messages, oldest first, with the changes of the group among them. */
@@ -35,8 +38,10 @@ export async function pageAfter(tx: ReadTx, view: PageView, seq: number): Promis
 
 /** The message at a place in the conversation, with about half of the page before it. */
 export async function pageAround(tx: ReadTx, view: PageView, seq: number): Promise<MessagePage> {
-  const before = await older(tx, { ...view, limit: Math.floor(view.limit / 2) }, seq);
-  const after = await newer(tx, { ...view, limit: view.limit - before.items.length }, seq - 1);
+  const bytes = Math.floor(view.bytes / 2);
+  const before = await older(tx, { ...view, limit: Math.floor(view.limit / 2), bytes }, seq);
+  const limit = view.limit - before.items.length;
+  const after = await newer(tx, { ...view, limit, bytes }, seq - 1);
   return {
     items: [...before.items, ...after.items],
     has_more: before.has_more || after.has_more,
@@ -46,13 +51,17 @@ export async function pageAround(tx: ReadTx, view: PageView, seq: number): Promi
 
 /** `from` is the place after which the page's changes begin: 0 if it is the first page. A page may be empty. */
 async function older(tx: ReadTx, view: PageView, seq: number) {
-  const page = await tx.messagePage({ ...view, from: { seq, direction: "older" } });
+  const found = await tx.messagePage({ ...view, from: { seq, direction: "older" } });
+  const items = fitting(found.items.toReversed(), view.bytes).reverse();
+  const page = { items, has_more: found.has_more || items.length < found.items.length };
   return { ...page, from: page.has_more ? (page.items[0]?.seq ?? seq) : 0 };
 }
 
 /** `to` is the place before which the page's changes end: the end if it is the last page. */
 async function newer(tx: ReadTx, view: PageView, seq: number) {
-  const page = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
+  const found = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
+  const items = fitting(found.items, view.bytes);
+  const page = { items, has_more: found.has_more || items.length < found.items.length };
   return { ...page, to: page.has_more ? (page.items.at(-1)?.seq ?? END) : END };
 }
 

@@ -1,5 +1,6 @@
 import { anyText } from "@parley/protocol/text/fields";
 import type { z } from "zod";
+import type { Limits } from "../config/limits.ts";
 import { badField } from "../rules/failure.ts";
 
 /** Encodes places in a list as cursors, which are opaque to clients. */
@@ -29,20 +30,46 @@ function decodeJson(cursor: string): unknown {
 const storable = (_: string, value: unknown) =>
   typeof value === "string" ? anyText.parse(value) : value;
 
-/** Makes a page of a query for `limit + 1` items: the extra item only shows that there is a next page. */
-export function pageOf<Item>(
-  found: readonly Item[],
-  limit: number,
-  cursor: (last: Item) => string,
-): { items: Item[]; next_cursor: string | null } {
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const hasMore = found.length > limit && last !== undefined;
-  return { items, next_cursor: hasMore ? cursor(last) : null };
+/** The most that a page may have. */
+export interface PageBounds {
+  readonly limit: number;
+  /** Of the items as JSON. A page has at least one item, however large it is. */
+  readonly bytes: number;
 }
 
 const DEFAULT_PAGE_SIZE = 50;
 
-/** How many items to return: the requested number, at most `page_size`. */
-export const pageSize = (requested: number | undefined, { page_size }: { page_size: number }) =>
-  Math.min(requested ?? DEFAULT_PAGE_SIZE, page_size);
+/** The requested number of items, at most `page_size`, in at most `page_bytes`. */
+export const pageBounds = (
+  requested: number | undefined,
+  { page_size, page_bytes }: Pick<Limits, "page_size" | "page_bytes">,
+): PageBounds => ({
+  limit: Math.min(requested ?? DEFAULT_PAGE_SIZE, page_size),
+  bytes: page_bytes,
+});
+
+/** Makes a page of a query for `limit + 1` items: the extra item only shows that there is a next page. */
+export function pageOf<Item>(
+  found: readonly Item[],
+  { limit, bytes }: PageBounds,
+  cursor: (last: Item) => string,
+): { items: Item[]; next_cursor: string | null } {
+  const items = fitting(found.slice(0, limit), bytes);
+  const last = items.at(-1);
+  const hasMore = found.length > items.length && last !== undefined;
+  return { items, next_cursor: hasMore ? cursor(last) : null };
+}
+
+/** The first items that have at most so many bytes as JSON together; at least one, if there is one. */
+export function fitting<Item>(items: readonly Item[], bytes: number): Item[] {
+  let left = bytes;
+  const end = items.findIndex((item, index) => {
+    left -= jsonBytes(item);
+    return left < 0 && index > 0;
+  });
+  return end === -1 ? [...items] : items.slice(0, end);
+}
+
+/** The length of a value as JSON in UTF-8, with the comma after it. */
+export const jsonBytes = (value: unknown): number =>
+  Buffer.byteLength(JSON.stringify(value) ?? "null") + 1;

@@ -1,6 +1,8 @@
 import type { InputOf } from "@parley/protocol";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import type { Updates } from "../store/updates.ts";
+import { fitting } from "./pagination.ts";
 
 /** The state that a client has when it begins to receive events. */
 export interface StartPoint {
@@ -41,6 +43,28 @@ export async function readChangesSince(
     own_seq: own.seq,
     blocked: await tx.blockList(viewerId),
     has_more: names.has_more || own.has_more,
+  };
+}
+
+/**
+ * The part of a page of updates that has at most so many bytes of messages, and at least one message.
+ * It ends between values of the counter. Ids of deleted messages may be earlier than their change.
+ */
+export function fittingUpdates(updates: Updates, since: number, bytes: number): Updates {
+  const { messages } = updates;
+  const kept = fitting(messages, bytes).length;
+  const seq = messages[kept - 1]?.version ?? since;
+  if (kept === messages.length) return updates;
+  // On the last page, the messages that stream follow those that changed. Deltas show what they lack.
+  if (seq <= since || (messages[kept]?.version ?? 0) <= since) {
+    return { ...updates, messages: messages.slice(0, kept) };
+  }
+  return {
+    ...updates,
+    messages: messages.filter(({ version }) => version > since && version <= seq),
+    changes: updates.changes.filter((change) => change.seq <= seq),
+    seq,
+    has_more: true,
   };
 }
 

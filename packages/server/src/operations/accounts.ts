@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Config } from "../config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
@@ -29,13 +29,13 @@ const getUser = bind(operations.getUser, async ({ store }, { username }) => {
 });
 
 const getUsers = bind(operations.getUsers, async ({ store, caller, config }, input) => {
-  const limit = pageSize(input.limit, config.limits);
-  const common = { viewerId: caller.account.id, limit: limit + 1 };
+  const page = pageBounds(input.limit, config.limits);
+  const common = { viewerId: caller.account.id, limit: page.limit + 1 };
   const query = input.query?.trim();
   if (query && !input.usernames) {
     const after = findCursor.decode(input.cursor);
     const found = await store.read((tx) => tx.findAccounts({ ...common, query, after }));
-    const { items, next_cursor } = pageOf(found, limit, ({ name, username }) =>
+    const { items, next_cursor } = pageOf(found, page, ({ name, username }) =>
       findCursor.encode({ name, username }),
     );
     return { items: items.map(publicAccount), next_cursor };
@@ -43,7 +43,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   const { usernames } = input;
   const after = listCursor.decode(input.cursor);
   const found = await store.read((tx) => tx.listAccounts({ ...common, usernames, after }));
-  return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
+  return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
 
 const updateMe = bind(operations.updateMe, ({ store, config, caller: { account } }, input) =>
@@ -93,11 +93,11 @@ const unblockUser = bind(operations.unblockUser, ({ store, caller: { account } }
 );
 
 const getBlocked = bind(operations.getBlocked, async ({ store, caller, config }, input) => {
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const after = listCursor.decode(input.cursor);
-  const query = { accountId: caller.account.id, after, limit: limit + 1 };
+  const query = { accountId: caller.account.id, after, limit: page.limit + 1 };
   const found = await store.read((tx) => tx.blockedAccounts(query));
-  return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
+  return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
 
 export const accounts = [

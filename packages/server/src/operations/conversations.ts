@@ -11,7 +11,7 @@ import {
   lockInvited,
   removeMember,
 } from "../domain/groups.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
@@ -63,11 +63,11 @@ const startChat = bind(operations.startChat, (context, input) => {
 });
 
 const getChats = bind(operations.getChats, async ({ store, caller, config }, input) => {
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   return store.read(async (tx) => {
     const after = await chatsPlace(tx, input.cursor, caller);
-    const found = await tx.chats({ viewerId: caller.account.id, after, limit: limit + 1 });
-    return pageOf(found, limit, ({ id, updated_at }) =>
+    const found = await tx.chats({ viewerId: caller.account.id, after, limit: page.limit + 1 });
+    return pageOf(found, page, ({ id, updated_at }) =>
       chatsCursor.encode({ id, updated_at: Date.parse(updated_at) }),
     );
   });

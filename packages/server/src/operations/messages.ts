@@ -6,9 +6,9 @@ import { checkFileCount, filesToSend } from "../domain/files.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/message-pages.ts";
 import { removeMessages } from "../domain/messages.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
-import { readChangesSince } from "../domain/updates.ts";
+import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { bind } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
@@ -102,8 +102,8 @@ function insert(
 const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
-    const limit = pageSize(input.limit, config.limits);
-    const view = { conversationId, viewerId: caller.account.id, limit };
+    const bounds = pageBounds(input.limit, config.limits);
+    const view = { conversationId, viewerId: caller.account.id, ...bounds };
     const anchor = input.before ?? input.after ?? input.around;
     if (anchor === undefined) return pageBefore(tx, view);
     const { seq } = await messageIn(tx, anchor, conversationId);
@@ -175,9 +175,13 @@ const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input
       return { ...(await readChangesSince(tx, viewerId, input)), history_id };
     }
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
-    const limit = pageSize(input.limit ?? config.limits.page_size, config.limits);
+    const { limit, bytes } = pageBounds(input.limit ?? config.limits.page_size, config.limits);
     const since = input.since_seq ?? 0;
-    const updates = await tx.updates({ conversationId, viewerId, since, limit });
+    const updates = fittingUpdates(
+      await tx.updates({ conversationId, viewerId, since, limit }),
+      since,
+      bytes,
+    );
     const conversation = await tx.conversationView(conversationId, viewerId);
     const reads = await tx.readPositions(conversationId);
     return { ...updates, conversation, reads, history_id };
@@ -190,19 +194,27 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
   const { chat_id } = input;
   const conversation =
     chat_id && (await store.read((tx) => joinedConversation(tx, chat_id, caller)));
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const words = searchWords(input.query);
   const hits = await store.search({
     words,
     viewerId,
     conversationId: conversation ? conversation.id : undefined,
     before: searchCursor.decode(input.cursor),
-    limit: limit + 1,
+    limit: page.limit + 1,
   });
-  const { items, next_cursor } = pageOf(hits, limit, (last) => searchCursor.encode(last.position));
-  const uuids = items.map(({ uuid }) => uuid);
+  const found = hits.slice(0, page.limit);
+  const uuids = found.map(({ uuid }) => uuid);
   const messages = await store.read((tx) => tx.messageViews(uuids, viewerId));
-  return { items: await withSnippets(messages, words), next_cursor };
+  const shown = fitting(messages, page.bytes);
+  // Hits that are no longer visible end the page only if no message of it was left out.
+  const last = shown.length < messages.length ? shown.at(-1)?.id : uuids.at(-1);
+  const end = found.find(({ uuid }) => uuid === last);
+  const hasMore = end !== undefined && end !== hits.at(-1);
+  return {
+    items: await withSnippets(shown, words),
+    next_cursor: hasMore ? searchCursor.encode(end.position) : null,
+  };
 });
 
 export const messages = [

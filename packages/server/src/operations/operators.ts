@@ -1,7 +1,7 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
 import { eraseAccount as erase } from "../domain/erasures.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { bind } from "../operation.ts";
@@ -18,13 +18,13 @@ const accountCursor = cursorOf(z.string());
 const auditCursor = cursorOf(z.int());
 
 const getAccounts = bind(operations.getAccounts, async ({ store, config }, input) => {
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const query = input.query?.trim() || undefined;
   const after = accountCursor.decode(input.cursor);
-  const filter = { query, suspended: input.suspended, after, limit: limit + 1 };
+  const filter = { query, suspended: input.suspended, after, limit: page.limit + 1 };
   const found = await store.read((tx) => tx.managedAccounts(filter));
   const accounts = found.map((each) => managedAccount(each, config.operators));
-  return pageOf(accounts, limit, ({ username }) => accountCursor.encode(username));
+  return pageOf(accounts, page, ({ username }) => accountCursor.encode(username));
 });
 
 const suspendAccount = bind(operations.suspendAccount, async (context, { username }) => {
@@ -69,17 +69,17 @@ const getStatistics = bind(operations.getStatistics, async ({ store }) => {
 
 const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input) => {
   const { action, account, since, cursor } = input;
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const found = await store.read((tx) =>
     tx.auditLog({
       action,
       account,
       since: since === undefined ? undefined : Date.parse(since),
       before: auditCursor.decode(cursor),
-      limit: limit + 1,
+      limit: page.limit + 1,
     }),
   );
-  return pageOf(found.map(entryOf), limit, ({ id }) => auditCursor.encode(id));
+  return pageOf(found.map(entryOf), page, ({ id }) => auditCursor.encode(id));
 });
 
 export const operators = [

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { conflict } from "../rules/failure.ts";
@@ -50,14 +50,14 @@ const getMessageReactions = bind(
   ({ store, caller, config }, input) =>
     store.read(async (tx) => {
       const { message } = await visibleMessage(tx, input.message_id, caller);
-      const limit = pageSize(input.limit, config.limits);
+      const page = pageBounds(input.limit, config.limits);
       const found = await tx.reactions({
         message,
         emoji: input.emoji,
         after: reactionsCursor.decode(input.cursor),
-        limit: limit + 1,
+        limit: page.limit + 1,
       });
-      const { items, next_cursor } = pageOf(found, limit, (last) =>
+      const { items, next_cursor } = pageOf(found, page, (last) =>
         reactionsCursor.encode(last.place),
       );
       return { items: items.map(({ reaction }) => reaction), next_cursor };

@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { visibleMessage } from "../domain/access.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
 import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -38,12 +38,12 @@ const reportMessage = bind(operations.reportMessage, (context, { message_id, rea
 });
 
 const getReports = bind(operations.getReports, ({ store, config }, { resolved, ...input }) => {
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const before = reportCursor.decode(input.cursor);
   return store.read(async (tx) => {
-    const found = await tx.reports({ resolved, before, limit: limit + 1 });
-    const { items, next_cursor } = pageOf(found, limit, ({ id }) => reportCursor.encode(id));
-    return { items: await reportViews(tx, items), next_cursor };
+    const found = await tx.reports({ resolved, before, limit: page.limit + 1 });
+    const views = await reportViews(tx, found);
+    return pageOf(views, page, ({ id }) => reportCursor.encode(id));
   });
 });
 

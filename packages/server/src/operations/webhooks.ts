@@ -1,7 +1,7 @@
 import { operations, type Webhook, type WebhookDelivery } from "@parley/protocol";
 import { z } from "zod";
 import { joinedConversation } from "../domain/access.ts";
-import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { bind, type Context } from "../operation.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
@@ -92,13 +92,13 @@ const deleteWebhook = bind(operations.deleteWebhook, async (context, { webhook_i
 
 const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, input) => {
   const { webhook_id: webhookId, status, cursor } = input;
-  const limit = pageSize(input.limit, config.limits);
+  const page = pageBounds(input.limit, config.limits);
   const before = deliveryCursor.decode(cursor);
   const found = await store.read(async (tx) => {
     await webhookBy(tx, webhookId);
-    return tx.deliveries({ webhookId, status, before, limit: limit + 1 });
+    return tx.deliveries({ webhookId, status, before, limit: page.limit + 1 });
   });
-  return pageOf(found.map(shownDelivery), limit, ({ id }) => deliveryCursor.encode(id));
+  return pageOf(found.map(shownDelivery), page, ({ id }) => deliveryCursor.encode(id));
 });
 
 const replayDelivery = bind(operations.replayDelivery, async (context, { delivery_id }) => {

@@ -118,6 +118,7 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
 export const limitMeanings: Record<keyof Limits, string> = {
   frame_bytes: "Maximum size of a request body or a socket frame, in bytes.",
   page_size: "Maximum number of items on a page.",
+  page_bytes: "Bytes of JSON beyond which a page has fewer items, but at least one.",
   group_participants: "Maximum number of participants of a group.",
   sockets_per_user: "Maximum number of open sockets per account.",
   messages_per_second: "Messages per second and account. 0: no limit.",

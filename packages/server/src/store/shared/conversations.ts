@@ -6,6 +6,7 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { publicAccount } from "../../rules/accounts.ts";
+import { excerptOf } from "../../rules/excerpt.ts";
 import { iso } from "../../rules/time.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
@@ -91,7 +92,7 @@ export const toSharedConversation = (
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
   seq: row.seq,
-  last_message,
+  last_message: last_message && excerptOf(last_message),
   participant_count: row.participant_count,
   picture_id: row.picture_id,
 });
