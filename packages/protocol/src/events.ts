@@ -124,7 +124,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, to the clients of its owner alone, with `own_seq`: `getMyAgents` has them. Each client receives it once, however many conversations they share.",
+    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. It also announces new settings of an agent, and a new policy of a person, to the clients of the owner or person alone, with `own_seq`: `getMyAgents` and `getMe` have them. Each client receives it once, however many conversations they share.",
     { carries: "own_seq" },
   ),
   "events.blocksUpdated": event(
@@ -156,7 +156,7 @@ export type EventFrame<Name extends EventName = EventName> = {
     at?: EventPlace;
     /** In `events.hello` only: names the history that all counters belong to. */
     history_id?: string;
-    /** The caller's own counter after a deletion for oneself, a change of the block list, or new settings of an agent. */
+    /** The caller's own counter after a deletion for oneself, a change of the block list, new settings of an agent, or a new policy. */
     own_seq?: number;
   };
 }[Name];

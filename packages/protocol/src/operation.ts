@@ -1,9 +1,17 @@
 import { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
+import type { Policy } from "./records/policies.ts";
 
 /** Who may call an operation. The reference explains each level. */
 export const accessLevels = ["public", "session", "agent", "service", "operator"] as const;
 export type Access = (typeof accessLevels)[number];
+
+/** The field of a person's policy that can forbid an operation. */
+export interface Governed {
+  readonly field: keyof Policy;
+  /** Only calls with this field of the input are governed. Null: all of them. */
+  readonly input: string | null;
+}
 
 /** One operation of the service, declared once: transports, SDK and reference are derived from it. */
 export interface Operation<
@@ -34,6 +42,11 @@ export interface Operation<
   readonly access: Level;
   /** Whether external agents may call it too, in the conversations that they take part in. */
   readonly agents: Agents;
+  /**
+   * What the policy of the caller, or of the owner of the calling agent, must allow. Fields that are
+   * true or false are checked before the handler runs; of the others, handlers decide by the input.
+   */
+  readonly policy: Governed | null;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
 }
@@ -84,6 +97,8 @@ type Declaration<
   access?: Level;
   /** Default: false. */
   agents?: Agents;
+  /** A field of the policy, or one that governs only calls with a field of the input. */
+  policy?: keyof Policy | { field: keyof Policy; input: string };
   rate?: "messages" | "searches";
 };
 
@@ -98,10 +113,12 @@ export function operation<
 >(
   declaration: Declaration<Name, Input, Output, Level, Agents>,
 ): Operation<Name, Input, Output, Level, Agents> {
+  const { policy = null, errors = [] } = declaration;
   return {
     rate: "operations",
-    errors: [],
     ...declaration,
+    errors: policy === null ? errors : [...new Set<ErrorCode>(["forbidden", ...errors])],
+    policy: typeof policy === "string" ? { field: policy, input: null } : policy,
     access: (declaration.access ?? "session") as Level,
     agents: (declaration.agents ?? false) as Agents,
     input: (declaration.input ?? nothing) as Input,

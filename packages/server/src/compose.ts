@@ -286,7 +286,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     exports: exports({ store, blobs, vault, log }),
     files: blobs && filesService({ store, blobs, vault, limits, metrics }),
     erasures: startErasures({ store, node, log }),
-    incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
+    incomingHooks: incomingHooks({ store, config, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     externalTurns: externalTurns({ store, hub, log }),
     keyTester: keyTester({ config, vault, log }),

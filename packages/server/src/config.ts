@@ -5,9 +5,11 @@ import { type FileStorage, readFileStorage } from "./config/file-storage.ts";
 import { readNamedFile } from "./config/files.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
 import { type OidcSettings, readOidc } from "./config/oidc.ts";
+import { readPolicy } from "./config/policy.ts";
 import { type Provider, readOperatorKeys, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
 import { type OperatorToolServer, readToolServers } from "./config/tool-servers.ts";
+import type { ServerPolicy } from "./rules/policies.ts";
 import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
 import { hashToken } from "./security/tokens.ts";
 import { parseMasterKeys } from "./security/vault.ts";
@@ -37,6 +39,8 @@ export interface Config {
   passwordSignIn: boolean;
   /** Usernames of operators, besides those that `parley operators` has added. */
   operators: readonly string[];
+  /** What people may do, unless something else is set for a person. */
+  policy: ServerPolicy;
   /** The hash of a service key that a file gives. */
   serviceKeyHash: string | null;
   /** Days for which entries of the audit log are kept. */
@@ -86,6 +90,7 @@ export function readConfig(variables: Record<string, string | undefined> = proce
     oidc: readOidc(env),
     passwordSignIn: readSwitch("PARLEY_PASSWORD_SIGN_IN", env.PARLEY_PASSWORD_SIGN_IN ?? "on"),
     operators: readOperators(env.PARLEY_OPERATORS),
+    policy: readPolicy(env.PARLEY_POLICY),
     serviceKeyHash: readServiceKey(env.PARLEY_SERVICE_KEY_FILE),
     auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
     retentionDays: env.PARLEY_RETENTION_DAYS

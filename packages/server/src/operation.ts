@@ -17,7 +17,7 @@ import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import { Failure, notFound } from "./rules/failure.ts";
-import { checkAccess } from "./security/access.ts";
+import { checkAccess, checkPolicy } from "./security/access.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
   AgentCaller,
@@ -168,7 +168,7 @@ const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
 
 /**
  * The single path of every call, for all transports: find the operation, authenticate, throttle, check
- * the access level, parse the input, run the handler, turn an error into a failure.
+ * the access level, parse the input, check the policy, run the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { audit, metrics } = services;
@@ -249,7 +249,9 @@ function run(
     // Inherits the services: copying some twenty fields for every call would cost more.
     const { origin, signal } = call;
     const context = { __proto__: services, caller, origin, signal, about };
-    return bound.handle(context as unknown as Context, input);
+    return after(checkPolicy(services, bound.contract, caller, input), () =>
+      bound.handle(context as unknown as Context, input),
+    );
   });
 }
 

@@ -329,6 +329,36 @@ describe("sign-in with a password", () => {
   refuses("PARLEY_PASSWORD_SIGN_IN", ["", "no"]);
 });
 
+describe("policy", () => {
+  const read = (config: Config) => config.policy;
+  const everyone = '{"directory":"shared","applies_to":"everyone"}';
+  accepts({
+    "restricts nothing by default": [{}, read, { applies_to: "product", overrides: {} }],
+    "may be a JSON object": [
+      { PARLEY_POLICY: everyone },
+      read,
+      { applies_to: "everyone", overrides: { directory: "shared" } },
+    ],
+  });
+
+  test("may be in a file", () => {
+    const folder = mkdtempSync(join(tmpdir(), "parley-policy-"));
+    const PARLEY_POLICY = join(folder, "policy.json");
+    writeFileSync(PARLEY_POLICY, '{"rename":false}');
+    const expected = { applies_to: "product", overrides: { rename: false } } as const;
+    expect(read(readConfig({ PARLEY_POLICY }))).toEqual(expected);
+    rmSync(folder, { recursive: true });
+  });
+  refuses("PARLEY_POLICY", [
+    "{",
+    "missing.json",
+    '{"directory":"nobody"}',
+    '{"rename":"no"}',
+    '{"renames":false}',
+    '{"applies_to":"staff"}',
+  ]);
+});
+
 describe("providers", () => {
   const local = {
     display_name: "Local",

@@ -14,6 +14,7 @@ export const getMe = operation({
 export const getUser = operation({
   name: "getUser",
   socket: "accounts.get",
+  policy: "directory",
   summary: "Returns the account with the given username.",
   input: z.object({ username }),
   output: Account,
@@ -23,6 +24,7 @@ export const getUser = operation({
 export const getUsers = operation({
   name: "getUsers",
   socket: "accounts.list",
+  policy: "directory",
   summary:
     "Lists people and the caller's own agents: all of them, those that match, or those named.",
   input: z.object({
@@ -42,6 +44,7 @@ export const getUsers = operation({
 export const updateMe = operation({
   name: "updateMe",
   socket: "accounts.update",
+  policy: { field: "rename", input: "display_name" },
   summary: "Changes the caller's display name or settings and returns the account as `getMe` does.",
   input: z
     .object({
@@ -62,6 +65,7 @@ export const updateMe = operation({
 export const setAvatar = operation({
   name: "setAvatar",
   socket: "accounts.set_avatar",
+  policy: "rename",
   summary: "Changes the caller's picture, and deletes the former one.",
   input: z.object({ file_id: pictureId }),
   output: OwnAccount,
@@ -71,6 +75,7 @@ export const setAvatar = operation({
 export const getProfiles = operation({
   name: "getProfiles",
   socket: "accounts.profiles",
+  policy: "directory",
   summary:
     "Returns accounts with the addresses of their pictures, which need no token and are valid for at least ten minutes.",
   input: z.object({
@@ -86,6 +91,7 @@ export const getProfiles = operation({
 export const blockUser = operation({
   name: "blockUser",
   socket: "accounts.block",
+  policy: "directory",
   summary:
     "Blocks a person: they and their agents can no longer write to the caller directly, add the caller to conversations or mention the caller. They are not told.",
   input: z.object({ username }),

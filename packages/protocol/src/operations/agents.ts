@@ -65,6 +65,7 @@ export const getMyAgents = operation({
 export const createAgent = operation({
   name: "createAgent",
   socket: "agents.create",
+  policy: "agents",
   summary: "Creates an agent of the caller, beside the default ones; at most 20.",
   input: z.object({
     name: agentName.meta({
@@ -87,6 +88,7 @@ export const createAgent = operation({
 export const updateAgent = operation({
   name: "updateAgent",
   socket: "agents.update",
+  policy: "agents",
   summary:
     "Changes the display name, model, instructions or provider of one of the caller's agents.",
   input: z.object({
@@ -113,6 +115,7 @@ export const deleteAgent = operation({
 export const setAgentKey = operation({
   name: "setAgentKey",
   socket: "agents.set_key",
+  policy: "agents",
   summary: "Stores or replaces the caller's API key for a provider; the key is never returned.",
   input: namesAgent(z.object({ ...agent, api_key: apiKey })),
   output: z.object({
@@ -133,6 +136,7 @@ export const removeAgentKey = operation({
 export const testAgentKey = operation({
   name: "testAgentKey",
   socket: "agents.test_key",
+  policy: "agents",
   summary:
     "Tests an API key with one small call to the provider: the one the agent uses, or one that is not stored.",
   input: namesAgent(
@@ -166,6 +170,7 @@ export const getAgentModels = operation({
 export const setAgentProfile = operation({
   name: "setAgentProfile",
   socket: "agents.set_profile",
+  policy: "agents",
   summary: "Changes the display name, model or instructions of one of the caller's agents.",
   input: namesAgent(z.object({ ...agent, ...profile })),
   output: AgentProfile,
@@ -175,6 +180,7 @@ export const setAgentProfile = operation({
 export const setAgentLimits = operation({
   name: "setAgentLimits",
   socket: "agents.set_limits",
+  policy: "agents",
   summary:
     "Sets who may use one of the caller's agents at the caller's expense, and how much; null removes a limit.",
   input: namesAgent(
@@ -194,6 +200,7 @@ export const setAgentLimits = operation({
 export const setAgentTools = operation({
   name: "setAgentTools",
   socket: "agents.set_tools",
+  policy: "agents",
   summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
   input: z.object({
     agent_username: username,

@@ -11,6 +11,7 @@ const seq = z.int().min(0).meta({
 export const startChat = operation({
   name: "startChat",
   socket: "conversations.create",
+  policy: "start_chats",
   summary:
     "Starts a group, or returns the direct conversation with one other account, which it creates if there is none.",
   input: z.object({
@@ -74,6 +75,7 @@ export const setChatPicture = operation({
 export const addChatMembers = operation({
   name: "addChatMembers",
   socket: "conversations.add_members",
+  policy: "start_chats",
   summary: "Adds people, or the caller's own agents, to a group.",
   input: z.object({ chat_id: uuid, usernames: usernames.min(1) }),
   output: Conversation,

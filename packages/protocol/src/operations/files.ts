@@ -6,6 +6,7 @@ import { fileName, text, timestamp, uuid } from "../text/fields.ts";
 export const createUpload = operation({
   name: "createUpload",
   socket: "files.create",
+  policy: "files",
   agents: true,
   summary: "Announces a file, and returns the address that takes its bytes.",
   input: exclusive(

@@ -18,6 +18,7 @@ export const getGroupAgents = operation({
 export const addGroupAgent = operation({
   name: "addGroupAgent",
   socket: "groups.add_agent",
+  policy: "start_chats",
   summary: "Adds one of the caller's agents to a group, or changes the mode of one that is in it.",
   input: z.object({
     ...target,

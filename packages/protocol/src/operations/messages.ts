@@ -32,6 +32,7 @@ const messageIds = z.array(uuid).min(1).max(100);
 export const sendMessage = operation({
   name: "sendMessage",
   socket: "messages.send",
+  policy: { field: "files", input: "file_ids" },
   agents: true,
   summary: "Sends a message; sending the same `client_msg_id` again returns the first message.",
   rate: "messages",

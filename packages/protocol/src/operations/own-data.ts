@@ -24,6 +24,7 @@ export const deletedMessages = z.boolean().optional().meta({
 export const deleteMe = operation({
   name: "deleteMe",
   socket: "accounts.delete",
+  policy: "delete_account",
   summary:
     "Deletes the caller's account for good: ends all sessions and agents, leaves all groups, and removes what identifies the person except the username, which nobody else gets. Messages stay as those of a deleted account, unless `messages` is true.",
   input: z.object({

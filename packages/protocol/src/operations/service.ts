@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
-import { Account, SignedIn } from "../records.ts";
+import { Account, PolicyOverrides, SignedIn } from "../records.ts";
 import {
   anyText,
   content,
@@ -48,6 +48,10 @@ export const upsertUsers = operation({
           metadata: metadata.optional().meta({
             description:
               "Texts by name that the product stores with the account, at most 32. They replace earlier ones. Operators and service keys see them.",
+          }),
+          policy: PolicyOverrides.optional().meta({
+            description:
+              "What the person may do, where that differs from the server's `PARLEY_POLICY`. It replaces an earlier one; `{}` removes it. Left out: an earlier one stays.",
           }),
         }),
       )

@@ -19,6 +19,7 @@ const token = z
 export const addToolServer = operation({
   name: "addToolServer",
   socket: "tools.add_server",
+  policy: "agents",
   summary:
     "Adds an MCP server, whose tools the caller's agents can be granted. It is asked for its tools once.",
   input: z.object({
@@ -44,6 +45,7 @@ export const getToolServers = operation({
 export const updateToolServer = operation({
   name: "updateToolServer",
   socket: "tools.update_server",
+  policy: "agents",
   summary:
     "Changes the name or the token of a tool server. What agents were granted of it stays. With a token, the server is asked for its tools again.",
   input: server.extend({
@@ -60,6 +62,7 @@ export const updateToolServer = operation({
 export const refreshToolServer = operation({
   name: "refreshToolServer",
   socket: "tools.refresh_server",
+  policy: "agents",
   summary: "Asks a tool server for its tools again.",
   input: server,
   output: ToolServer,
@@ -69,6 +72,7 @@ export const refreshToolServer = operation({
 export const authorizeToolServer = operation({
   name: "authorizeToolServer",
   socket: "tools.authorize_server",
+  policy: "agents",
   summary:
     "Begins the authorization of a tool server by OAuth. The caller opens the address in a browser. The authorization server sends the browser back to `/oauth/tool-servers/callback`, with the parameters of `finishToolServer`.",
   input: server,
@@ -81,6 +85,7 @@ export const authorizeToolServer = operation({
 export const finishToolServer = operation({
   name: "finishToolServer",
   socket: "tools.finish_server",
+  policy: "agents",
   summary:
     "Ends the authorization of a tool server, once and within ten minutes, and asks the server for its tools. Only the person who began it can end it.",
   input: z.object({

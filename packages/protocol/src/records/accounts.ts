@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { timestamp } from "../text/fields.ts";
+import { Policy } from "./policies.ts";
 import { record } from "./record.ts";
 
 export const Account = record("Account", {
@@ -33,6 +34,9 @@ export const OwnAccount = record("OwnAccount", {
     .literal(true)
     .optional()
     .meta({ description: "True for an operator; left out for everybody else." }),
+  policy: Policy.optional().meta({
+    description: "What the caller may do; left out for people who are not restricted at all.",
+  }),
 });
 
 export const Profile = record("Profile", {

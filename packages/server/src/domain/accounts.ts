@@ -1,4 +1,4 @@
-import type { Account } from "@parley/protocol";
+import type { Account, PolicyOverrides } from "@parley/protocol";
 import { durable } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
@@ -13,6 +13,8 @@ export interface NewPerson {
   /** The id in the product that embeds the service. */
   external_id?: string;
   metadata?: Metadata | undefined;
+  /** What the person may do, where the product has set something else than the server. */
+  policy?: PolicyOverrides | undefined;
 }
 
 /** Creates a person's account with one agent per provider. Returns null if the username is taken. */
@@ -53,6 +55,21 @@ export async function changeDisplayName(
 ): Promise<Account> {
   const version = await tx.setDisplayName(account.id, display_name);
   return announceAccount(tx, { ...account, display_name, version }, owner);
+}
+
+/**
+ * Tells the clients of a person that what only they see of an account has changed. Nobody else sees it,
+ * so the person's own counter orders it, not the version of the account.
+ */
+export async function announceOwn(
+  tx: WriteTx,
+  account: AccountRecord,
+  person: Pick<AccountRecord, "id" | "username">,
+): Promise<void> {
+  const params = publicAccount(account);
+  const own_seq = await tx.countOwnChange(person.id);
+  const frame = { method: "events.accountUpdated", params, own_seq } as const;
+  tx.emit(durable(frame, { users: [person.username] }, { account: params }));
 }
 
 /** Announces a new display name or picture to the same clients. */

@@ -1,7 +1,5 @@
 import type { AgentProfile, InputOf } from "@parley/protocol";
-import { durable } from "../changes/change.ts";
 import type { Config } from "../config.ts";
-import { publicAccount } from "../rules/accounts.ts";
 import {
   agentIdentity,
   agentOf,
@@ -16,7 +14,7 @@ import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import { changeDisplayName } from "./accounts.ts";
+import { announceOwn, changeDisplayName } from "./accounts.ts";
 import { lockActive } from "./sessions.ts";
 
 /** Agents that a person may create, besides the default ones. */
@@ -153,19 +151,9 @@ export async function createAgent(
   return made;
 }
 
-/**
- * Tells the clients of an agent's owner that its settings have changed. Nobody else sees them, so the
- * owner's own counter orders them, not the version of the account.
- */
-export async function announceSettings(
-  tx: WriteTx,
-  { account, owner }: AgentRecord,
-): Promise<void> {
-  const params = publicAccount(account);
-  const own_seq = await tx.countOwnChange(owner.id);
-  const frame = { method: "events.accountUpdated", params, own_seq } as const;
-  tx.emit(durable(frame, { users: [owner.username] }, { account: params }));
-}
+/** Tells the clients of an agent's owner that its settings have changed. */
+export const announceSettings = (tx: WriteTx, { account, owner }: AgentRecord): Promise<void> =>
+  announceOwn(tx, account, owner);
 
 function providerOfNew(config: Config, { kind, provider }: InputOf<"createAgent">): string {
   if (kind === "external") {

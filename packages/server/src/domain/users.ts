@@ -5,7 +5,7 @@ import { badFields, Failure, notFound } from "../rules/failure.ts";
 import { productUsernames } from "../rules/usernames.ts";
 import type { AccountRecord, ProductAccount } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import { changeDisplayName, createPeople } from "./accounts.ts";
+import { announceOwn, changeDisplayName, createPeople } from "./accounts.ts";
 import { CreationConflict } from "./conflicts.ts";
 
 /** A person as the product that embeds the service describes them. */
@@ -109,9 +109,9 @@ async function createAccounts(
   usernames: ReadonlyMap<string, string>,
   providers: ProviderNames,
 ): Promise<Map<string, AccountRecord>> {
-  const people = users.map(({ external_id, display_name, metadata }) => {
+  const people = users.map(({ external_id, display_name, ...rest }) => {
     const username = usernames.get(external_id) ?? "";
-    return { username, display_name: display_name ?? username, external_id, metadata };
+    return { ...rest, username, display_name: display_name ?? username, external_id };
   });
   const accounts = await createPeople(tx, people, providers);
   if (accounts.length < people.length) throw new CreationConflict();
@@ -127,10 +127,14 @@ async function createAccounts(
 async function updateUser(
   tx: WriteTx,
   account: ProductAccount,
-  { display_name, metadata }: ProductUser,
+  { display_name, metadata, policy }: ProductUser,
 ): Promise<Account> {
   if (metadata !== undefined && !Bun.deepEquals(metadata, account.metadata ?? {})) {
     await tx.setMetadata(account.id, metadata);
+  }
+  if (policy !== undefined && !Bun.deepEquals(policy, account.policy ?? {})) {
+    await tx.setPolicy(account.id, policy);
+    await announceOwn(tx, account, account);
   }
   if (display_name === undefined || display_name === account.display_name) return account;
   return changeDisplayName(tx, account, display_name);

@@ -1,5 +1,7 @@
 import { messageChanged } from "../changes/change.ts";
+import { checkAllowed } from "../domain/policies.ts";
 import { notFound } from "../rules/failure.ts";
+import type { ServerPolicy } from "../rules/policies.ts";
 import { slackContent } from "../rules/slack.ts";
 import { isSameSecret } from "../security/same-secret.ts";
 import type { Throttle } from "../security/throttle.ts";
@@ -22,20 +24,27 @@ export interface HookRequest {
 export interface IncomingHooks {
   /**
    * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
-   * another one, or its creator does not take part in the group any more.
+   * another one, or its creator does not take part in the group any more, and `forbidden` when the
+   * policy of its creator forbids hooks.
    */
   post(request: HookRequest): Promise<void>;
 }
 
 export interface IncomingHooksOptions {
   readonly store: Pick<Store, "read" | "write">;
+  readonly config: { readonly policy: ServerPolicy };
   /** Limits the posts of a hook. */
   readonly posts: Throttle;
   /** Limits all requests of a network, also those that no hook accepts. */
   readonly requests: Throttle;
 }
 
-export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions): IncomingHooks => ({
+export const incomingHooks = ({
+  store,
+  config,
+  posts,
+  requests,
+}: IncomingHooksOptions): IncomingHooks => ({
   async post({ id, secret, network, body }) {
     requests.take(network);
     const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
@@ -43,7 +52,7 @@ export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions):
     posts.take(hook.id);
     const content = slackContent(await body());
     await store.write(async (tx) => {
-      const { conversation, sender } = await placeOf(tx, hook.id);
+      const { conversation, sender } = await placeOf(tx, config, hook.id);
       const message = await tx.insertMessage({
         conversation,
         sender,
@@ -61,6 +70,7 @@ export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions):
 /** Where a hook posts, and as whom. */
 async function placeOf(
   tx: ReadTx,
+  config: IncomingHooksOptions["config"],
   id: string,
 ): Promise<{ conversation: ConversationRecord; sender: AccountRecord }> {
   const hook: IncomingHookRecord | null = await tx.incomingHook(id);
@@ -69,5 +79,6 @@ async function placeOf(
   const sender = hook && (await tx.account(hook.account));
   const isActive = conversation?.joined && creator?.suspended_at === null;
   if (!sender || !conversation || !isActive) throw notFound("hook");
+  await checkAllowed(tx, config, creator, "hooks");
   return { conversation, sender };
 }

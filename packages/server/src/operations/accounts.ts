@@ -1,10 +1,11 @@
-import { operations } from "@parley/protocol";
+import { operations, UNRESTRICTED } from "@parley/protocol";
 import { z } from "zod";
 import type { Config } from "../config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
+import { policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
@@ -22,19 +23,20 @@ const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
   store.read((tx) => ownAccount(tx, account, config)),
 );
 
-const getUser = bind(operations.getUser, async ({ store }, { username }) => {
-  const account = await store.read((tx) => tx.account(username));
-  if (!account) throw notFound(`user ${username}`);
-  return publicAccount(account);
-});
+const getUser = bind(operations.getUser, ({ store, config, caller }, { username }) =>
+  store.read(async (tx) => publicAccount(await accountNamed(tx, config, caller.account, username))),
+);
 
 const getUsers = bind(operations.getUsers, async ({ store, caller, config }, input) => {
   const page = pageBounds(input.limit, config.limits);
-  const common = { viewerId: caller.account.id, limit: page.limit + 1 };
+  const scope = { viewerId: caller.account.id, limit: page.limit + 1 };
   const query = input.query?.trim();
   if (query && !input.usernames) {
     const after = findCursor.decode(input.cursor);
-    const found = await store.read((tx) => tx.findAccounts({ ...common, query, after }));
+    const found = await store.read(async (tx) => {
+      const { directory } = await policyOf(tx, config, caller.account);
+      return tx.findAccounts({ ...scope, directory, query, after });
+    });
     const { items, next_cursor } = pageOf(found, page, ({ name, username }) =>
       findCursor.encode({ name, username }),
     );
@@ -42,7 +44,10 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   }
   const { usernames } = input;
   const after = listCursor.decode(input.cursor);
-  const found = await store.read((tx) => tx.listAccounts({ ...common, usernames, after }));
+  const found = await store.read(async (tx) => {
+    const { directory } = await policyOf(tx, config, caller.account);
+    return tx.listAccounts({ ...scope, directory, usernames, after });
+  });
   return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
 
@@ -64,9 +69,11 @@ const setAvatar = bind(operations.setAvatar, ({ store, config, caller }, { file_
 );
 
 const getProfiles = bind(operations.getProfiles, async (context, { usernames }) => {
-  const { store, files, origin } = context;
+  const { store, files, origin, config, caller } = context;
   const [accounts, avatars] = await store.read(async (tx) => {
-    const found = await tx.accounts([...new Set(usernames)]);
+    const named = await tx.accounts([...new Set(usernames)]);
+    const policy = await policyOf(tx, config, caller.account);
+    const found = await visibleAccounts(tx, policy, caller.account, named);
     return [found, await tx.avatars(found.map(({ id }) => id))] as const;
   });
   const fileIds = new Map(avatars.map(({ account_id, file_id }) => [account_id, file_id]));
@@ -79,9 +86,10 @@ const getProfiles = bind(operations.getProfiles, async (context, { usernames }) 
   };
 });
 
-const blockUser = bind(operations.blockUser, ({ store, caller: { account } }, { username }) =>
+const blockUser = bind(operations.blockUser, ({ store, config, caller }, { username }) =>
   store.write(async (tx) => {
-    const person = await personNamed(tx, username);
+    const { account } = caller;
+    const person = checkPerson(await accountNamed(tx, config, account, username));
     if (person.id === account.id) throw badField("username", "is your own");
     await lockActive(tx, account);
     await setBlocked(tx, account, person, true);
@@ -89,7 +97,11 @@ const blockUser = bind(operations.blockUser, ({ store, caller: { account } }, { 
 );
 
 const unblockUser = bind(operations.unblockUser, ({ store, caller: { account } }, { username }) =>
-  store.write(async (tx) => setBlocked(tx, account, await personNamed(tx, username), false)),
+  store.write(async (tx) => {
+    const person = await tx.account(username);
+    if (!person) throw notFound(`user ${username}`);
+    await setBlocked(tx, account, checkPerson(person), false);
+  }),
 );
 
 const getBlocked = bind(operations.getBlocked, async ({ store, caller, config }, input) => {
@@ -131,19 +143,33 @@ const ownAccount = async (tx: ReadTx, account: AccountRecord, config: Config) =>
 });
 
 /** What people see of their own account only. */
-async function ownFields(tx: ReadTx, account: AccountRecord, { operators }: Config) {
-  const operates = await isOperator(tx, account, operators);
+async function ownFields(tx: ReadTx, account: AccountRecord, config: Config) {
+  const operates = await isOperator(tx, account, config.operators);
   const added_by = await tx.addedBy(account.id);
+  const policy = await policyOf(tx, config, account);
   return {
     ...(added_by !== "everyone" && { added_by }),
     ...(operates && { is_operator: true as const }),
+    ...(!Bun.deepEquals(policy, UNRESTRICTED) && { policy }),
   };
 }
 
-/** The person with that username. Throws if there is none (404), or it is an agent's (400). */
-async function personNamed(tx: ReadTx, username: string): Promise<AccountRecord> {
-  const account = await tx.account(username);
+/** The account with that username. Throws (404) if there is none that the viewer can look up. */
+async function accountNamed(
+  tx: ReadTx,
+  config: Config,
+  viewer: AccountRecord,
+  username: string,
+): Promise<AccountRecord> {
+  const found = await tx.account(username);
+  const policy = await policyOf(tx, config, viewer);
+  const [account] = await visibleAccounts(tx, policy, viewer, found ? [found] : []);
   if (!account) throw notFound(`user ${username}`);
+  return account;
+}
+
+/** The account, which must be a person's (400). */
+function checkPerson(account: AccountRecord): AccountRecord {
   if (account.kind !== "human") throw badField("username", "is not a person: name its owner");
   return account;
 }

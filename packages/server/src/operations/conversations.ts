@@ -1,4 +1,4 @@
-import { type InputOf, operations } from "@parley/protocol";
+import { type InputOf, operations, type Policy } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
 import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
@@ -13,6 +13,7 @@ import {
 } from "../domain/groups.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
+import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -27,7 +28,8 @@ const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.uuid() }));
 const startChat = bind(operations.startChat, (context, input) => {
   const { store, caller, config, origin } = context;
   return store.write(async (tx) => {
-    const others = await invitees(tx, input.usernames, caller);
+    const policy = await policyOf(tx, config, caller.account);
+    const others = await invitees(tx, input.usernames, caller, policy);
     const [other] = others;
     const direct = isDirect(input, others);
     if (direct && other) {
@@ -40,6 +42,7 @@ const startChat = bind(operations.startChat, (context, input) => {
       if (existing !== null) await tx.releasePair(existing);
       await checkNotBlockedBy(tx, caller.account, other);
     }
+    await checkMayAdd(tx, policy, caller.account, others);
     await checkInvitation(tx, caller.account, others);
     checkGroupSize(others.length + 1, config.limits);
     await lockActive(tx, caller.account);
@@ -107,7 +110,8 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
   const { store, caller, config } = context;
   return store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
-    const invited = await invitees(tx, usernames, caller);
+    const policy = await policyOf(tx, config, caller.account);
+    const invited = await invitees(tx, usernames, caller, policy);
     const present = new Set(
       await tx.participantsAmong(
         group.id,
@@ -115,6 +119,7 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
       ),
     );
     const added = invited.filter(({ username }) => !present.has(username));
+    await checkMayAdd(tx, policy, caller.account, added);
     await checkNotGone(tx, group, added);
     await checkInvitation(tx, caller.account, added);
     checkGroupSize(group.participant_count + added.length, config.limits);
@@ -175,14 +180,22 @@ export const conversations = [
   readChat,
 ];
 
-/** The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403). */
+/**
+ * The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403).
+ * To callers who may neither look up strangers nor write to them, strangers do not exist.
+ */
 async function invitees(
   tx: ReadTx,
   usernames: readonly string[],
   caller: Caller,
+  policy: Policy,
 ): Promise<AccountRecord[]> {
   const names = [...new Set(usernames)].filter((name) => name !== caller.account.username);
-  const existing = (await tx.accounts(names)).filter(({ erased_at }) => erased_at === null);
+  const named = (await tx.accounts(names)).filter(({ erased_at }) => erased_at === null);
+  const existing =
+    policy.start_chats === "everyone"
+      ? named
+      : await visibleAccounts(tx, policy, caller.account, named);
   const found = new Map(existing.map((account) => [account.username, account]));
   const unknown = names.filter((name) => !found.has(name));
   if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);

@@ -2,6 +2,7 @@ import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
+import { checkMayAdd, policyOf } from "../domain/policies.ts";
 import { stopApprovedCalls } from "../domain/tool-calls.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
@@ -31,6 +32,7 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
     const { always_on } = input;
     const member = await findMember(tx, group.id, agent);
     if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
+    await checkMayAdd(tx, await policyOf(tx, config, caller.account), caller.account, [agent]);
     checkGroupSize(group.participant_count + 1, config.limits, "agent_username");
     const mode = always_on ? [modeChange(agent, true)] : [];
     await addMembers(tx, group, [agent], caller.account, mode);

@@ -18,6 +18,7 @@ import {
   accessMeanings,
   errorMeanings,
   limitMeanings,
+  policyMeaning,
   resourceTag,
   resourceTitle,
 } from "./prose.ts";
@@ -176,8 +177,13 @@ function securityOf({ access, agents }: Operation) {
 }
 
 /** How the operation is called on the socket, and by whom. */
-const callDescription = ({ socket, access, agents }: Operation) =>
-  `${access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`} Access: \`${access}\`. ${accessMeanings[access]}${agents ? ` ${AGENTS_TOO}` : ""}`;
+const callDescription = ({ socket, access, agents, policy }: Operation) =>
+  [
+    access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`,
+    `Access: \`${access}\`. ${accessMeanings[access]}`,
+    ...(agents ? [AGENTS_TOO] : []),
+    ...(policy ? [policyMeaning(policy)] : []),
+  ].join(" ");
 
 function requestBody(operation: Operation, book: SchemaBook) {
   const schema = book.input(operation.input);
@@ -307,6 +313,7 @@ const hookPost = {
       content: { "text/plain": { schema: { type: "string", const: "ok" } } },
     },
     400: failed("bad_request"),
+    403: failed("forbidden"),
     404: failed("not_found"),
     413: failed("payload_too_large"),
     429: failed("rate_limited"),

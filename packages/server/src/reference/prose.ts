@@ -1,4 +1,4 @@
-import type { Access, closeCodes, ErrorCode, turnErrorCodes } from "@parley/protocol";
+import type { Access, closeCodes, ErrorCode, Governed, turnErrorCodes } from "@parley/protocol";
 import type { Limits } from "../config.ts";
 
 /**
@@ -84,6 +84,10 @@ export const accessMeanings: Record<Access, string> = {
 /** Of operations that external agents may call too. */
 export const AGENTS_TOO =
   "External agents may call it too, in the conversations that they take part in.";
+
+/** Of operations that a policy governs. */
+export const policyMeaning = ({ field, input }: Governed) =>
+  `The policy of the person can restrict it${input === null ? "" : ` if \`${input}\` is given`}: \`${field}\`.`;
 
 /** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {

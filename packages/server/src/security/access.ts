@@ -1,5 +1,7 @@
 import type { Access, Operation } from "@parley/protocol";
+import { checkAllowed } from "../domain/policies.ts";
 import { forbidden } from "../rules/failure.ts";
+import { isSwitch, type ServerPolicy } from "../rules/policies.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store } from "../store/store.ts";
 import type { AgentCaller, AnyCaller, Caller } from "./caller.ts";
@@ -17,7 +19,7 @@ const missingAccess: Record<Access, string> = {
 export interface AccessOptions {
   readonly store: Pick<Store, "read">;
   /** `operators`: the usernames in PARLEY_OPERATORS. */
-  readonly config: { readonly operators: readonly string[] };
+  readonly config: { readonly operators: readonly string[]; readonly policy: ServerPolicy };
 }
 
 /** Throws `forbidden` unless the caller has the operation's access level. */
@@ -36,6 +38,20 @@ export function checkAccess(
     return caller.kind === "service" ? undefined : checkOperator(options, caller);
   }
   throw forbidden(missingAccess[access]);
+}
+
+/** Throws `forbidden` if the policy of the caller's person forbids the operation with this input. */
+export function checkPolicy(
+  { store, config }: AccessOptions,
+  { policy }: Operation,
+  caller: AnyCaller | AgentCaller | undefined,
+  input: unknown,
+): Awaitable<void> {
+  if (policy === null || !caller || caller.kind === "service") return;
+  const { field, input: governed } = policy;
+  if (!isSwitch(field)) return;
+  if (governed !== null && Reflect.get(input as object, governed) === undefined) return;
+  return store.read((tx) => checkAllowed(tx, config, caller.account, field));
 }
 
 async function checkOperator({ store, config }: AccessOptions, { account }: Caller) {

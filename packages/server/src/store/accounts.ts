@@ -1,5 +1,6 @@
-import type { Account } from "@parley/protocol";
+import type { Account, Policy, PolicyOverrides } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
+import type { PolicySource } from "../rules/policies.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 export type { AccountRecord };
@@ -22,8 +23,15 @@ export interface AccountReads {
   /** For sign-in: the account with that username and its password hash. */
   credentials(username: string): Awaitable<Credentials | null>;
   /**
-   * All people, and the agents that the viewer owns, ordered by username. Erased accounts are returned
-   * only if the query names them.
+   * The subset of these accounts that the viewer meets: the viewer, people who take or took part in one
+   * of the viewer's conversations, and the agents of all of them. In no particular order.
+   */
+  sharingAccounts(viewerId: number, accountIds: readonly number[]): Awaitable<number[]>;
+  /** What decides on the policy of a person. */
+  policySource(accountId: number): Awaitable<PolicySource>;
+  /**
+   * The people of the directory and the agents that the viewer owns, ordered by username. Erased
+   * accounts are returned only if the query names them.
    */
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
   /**
@@ -57,6 +65,8 @@ export interface AccountWrites {
    * order.
    */
   insertAccounts(accounts: readonly NewAccount[]): Awaitable<AccountRecord[]>;
+  /** Replaces what the product has set for a person. */
+  setPolicy(accountId: number, policy: PolicyOverrides): Awaitable<void>;
   /** Replaces what the product stores with the account. */
   setMetadata(accountId: number, metadata: Metadata): Awaitable<void>;
   /**
@@ -84,10 +94,18 @@ export type Metadata = Readonly<Record<string, string>>;
 export interface ProductAccount extends AccountRecord {
   readonly external_id: string;
   readonly metadata: Metadata | null;
+  readonly policy: PolicyOverrides | null;
 }
+
+/**
+ * Whom a viewer can list. `shared`: the viewer, and people who take or took part in one of the viewer's
+ * conversations. `none`: the viewer; by name, as with `shared`. Default: everyone.
+ */
+export type Directory = Policy["directory"];
 
 export interface AccountQuery {
   viewerId: number;
+  directory?: Directory | undefined;
   /** Return only accounts with one of these usernames. */
   usernames?: readonly string[] | undefined;
   /** Return only usernames after this one. */
@@ -97,6 +115,7 @@ export interface AccountQuery {
 
 export interface FindQuery {
   viewerId: number;
+  directory?: Directory | undefined;
   query: string;
   /** Return only accounts after this position of the list. */
   after?: { name: string; username: string } | undefined;
@@ -130,6 +149,7 @@ export interface NewAccount {
   /** Only for people of a product that embeds the service. */
   external_id?: string;
   metadata?: Metadata | undefined;
+  policy?: PolicyOverrides | undefined;
   /** Only for agents. */
   owner_id?: number;
   /** Only for agents. */

@@ -71,6 +71,7 @@ const changed: Changed = {
   setAddedBy: none,
   leaveForGood: given,
   setMetadata: none,
+  setPolicy: none,
   setSuspended: none,
   // Nobody reads its mentions, hidden messages and final departures any more, and others only add to them.
   eraseAccount: none,

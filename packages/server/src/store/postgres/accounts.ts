@@ -11,17 +11,21 @@ import {
   findAccounts,
   INSERT_ACCOUNT,
   IS_LISTED,
+  IS_MET,
   isIndexed,
   LACKS_INDEX,
-  LIST_ACCOUNTS,
+  listAccounts,
   NAME_READERS,
   OWN_AGENTS,
+  POLICY_SOURCE,
+  type PolicyRow,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
   toCredentials,
+  toPolicySource,
   toProductAccount,
   toRenamed,
 } from "../shared/accounts.ts";
@@ -55,7 +59,7 @@ export const accountReads: Methods<keyof AccountReads> = {
     ),
   productAccounts: async (unit, externalIds) => {
     const rows = await unit.all<ProductRow>(
-      `SELECT ${ACCOUNT}, a.external_id, a.metadata
+      `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.policy
        FROM jsonb_array_elements_text($1::jsonb) AS j(external_id)
        JOIN accounts a ON a.external_id = j.external_id`,
       externalIds,
@@ -75,11 +79,21 @@ export const accountReads: Methods<keyof AccountReads> = {
     );
     return row && toCredentials(row);
   },
-  listAccounts: (unit, { viewerId, after = "", usernames, limit }) => {
+  sharingAccounts: async (unit, viewerId, ids) => {
+    const rows = await unit.all<{ id: number }>(
+      `SELECT a.id FROM accounts a WHERE a.id = ANY($2::bigint[]) AND ${IS_MET}`,
+      viewerId,
+      list(ids),
+    );
+    return rows.map(({ id }) => id);
+  },
+  policySource: async (unit, id) => toPolicySource(await unit.get<PolicyRow>(POLICY_SOURCE, id)),
+  listAccounts: (unit, { viewerId, directory = "everyone", after = "", usernames, limit }) => {
     if (usernames) {
+      const isMet = directory === "everyone" ? "" : `AND ${IS_MET}`;
       return unit.all<AccountRecord>(
         `SELECT ${ACCOUNT} FROM accounts a
-         WHERE a.username IN (SELECT jsonb_array_elements_text($3::jsonb)) AND ${IS_LISTED}
+         WHERE a.username IN (SELECT jsonb_array_elements_text($3::jsonb)) AND ${IS_LISTED} ${isMet}
          ORDER BY a.username LIMIT $4`,
         viewerId,
         after,
@@ -87,21 +101,23 @@ export const accountReads: Methods<keyof AccountReads> = {
         limit,
       );
     }
-    return unit.all<AccountRecord>(LIST_ACCOUNTS, viewerId, after, limit);
+    return unit.all<AccountRecord>(LISTS[directory], viewerId, after, limit);
   },
   findAccounts: async (unit, query) => {
     const range = nameRange(query);
     if (!range) return [];
     const { prefix, after, end } = range;
+    const { viewerId, directory = "everyone" } = query;
     const found = await unit.all<FoundAccount>(
-      findAccounts("JOIN"),
+      SEARCHES[directory],
       after.name,
       after.username,
       end,
       prefix,
       query.limit,
+      ...(directory === "everyone" ? [] : [viewerId]),
     );
-    const agents = await unit.all<AccountRecord>(OWN_AGENTS, query.viewerId);
+    const agents = await unit.all<AccountRecord>(OWN_AGENTS, viewerId);
     return withAgents(found, agents, range, query.limit);
   },
 };
@@ -134,6 +150,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
       account.provider ?? null,
       account.external_id ?? null,
       account.metadata ?? null,
+      account.policy ?? null,
       account.at,
     );
     if (row) await index(unit, row);
@@ -145,6 +162,10 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     const people = made.filter(isIndexed);
     if (people.length > 0) await unit.change(ADD_NAMES, people.flatMap(namesOf));
     return [...made];
+  },
+  setPolicy: async (unit, id, policy) => {
+    await unit.ownRow("accounts", id);
+    await unit.change("UPDATE accounts SET policy = $2::jsonb WHERE id = $1", id, policy);
   },
   setMetadata: async (unit, id, metadata) => {
     await unit.ownRow("accounts", id);
@@ -177,12 +198,16 @@ export const accountWrites: Methods<keyof AccountWrites> = {
   },
 };
 
+const LISTS = listAccounts("JOIN");
+const SEARCHES = findAccounts("JOIN");
+
 const INSERT_ALL = `INSERT INTO accounts AS a
-    (username, kind, display_name, password_hash, owner_id, provider, external_id, metadata, created_at)
+    (username, kind, display_name, password_hash, owner_id, provider, external_id, metadata, policy,
+      created_at)
   SELECT g.username, g.kind, g.display_name, g.password_hash, g.owner_id, g.provider, g.external_id,
-    g.metadata, g.at
+    g.metadata, g.policy, g.at
   FROM jsonb_to_recordset($1::jsonb) AS g (username text, kind text, display_name text,
-    password_hash text, owner_id bigint, provider text, external_id text, metadata jsonb, at bigint)
+    password_hash text, owner_id bigint, provider text, external_id text, metadata jsonb, policy jsonb, at bigint)
   ORDER BY g.username ON CONFLICT DO NOTHING RETURNING ${ACCOUNT}`;
 
 const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)

@@ -770,4 +770,8 @@ export const migrations: readonly string[] = [
   -- The place of a grant in the list that its owner gave.
   ALTER TABLE tool_grants ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- What a product lets a person do, where that differs from what the server does, as JSON.
+  ALTER TABLE accounts ADD COLUMN policy jsonb;
+  `,
 ];

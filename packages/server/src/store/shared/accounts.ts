@@ -1,6 +1,7 @@
-import type { Account } from "@parley/protocol";
+import type { Account, PolicyOverrides } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
-import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accounts.ts";
+import type { PolicySource } from "../../rules/policies.ts";
+import type { AccountRecord, Directory, Metadata, ProductAccount, Renamed } from "../accounts.ts";
 import { decoded } from "./json.ts";
 
 const columnsOf = (table: string, columns: readonly string[]) =>
@@ -65,17 +66,33 @@ export const byId = (rows: readonly (AccountRow & { id: number })[]): Map<number
 export type ProductRow = AccountRecord & {
   external_id: string;
   metadata: string | Metadata | null;
+  policy: string | PolicyOverrides | null;
 };
 
 export const toProductAccount = (row: ProductRow): ProductAccount => ({
   ...row,
   metadata: decoded(row.metadata),
+  policy: decoded(row.policy),
+});
+
+/** Selects a `PolicyRow`. */
+export const POLICY_SOURCE = `SELECT a.policy, a.external_id IS NOT NULL AS is_product
+  FROM accounts a WHERE a.id = $1`;
+
+export interface PolicyRow {
+  policy: string | PolicyOverrides | null;
+  is_product: boolean | number;
+}
+
+export const toPolicySource = (row: PolicyRow | null): PolicySource => ({
+  is_product: Boolean(row?.is_product),
+  policy: row && decoded(row.policy),
 });
 
 /** Inserts an account, and returns its `AccountRecord` unless its username or external id is taken. */
 export const INSERT_ACCOUNT = `INSERT INTO accounts (username, kind, display_name, password_hash,
-    owner_id, provider, external_id, metadata, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+    owner_id, provider, external_id, metadata, policy, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING
   RETURNING ${columnsOf("accounts", COLUMNS)}`;
 
 export type CredentialsRow = AccountRecord & { password_hash: string | null };
@@ -88,16 +105,54 @@ export const toCredentials = (row: CredentialsRow) => ({
 /** Whether `listAccounts` returns an account to the viewer, parameter 1, after the username, parameter 2. */
 export const IS_LISTED = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
-export const LIST_ACCOUNTS = `SELECT ${ACCOUNT} FROM accounts a
-  WHERE ${IS_LISTED} AND a.erased_at IS NULL ORDER BY a.username LIMIT $3`;
+/** Whom a viewer meets: the viewer, and who takes or took part in one of the viewer's conversations. */
+const met = (viewer: string) => `SELECT CAST(${viewer} AS bigint) AS account_id
+  UNION SELECT o.account_id FROM members mine
+    JOIN members o ON o.conversation_id = mine.conversation_id WHERE mine.account_id = ${viewer}
+  UNION SELECT o.account_id FROM members mine
+    JOIN former_members o ON o.conversation_id = mine.conversation_id
+    WHERE mine.account_id = ${viewer}`;
 
-/** An account that matches by several names is listed once, under the first of them. */
-export const findAccounts = (join: "JOIN" | "CROSS JOIN") => `SELECT ${ACCOUNT}, n.name
-  FROM account_names n ${join} accounts a ON a.id = n.account_id
+/** Whether the viewer, parameter 1, meets the person of an account. */
+export const IS_MET = `(coalesce(a.owner_id, a.id) = $1
+  OR EXISTS (SELECT 1 FROM members mine
+    JOIN members o ON o.conversation_id = mine.conversation_id
+    WHERE mine.account_id = $1 AND o.account_id = coalesce(a.owner_id, a.id))
+  OR EXISTS (SELECT 1 FROM members mine
+    JOIN former_members o ON o.conversation_id = mine.conversation_id
+    WHERE mine.account_id = $1 AND o.account_id = coalesce(a.owner_id, a.id)))`;
+
+type Limited = Exclude<Directory, "everyone">;
+/** Keeps SQLite from beginning with all accounts instead of the few that a viewer meets. */
+type Join = "JOIN" | "CROSS JOIN";
+
+/** The people of a directory that does not list everyone. */
+const peopleOf = (directory: Limited, viewer: string) =>
+  directory === "shared" ? met(viewer) : `SELECT CAST(${viewer} AS bigint) AS account_id`;
+
+/** `listAccounts` without names, for each directory. */
+export const listAccounts = (join: Join): Record<Directory, string> => {
+  const list = (from: string) => `SELECT ${ACCOUNT} FROM ${from}
+    WHERE ${IS_LISTED} AND a.erased_at IS NULL ORDER BY a.username LIMIT $3`;
+  const limited = (directory: Limited) =>
+    list(`(${peopleOf(directory, "$1")}
+      UNION SELECT id FROM accounts WHERE owner_id = $1) p ${join} accounts a ON a.id = p.account_id`);
+  return { everyone: list("accounts a"), shared: limited("shared"), none: limited("none") };
+};
+
+/** `findAccounts` for each directory. Only those that are limited have parameter 6, the viewer. */
+export const findAccounts = (join: Join): Record<Directory, string> => {
+  const limited = (directory: Limited) =>
+    find(`(${peopleOf(directory, "$6")}) p ${join} account_names n ON n.account_id = p.account_id`);
+  // An account that matches by several names is listed once, under the first of them.
+  const find = (from: string) => `SELECT ${ACCOUNT}, n.name
+  FROM ${from} ${join} accounts a ON a.id = n.account_id
   WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
     AND NOT EXISTS (SELECT 1 FROM account_names o
       WHERE o.account_id = n.account_id AND o.name >= $4 AND o.name < n.name)
   ORDER BY n.name, n.username LIMIT $5`;
+  return { everyone: find("account_names n"), shared: limited("shared"), none: limited("none") };
+};
 
 /** The viewer's agents, which `findAccounts` adds. */
 export const OWN_AGENTS = `SELECT ${ACCOUNT} FROM accounts a

@@ -14,7 +14,7 @@ export const toErasure = (row: ErasureRow): ErasureRecord => ({
 
 /** Erases the account unless it is erased already. The parameters are its id and the time. */
 export const ERASE_ACCOUNT = `UPDATE accounts
-  SET password_hash = NULL, external_id = NULL, metadata = NULL, erased_at = $2,
+  SET password_hash = NULL, external_id = NULL, metadata = NULL, policy = NULL, erased_at = $2,
     suspended_at = coalesce(suspended_at, $2)
   WHERE id = $1 AND erased_at IS NULL`;
 

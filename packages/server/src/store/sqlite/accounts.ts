@@ -3,6 +3,7 @@ import type {
   AccountReads,
   AccountRecord,
   AccountWrites,
+  Directory,
   FoundAccount,
   NewAccount,
 } from "../accounts.ts";
@@ -14,16 +15,20 @@ import {
   findAccounts,
   INSERT_ACCOUNT,
   IS_LISTED,
+  IS_MET,
   isIndexed,
   LACKS_INDEX,
-  LIST_ACCOUNTS,
+  listAccounts,
   NAME_READERS,
   OWN_AGENTS,
+  POLICY_SOURCE,
+  type PolicyRow,
   type ProductRow,
   RENAMED,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
   toCredentials,
+  toPolicySource,
   toProductAccount,
   toRenamed,
 } from "../shared/accounts.ts";
@@ -38,7 +43,7 @@ export function accountReads(db: Connection): AccountReads {
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = ?`,
   );
   const byExternalIds = db.query<ProductRow>(
-    `SELECT ${ACCOUNT}, a.external_id, a.metadata
+    `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.policy
      FROM json_each(?) j JOIN accounts a ON a.external_id = j.value`,
   );
   const byUsernames = db.query<AccountRecord>(
@@ -47,12 +52,19 @@ export function accountReads(db: Connection): AccountReads {
   const withPassword = db.query<CredentialsRow>(
     `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = ?`,
   );
-  const list = db.query<AccountRecord>(LIST_ACCOUNTS);
-  const listNamed = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM json_each($3) j JOIN accounts a ON a.username = j.value
-     WHERE ${IS_LISTED} GROUP BY a.id ORDER BY a.username LIMIT $4`,
+  const list = forEach(listAccounts("CROSS JOIN"), (sql) => db.query<AccountRecord>(sql));
+  const listNamed = (condition: string) =>
+    db.query<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM json_each($3) j JOIN accounts a ON a.username = j.value
+       WHERE ${condition} GROUP BY a.id ORDER BY a.username LIMIT $4`,
+    );
+  const anyNamed = listNamed(IS_LISTED);
+  const metNamed = listNamed(`${IS_LISTED} AND ${IS_MET}`);
+  const find = forEach(findAccounts("CROSS JOIN"), (sql) => db.query<FoundAccount>(sql));
+  const sharing = db.query<{ id: number }>(
+    `SELECT a.id FROM json_each($2) j JOIN accounts a ON a.id = j.value WHERE ${IS_MET}`,
   );
-  const find = db.query<FoundAccount>(findAccounts("CROSS JOIN"));
+  const policySource = db.query<PolicyRow>(POLICY_SOURCE);
   const owned = db.query<AccountRecord>(OWN_AGENTS);
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(RENAMED);
@@ -77,15 +89,22 @@ export function accountReads(db: Connection): AccountReads {
       const row = withPassword.get(username);
       return row && toCredentials(row);
     },
-    listAccounts: ({ viewerId, after = "", usernames, limit }) =>
-      usernames
-        ? listNamed.all(viewerId, after, JSON.stringify(usernames), limit)
-        : list.all(viewerId, after, limit),
+    sharingAccounts: (viewerId, ids) =>
+      sharing.all(viewerId, JSON.stringify(ids)).map(({ id }) => id),
+    policySource: (id) => toPolicySource(policySource.get(id)),
+    listAccounts: ({ viewerId, directory = "everyone", after = "", usernames, limit }) => {
+      if (!usernames) return list[directory].all(viewerId, after, limit);
+      const named = directory === "everyone" ? anyNamed : metNamed;
+      return named.all(viewerId, after, JSON.stringify(usernames), limit);
+    },
     findAccounts: (query) => {
       const range = nameRange(query);
       if (!range) return [];
       const { prefix, after, end } = range;
-      const found = find.all(after.name, after.username, end, prefix, query.limit);
+      const { viewerId, directory = "everyone" } = query;
+      const viewer = directory === "everyone" ? [] : [viewerId];
+      const values = [after.name, after.username, end, prefix, query.limit, ...viewer];
+      const found = find[directory].all(...values);
       return withAgents(found, owned.all(query.viewerId), range, query.limit);
     },
   };
@@ -107,6 +126,7 @@ export function accountWrites(db: Connection): AccountWrites {
     addNames.run(id, JSON.stringify(accountNames(username, display_name)));
   };
   const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
+  const restrict = db.change("UPDATE accounts SET policy = ?2 WHERE id = ?1");
   const describe = db.change("UPDATE accounts SET metadata = ?2 WHERE id = ?1");
   const insertAccount = (account: NewAccount) => {
     const made = insert.get(
@@ -118,6 +138,7 @@ export function accountWrites(db: Connection): AccountWrites {
       account.provider ?? null,
       account.external_id ?? null,
       account.metadata ? JSON.stringify(account.metadata) : null,
+      account.policy ? JSON.stringify(account.policy) : null,
       account.at,
     );
     if (made) index(made);
@@ -134,6 +155,7 @@ export function accountWrites(db: Connection): AccountWrites {
       ids.flatMap((id) => byId.get(id) ?? []).filter(({ erased_at }) => erased_at === null),
     insertAccount,
     insertAccounts: (accounts) => accounts.flatMap((account) => insertAccount(account) ?? []),
+    setPolicy: (id, policy) => void restrict.run(id, JSON.stringify(policy)),
     setMetadata: (id, metadata) => void describe.run(id, JSON.stringify(metadata)),
     setDisplayName: (id, displayName) => {
       const version = countName.get()?.seq ?? 0;
@@ -148,6 +170,12 @@ export function accountWrites(db: Connection): AccountWrites {
     setPassword: (id, hash) => void password.run(id, hash),
   };
 }
+
+const forEach = <Made>(statements: Record<Directory, string>, make: (sql: string) => Made) => ({
+  everyone: make(statements.everyone),
+  shared: make(statements.shared),
+  none: make(statements.none),
+});
 
 const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_id)
   SELECT j.value, a.username, a.id FROM accounts a, json_each(?2) j WHERE a.id = ?1`;

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { NewAccount } from "../../../src/store/accounts.ts";
-import { type Check, newAccount, START, times } from "./fixture.ts";
+import { type Check, conversationOf, newAccount, newAgent, START, times } from "./fixture.ts";
 
 export function productUsers(check: Check) {
   const user = (n: number, more: Partial<NewAccount> = {}): NewAccount => ({
@@ -46,5 +46,73 @@ export function productUsers(check: Check) {
     await store.write((tx) => tx.setMetadata(found[1]?.id ?? 0, { plan: "free" }));
     expect((await find())[1]).toMatchObject({ metadata: { plan: "free" } });
     expect((await find())[0]).toMatchObject({ metadata });
+  });
+
+  check(
+    "the policy of a user is stored, replaced, and erased with the account",
+    async (fixture) => {
+      const { store } = fixture;
+      const policy = { directory: "shared", rename: false } as const;
+      const [ada] = await store.write((tx) => tx.insertAccounts([user(1, { policy })]));
+      const id = ada?.id ?? 0;
+      const source = () => store.read((tx) => tx.policySource(id));
+      expect(await source()).toEqual({ is_product: true, policy });
+      await store.write((tx) => tx.setPolicy(id, { files: false }));
+      expect(await source()).toEqual({ is_product: true, policy: { files: false } });
+      await store.write((tx) => tx.setPolicy(id, {}));
+      expect(await source()).toEqual({ is_product: true, policy: {} });
+      const [bob] = await fixture.people("bob");
+      const others = await store.read((tx) => tx.policySource(bob.id));
+      expect(others).toEqual({ is_product: false, policy: null });
+      await store.write((tx) => tx.setPolicy(id, policy));
+      await store.write((tx) => tx.eraseAccount(ada as never, { at: START, messages: false }));
+      expect(await source()).toEqual({ is_product: false, policy: null });
+    },
+  );
+
+  check("a limited directory has the people whom a viewer meets", async (fixture) => {
+    const { store } = fixture;
+    const [ada, friend, former, stranger] = await fixture.people(
+      "person_a",
+      "person_b",
+      "person_c",
+      "person_d",
+    );
+    const [own, theirs] = await store.write(async (tx) => [
+      await newAgent(tx, ada, "claude"),
+      await newAgent(tx, friend, "claude"),
+    ]);
+    const chat = await fixture.group(ada, friend, former);
+    await fixture.group(friend, stranger);
+    await store.write(async (tx) => {
+      await conversationOf(tx, chat);
+      await tx.deleteMembers(chat.id, [former.id]);
+    });
+    const names = (accounts: readonly { username: string }[]) =>
+      accounts.map(({ username }) => username);
+    const viewer = { viewerId: ada.id, limit: 100 };
+    const listed = async (query: object) =>
+      names(await store.read((tx) => tx.listAccounts({ ...viewer, ...query })));
+    const found = async (query: object) =>
+      names(await store.read((tx) => tx.findAccounts({ ...viewer, query: "person", ...query })));
+    const met = ["person_a", "person_a:claude", "person_b", "person_c"];
+    const shared = { directory: "shared" } as const;
+    expect(await listed(shared)).toEqual(met);
+    expect(await listed({ ...shared, after: "person_a:claude", limit: 1 })).toEqual(["person_b"]);
+    expect(await found(shared)).toEqual(met);
+    const after = { name: "person_b", username: "person_b" };
+    expect(await found({ ...shared, after })).toEqual(["person_c"]);
+    const everybody = { usernames: [...met, "person_b:claude", "person_d"] };
+    expect(await listed({ ...shared, ...everybody })).toEqual(met);
+    expect(await listed({ directory: "none", ...everybody })).toEqual(met);
+    expect(await listed({ directory: "none" })).toEqual(["person_a", "person_a:claude"]);
+    expect(await found({ directory: "none" })).toEqual(["person_a", "person_a:claude"]);
+    expect(await listed({})).toEqual([...met, "person_d"]);
+    const ids = [ada, friend, former, stranger, own, theirs].map(({ id }) => id);
+    const sharing = await store.read((tx) => tx.sharingAccounts(ada.id, ids));
+    expect(sharing.toSorted((a, b) => a - b)).toEqual(
+      [ada, friend, former, own, theirs].map(({ id }) => id).toSorted((a, b) => a - b),
+    );
+    expect(await store.read((tx) => tx.sharingAccounts(stranger.id, ids))).toHaveLength(3);
   });
 }

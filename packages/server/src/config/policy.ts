@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { PolicyOverrides } from "@parley/protocol";
+import { z } from "zod";
+import type { ServerPolicy } from "../rules/policies.ts";
+import { ConfigError } from "./error.ts";
+import { parseJson, readNamedFile } from "./files.ts";
+
+const SETTING = "PARLEY_POLICY";
+
+const Setting = z.strictObject({
+  applies_to: z.enum(["product", "everyone"]).default("product"),
+  ...PolicyOverrides.shape,
+});
+
+/** Parses PARLEY_POLICY: a JSON object, or the path of a file with one. */
+export function readPolicy(value: string | undefined): ServerPolicy {
+  const given = value ? parseJson(SETTING, fileOrText(value)) : {};
+  const parsed = Setting.safeParse(given);
+  if (parsed.success) {
+    const { applies_to, ...overrides } = parsed.data;
+    return { applies_to, overrides };
+  }
+  throw new ConfigError(`${SETTING} ${problemOf(parsed.error.issues[0])}.`);
+}
+
+function problemOf(issue: z.core.$ZodIssue | undefined): string {
+  const field = issue?.path.join(".");
+  if (issue?.code === "unrecognized_keys") return `names an unknown field, "${issue.keys[0]}"`;
+  if (issue?.code === "invalid_value") return `${field} must be ${issue.values.join(" or ")}`;
+  return field ? `${field} must be true or false` : "must be a JSON object";
+}
+
+function fileOrText(value: string): string {
+  if (value.trimStart().startsWith("{")) return value;
+  if (!existsSync(value)) {
+    throw new ConfigError(`${SETTING} must be a JSON object or the path of one.`);
+  }
+  return readNamedFile(SETTING, value);
+}
