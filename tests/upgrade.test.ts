@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Message } from "@parley/protocol";
 import { CallFailed, checkedResult, Person, post, search } from "@parley/testkit/client.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { SQL } from "bun";
 
@@ -15,9 +15,9 @@ import { SQL } from "bun";
 const STORED = join(import.meta.dir, "fixtures/0.1.0");
 const MASTER_KEY = readFileSync(join(STORED, "master.key"), "utf8").trim();
 
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { fails, stallsAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -26,10 +26,10 @@ const NODE = "here";
 const log = logger("silent");
 const vault = newVault([Buffer.alloc(32, 1)]);
 let folder: string;
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "parley-dispatcher-"));
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
 });
 afterAll(async () => {
   await postgres[Symbol.asyncDispose]();

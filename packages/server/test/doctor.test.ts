@@ -21,7 +21,7 @@ import { databaseOf } from "@parley/testkit/database.ts";
 import { upload } from "@parley/testkit/files.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -417,11 +417,11 @@ test("finds that the disk of the files is not mounted", () =>
   expectUnmountedFound({ PARLEY_DATA: freshData() }));
 
 describe("with PostgreSQL and NATS", () => {
-  let postgres: TestPostgres;
+  let postgres: SharedPostgres;
   const PARLEY_MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

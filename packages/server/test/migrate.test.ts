@@ -22,7 +22,7 @@ import { databaseOf } from "@parley/testkit/database.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { linkOf, upload } from "@parley/testkit/files.ts";
 import { fetchView } from "@parley/testkit/model.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startReceiver } from "@parley/testkit/receiver.ts";
 import {
@@ -37,9 +37,9 @@ import { SQL } from "bun";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openPostgresTarget } from "../src/store/postgres/target.ts";
 
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 

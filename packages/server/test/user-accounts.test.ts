@@ -3,14 +3,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { groupOf, people, post, say, signUp, signUpAs } from "@parley/testkit/client.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 let folder: string;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
   folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
 });
 afterAll(async () => {

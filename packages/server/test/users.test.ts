@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { post, signUp } from "@parley/testkit/client.ts";
-import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 
-let postgres: TestPostgres;
+let postgres: SharedPostgres;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await sharedPostgres();
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 

@@ -1,9 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { CACHE, ROOT } from "./cache.ts";
 import { exclusively } from "./exclusively.ts";
 
-const ROOT = join(import.meta.dir, "../../..");
-const CACHE = join(ROOT, "node_modules/.cache/parley-tests");
 /** Test processes that started before a change of the sources still use an earlier build. */
 const MAX_BUILDS = 3;
 /** All that an executable is made of, with the versions of the installed packages. */
@@ -52,7 +51,8 @@ function build(path: string): void {
 }
 
 function removeOldBuilds(): void {
-  const paths = readdirSync(CACHE).map((name) => join(CACHE, name));
+  const builds = readdirSync(CACHE).filter((name) => name.startsWith("parley-"));
+  const paths = builds.map((name) => join(CACHE, name));
   const newestFirst = paths.toSorted((one, other) => changedAt(other) - changedAt(one));
   for (const path of newestFirst.slice(MAX_BUILDS)) rmSync(path);
 }
