@@ -44,13 +44,28 @@ import {
 import { storeContract } from "./support/store-contract/index.ts";
 import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
+/** Its own: while a transaction runs, stores in other databases of a server wait for missing entries. */
 let postgres: TestPostgres;
-let shared: string;
+/** A database with the schema, which is empty before each test that uses it. */
+let shared: { url: string; empty(): Promise<void>; drop(): Promise<void> };
 beforeAll(async () => {
   postgres = await startPostgres();
-  shared = (await postgres.database()).url;
+  const { url, drop } = await postgres.database();
+  await (await open(url)).close();
+  const sql = new SQL({ url, max: 1 });
+  shared = {
+    url,
+    empty: async () => void (await sql.unsafe(EMPTY)),
+    drop: async () => {
+      await sql.close();
+      await drop();
+    },
+  };
 });
-afterAll(() => postgres[Symbol.asyncDispose]());
+afterAll(async () => {
+  await shared.drop();
+  await postgres[Symbol.asyncDispose]();
+});
 afterEach(() => void setSystemTime());
 
 const open = (url: string, logLimits: Partial<LogLimits> = {}) =>
@@ -63,63 +78,78 @@ async function execute(url: string, statement: string): Promise<Record<string, u
 
 /**
  * Empties a database, which is faster than creating one. Deleting few rows is faster than TRUNCATE,
- * which makes new files for all tables and indexes.
+ * which makes new files for all tables and indexes. Transactions that a failed test has left open would
+ * lock the tables.
  */
-async function empty(url: string): Promise<void> {
-  const rows = await execute(
-    url,
-    `SELECT format('DELETE FROM %I', tablename) AS statement FROM pg_tables
-     WHERE schemaname = 'public' AND tablename NOT IN ('schema_version', 'name_counter')
-     UNION ALL
-     SELECT format('SELECT setval(%L, 1, false)', sequencename) FROM pg_sequences
-     WHERE schemaname = 'public'`,
-  );
-  const statements = [
-    "BEGIN",
-    ...rows.map(({ statement }) => statement),
-    "UPDATE name_counter SET seq = 0",
-    "COMMIT",
-  ];
-  await execute(url, statements.join("; "));
-}
+const EMPTY = `DO $$
+  DECLARE name text;
+  BEGIN
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND state LIKE 'idle in transaction%';
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+      AND tablename NOT IN ('schema_version', 'history', 'name_counter')
+    LOOP
+      EXECUTE format('DELETE FROM %I', name);
+    END LOOP;
+    PERFORM setval(sequencename::regclass, 1, false) FROM pg_sequences WHERE schemaname = 'public';
+    UPDATE name_counter SET seq = 0;
+  END $$`;
 
-storeContract("PostgreSQL", async () => {
-  const openChecked = async (logLimits: Partial<LogLimits> = {}) =>
-    checkingLocks(await open(shared, logLimits));
-  let store = await openChecked();
-  return {
-    store,
-    reopen: async (logLimits) => {
-      await store.close();
-      store = await openChecked(logLimits);
-      return store;
-    },
-    storedEntries: async () => {
-      const rows = await execute(shared, "SELECT body FROM changes ORDER BY id");
-      return rows.map(({ body }) => body as string);
-    },
-    dispose: async () => {
-      await store.close();
-      await empty(shared);
-    },
-  };
+describe("the contract", () => {
+  /** The store of an earlier test: opening one takes longer than most tests. */
+  let idle: SharedStore | null = null;
+  afterAll(() => idle?.close());
+
+  storeContract("PostgreSQL", async () => {
+    const openChecked = async (logLimits: Partial<LogLimits> = {}) =>
+      checkingLocks(await open(shared.url, logLimits));
+    const first = idle ?? (await openChecked());
+    idle = null;
+    let store = first;
+    let isReusable = true;
+    return {
+      store: {
+        ...first,
+        // A store remembers which entries of the log it has not waited for. Their ids begin anew.
+        get changes() {
+          isReusable = false;
+          return first.changes;
+        },
+      },
+      reopen: async (logLimits) => {
+        isReusable = false;
+        await store.close();
+        store = await openChecked(logLimits);
+        return store;
+      },
+      storedEntries: async () => {
+        const rows = await execute(shared.url, "SELECT body FROM changes ORDER BY id");
+        return rows.map(({ body }) => body as string);
+      },
+      dispose: async () => {
+        if (isReusable) idle = store;
+        else await store.close();
+        await shared.empty();
+      },
+    };
+  });
 });
 
 test("the check of locks catches a method that is declared to change a conversation, and does not own it", async () => {
-  const store = checkingLocks(await open(shared));
+  const store = checkingLocks(await open(shared.url));
   const { alice, chat } = await place(store);
   const error = await store
     .write((tx) => tx.leaveForGood(chat.id, alice.id, START))
     .catch((caught: Error) => caught.message);
   expect(error).toBe(`leaveForGood changes conversation ${chat.id}, which its unit does not own`);
   await store.close();
-  await empty(shared);
+  await shared.empty();
 });
 
 test("whoever waits for a connection that is never made is told, and later the connection is made", async () => {
-  await using proxy = await FaultyProxy.to(shared.replace(/^postgres/, "http"));
+  await using proxy = await FaultyProxy.to(shared.url.replace(/^postgres/, "http"));
   proxy.silence((accepted) => accepted % 2 === 0);
-  const url = new URL(shared);
+  const url = new URL(shared.url);
   url.port = new URL(proxy.url).port;
   const pool = openPool({ url: url.href, tls: false }, 8);
   const some = connections(pool, 8);
@@ -159,16 +189,29 @@ test("a server that stops answering is left for one that answers", async () => {
   await database.drop();
 });
 
-/** Several stores on a new database, as of several nodes. */
+/** Several stores on an empty database, as of several nodes. */
 async function nodes(count: number) {
-  const database = await postgres.database();
-  const stores = await Promise.all(times(count).map(() => open(database.url)));
+  const stores = await Promise.all(times(count).map(() => open(shared.url)));
   return {
-    url: database.url,
+    url: shared.url,
     stores: stores as [SharedStore, ...SharedStore[]],
     [Symbol.asyncDispose]: async () => {
       await Promise.all(stores.map((store) => store.close()));
-      await database.drop();
+      await shared.empty();
+    },
+  };
+}
+
+/** The same on a database of their own, for tests that change the schema. */
+async function nodesOfTheirOwn(count: number) {
+  const { url, drop } = await postgres.database();
+  const stores = await Promise.all(times(count).map(() => open(url)));
+  return {
+    url,
+    stores: stores as [SharedStore, ...SharedStore[]],
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(stores.map((store) => store.close()));
+      await drop();
     },
   };
 }
@@ -240,7 +283,7 @@ test("an account that is being added to a group is erased afterwards, and then a
 
 describe("the schema", () => {
   test("is created once by nodes that start together", async () => {
-    await using cluster = await nodes(6);
+    await using cluster = await nodesOfTheirOwn(6);
     expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
     const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
     expect(Number(row?.version)).toBe(migrations.length);
@@ -322,7 +365,7 @@ describe("the schema", () => {
   });
 
   test("of a newer version is refused", async () => {
-    await using cluster = await nodes(1);
+    await using cluster = await nodesOfTheirOwn(1);
     await execute(cluster.url, "UPDATE schema_version SET version = 1000");
     const refusal = await open(cluster.url).catch((error: Error) => error.message);
     expect(refusal).toContain("newer version");
@@ -339,7 +382,7 @@ describe("the schema", () => {
   });
 
   test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
-    await using cluster = await nodes(1);
+    await using cluster = await nodesOfTheirOwn(1);
     const expected = await groupWithFormerMembers(cluster.stores[0]);
     const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
     const ids = async () =>
@@ -350,7 +393,7 @@ describe("the schema", () => {
   });
 
   test("removes names from what earlier versions wrote", async () => {
-    await using cluster = await nodes(1);
+    await using cluster = await nodesOfTheirOwn(1);
     const [store] = cluster.stores;
     const { message_id, viewer_id } = await answerWithoutKey(store);
     const migration = migrations.find((sql) => sql.includes("key_missing"));
@@ -452,7 +495,7 @@ describe("a restore from a backup", () => {
   };
 
   test("into the same database or into another begins another history", async () => {
-    await using cluster = await nodes(1);
+    await using cluster = await nodesOfTheirOwn(1);
     const { url, stores } = cluster;
     const { alice, chat } = await place(stores[0]);
     const dump = `/tmp/${Bun.randomUUIDv7()}.dump`;
@@ -487,15 +530,12 @@ describe("a restore from a backup", () => {
   });
 
   test("is detected by an owner of the database without further rights", async () => {
-    await using cluster = await nodes(1);
-    const role = `r${Bun.hash(cluster.url).toString(36)}`;
-    await execute(postgres.url, `CREATE ROLE ${role} LOGIN`);
-    const database = new URL(cluster.url).pathname.slice(1);
-    await execute(postgres.url, `CREATE DATABASE ${role} OWNER ${role}`);
-    const url = cluster.url.replace("parley@", `${role}@`).replace(database, role);
+    await execute(postgres.url, "CREATE ROLE owner LOGIN");
+    await execute(postgres.url, "CREATE DATABASE owned OWNER owner");
+    const url = postgres.url.replace("parley@", "owner@").replace(/postgres$/, "owned");
     expect(await historyOf(url)).toMatch(/^[0-9a-f-]{36}$/);
-    await execute(postgres.url, `DROP DATABASE ${role}`);
-    await execute(postgres.url, `DROP ROLE ${role}`);
+    await execute(postgres.url, "DROP DATABASE owned");
+    await execute(postgres.url, "DROP ROLE owner");
   });
 });
 
@@ -861,7 +901,7 @@ describe("several nodes", () => {
 });
 
 test("reads that fail together are rejected, not repeated for ever", async () => {
-  await using cluster = await nodes(1);
+  await using cluster = await nodesOfTheirOwn(1);
   const [store] = cluster.stores;
   const { alice, bob, chat } = await place(store);
   const other = await store.write((tx) => newGroup(tx, [alice, bob]));
@@ -1142,7 +1182,7 @@ describe("a transaction that the server aborts for a reason that passes", () => 
     ["53200", "messages"],
     ["53200", "changes"],
   ])("%s at a write to %s leaves a connection that works", async (state, table) => {
-    await using own = await nodes(1);
+    await using own = await nodesOfTheirOwn(1);
     const [store] = own.stores;
     const { alice, chat } = await place(store);
     await execute(
