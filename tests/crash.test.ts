@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import { type Person, type Socket, signUp } from "@parley/testkit/client.ts";
+import { rounds } from "@parley/testkit/rounds.ts";
 import { startServer } from "@parley/testkit/server.ts";
 
 const UNLIMITED = JSON.stringify({ messages_per_second: 0, operations_per_second: 0 });
@@ -55,7 +56,7 @@ test("kill -9 under load loses no acknowledged message and duplicates none", asy
   });
   const acknowledged = new Set<string>();
 
-  for (let crash = 0; crash < 5; crash++) {
+  for (let crash = 0; crash < rounds({ few: 2, all: 5 }); crash++) {
     const sockets = await Promise.all(people.map((person) => person.at(server.url).connect()));
     const writing = sockets.map((socket, place) =>
       write(socket, chat.id, `${crash}-${place}`, acknowledged),

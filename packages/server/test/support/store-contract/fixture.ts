@@ -66,7 +66,7 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
         tx.editMessage(await recordOf(tx, message), content, mentions, START),
       ),
     remove: (...removed: Message[]) => store.write((tx) => remove(tx, removed)),
-    hide: (viewer: AccountRecord, ...hidden: Message[]) =>
+    hide: (viewer: AccountRecord, ...hidden: Pick<Message, "id">[]) =>
       store.write(async (tx) => tx.hideMessages(await recordsOf(tx, hidden), viewer.id)),
     view: (chat: Chat, viewer: AccountRecord) =>
       store.read((tx) => tx.conversationView(chat.id, viewer.id)),

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { Conversation } from "@parley/protocol";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { type Check, newAgent, START, times } from "./fixture.ts";
@@ -72,7 +73,7 @@ export function reading(check: Check) {
             }
           }),
         ),
-        { numRuns: 100 },
+        { numRuns: rounds({ few: 20, all: 100 }) },
       );
     },
   );

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import {
   at,
@@ -120,7 +121,7 @@ export function updates(check: Check) {
           await model.checkFollower(limit);
         }),
       ),
-      { numRuns: 100 },
+      { numRuns: rounds({ few: 20, all: 100 }) },
     );
   });
 
