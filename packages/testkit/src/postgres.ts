@@ -56,7 +56,7 @@ export async function sharedPostgres(): Promise<SharedPostgres> {
   const made: { drop(): Promise<void> }[] = [];
   return {
     url,
-    bin: binaries(),
+    bin: postgresPrograms(),
     async database() {
       const database = await newDatabase(url);
       made.push(database);
