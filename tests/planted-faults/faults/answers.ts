@@ -1,0 +1,47 @@
+import type { Fault } from "../fault.ts";
+
+/** The answers of agents, as they stream. */
+export const answers: readonly Fault[] = [
+  {
+    name: "the offsets of an answer count characters instead of bytes",
+    file: "packages/server/src/agents/deltas.ts",
+    find: "stream.offset += Buffer.byteLength(flush.delta);",
+    replace: "stream.offset += flush.delta.length;",
+    tests: ["tests/conformance/turn-streaming.test.ts"],
+  },
+  {
+    name: "text of an answer that was stopped is still sent",
+    file: "packages/server/src/agents/deltas.ts",
+    find: "if (!endedIds.has(stream.turn.id)) tx.signal",
+    replace: "tx.signal",
+    tests: ["packages/server/test/deltas.test.ts"],
+  },
+  {
+    name: "a delta that arrives after the end of its answer is delivered",
+    file: "packages/server/src/realtime/streams.ts",
+    find: "else if (!this.ended.has(part.message)) this.receiveDelta",
+    replace: "else this.receiveDelta",
+    tests: ["packages/server/test/streams.test.ts"],
+  },
+  {
+    name: "an agent is shown as typing after its answer is complete",
+    file: "packages/server/src/domain/turns.ts",
+    find: "tx.signal(typingOf(turn, false));",
+    replace: "",
+    tests: ["tests/conformance/turn-streaming.test.ts"],
+  },
+  {
+    name: "an agent does not answer what was asked while it was answering",
+    file: "packages/server/src/store/shared/turns.ts",
+    find: "AND status = 'waiting') >= $5",
+    replace: "AND status = 'waiting') >= 0 * $5",
+    tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/waiting-turns.test.ts"],
+  },
+  {
+    name: "a program of an external agent can finish its turn with an empty answer",
+    file: "packages/server/src/operations/turns.ts",
+    find: "const message = failureOf(input, isBlank);",
+    replace: "const message = failureOf(input, false);",
+    tests: ["tests/conformance/external-agents.test.ts"],
+  },
+];

@@ -1,0 +1,48 @@
+import type { Fault } from "../fault.ts";
+
+/** The order of events, and the counters that clients rely on. */
+export const events: readonly Fault[] = [
+  {
+    name: "an event that overtakes the one before it is lost",
+    file: "packages/server/src/realtime/sequencer.ts",
+    find: "if (seq > delivered + 1) return false;",
+    replace: "if (seq > delivered + 2) return false;",
+    tests: ["packages/server/test/sequencer.test.ts"],
+  },
+  {
+    name: "a person who leaves a group does not receive the event that says so",
+    file: "packages/server/src/realtime/event-delivery.ts",
+    find: `const topics = "users" in to`,
+    replace: `if (leaves) this.leave(leaves);
+    const topics = "users" in to`,
+    tests: ["packages/server/test/hub.test.ts", "tests/conformance/members.test.ts"],
+  },
+  {
+    name: "a webhook gets later events of a conversation before the one that failed",
+    file: "packages/server/src/outbound/webhook-lane.ts",
+    find: "if (attempt.error !== null) return (tx) => tx.finishAttempts(lane, ended, retryMs);",
+    replace: "",
+    tests: ["packages/server/test/webhooks.test.ts", "tests/conformance/webhooks.test.ts"],
+  },
+  {
+    name: "a person can mark more as read than there is",
+    file: "packages/server/src/operations/conversations.ts",
+    find: "Math.min(seq, conversation.seq)",
+    replace: "seq",
+    tests: ["tests/conformance/reading.test.ts"],
+  },
+  {
+    name: "a deleted message is subtracted from the unread count of those who have just read it",
+    file: "packages/server/src/store/shared/messages.ts",
+    find: "WHERE conversation_id = $1 AND last_read_seq < $2",
+    replace: "WHERE conversation_id = $1 AND last_read_seq <= $2",
+    tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/deletion.test.ts"],
+  },
+  {
+    name: "the last change of a page of getUpdates comes again with the next page",
+    file: "packages/server/src/store/shared/updates.ts",
+    find: "AND m.seq > $3 AND m.version = m.seq",
+    replace: "AND m.seq >= $3 AND m.version = m.seq",
+    tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
+  },
+];
