@@ -39,6 +39,13 @@ describe("counted events", () => {
     expect(isBehind(chatOf(caughtUp))).toBe(false);
   });
 
+  test("after a gap leave a conversation that is not open as it was, and behind", () => {
+    const before = run(annsState(2), { type: "unloaded", chatId: CHAT });
+    const state = run(before, anEvent("events.messageNew", aMessage({ seq: 4 }), 4));
+    expect(chatOf(state).chat).toBe(chatOf(before).chat);
+    expect(isBehind(chatOf(state))).toBe(true);
+  });
+
   test("do not include conversationNew: a higher counter means that changes are missing", () => {
     const { unread: _, unread_count: __, ...shared } = aChat({ seq: 3 });
     const state = run(annsState(2), anEvent("events.conversationNew", shared, 3));
