@@ -40,6 +40,9 @@ async function verify(
     for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
     for (const person of people) {
       await person.call("leaveChat", { chat_id: chat.id }).catch(() => undefined);
+      for (const { username } of people) {
+        await person.call("unblockUser", { username }).catch(() => undefined);
+      }
     }
   }
 }
@@ -50,6 +53,11 @@ describe("initial fetch and events equal a fresh fetch", () => {
     person(0)
       .call("getChatHistory", { chat_id: chat.id })
       .then(({ items }) => items.at(-1)?.id ?? "");
+  /** The latest message of a person. */
+  const lastOf = async (place: number, chat_id: string) => {
+    const { items } = await person(0).call("getChatHistory", { chat_id });
+    return items.findLast(({ sender }) => sender.username === person(place).username)?.id ?? "";
+  };
   /** Imports messages of the second person that mention the first. */
   const importInto = ({ id }: Conversation, count: number) =>
     new Backend(server.url).call("importMessages", {
@@ -136,6 +144,17 @@ describe("initial fetch and events equal a fresh fetch", () => {
     "after a message with files was hidden": async ({ id }) => {
       const message = await sendFiles(person(1), id, "", 1);
       await person(0).call("deleteMessagesForMe", { chat_id: id, message_ids: [message.id] });
+    },
+    "after messages of somebody who is blocked": async ({ id }) => {
+      await person(0).call("blockUser", { username: person(1).username });
+      await person(1).call("sendMessage", { chat_id: id, content: `see @${person(0).username}` });
+      await person(2).call("sendMessage", { chat_id: id, content: "hi" });
+      await person(1).call("deleteMessages", { chat_id: id, message_ids: [await lastOf(1, id)] });
+    },
+    "after somebody was blocked and unblocked": async ({ id }) => {
+      await person(0).call("blockUser", { username: person(1).username });
+      await person(1).call("sendMessage", { chat_id: id, content: "meanwhile" });
+      await person(0).call("unblockUser", { username: person(1).username });
     },
     "after reading": ({ id }) => person(2).call("readChat", { chat_id: id, seq: 2 }),
     "after a new title": ({ id }) =>
@@ -257,7 +276,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["files", "files", "strip"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
-    ...["name", "name", "agentName", "picture", "ask", "ask", "start"],
+    ...["name", "name", "agentName", "picture", "ask", "ask", "start", "block", "unblock"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -312,6 +331,8 @@ async function perform(
       await who.call("addGroupAgent", { ...agent, always_on: true });
       await who.call("setGroupAgentMode", { ...agent, always_on: false });
     },
+    block: () => who.call("blockUser", { username }),
+    unblock: () => who.call("unblockUser", { username }),
     name: () => who.call("updateMe", { display_name: text }),
     picture: () => setPictures(who, chat_id),
     agentName: () => who.call("setAgentProfile", { provider: "claude", display_name: text }),

@@ -122,6 +122,34 @@ describe.each(transports)("over %s", (transport) => {
     expect((await say(carol, group, content)).mentions).toContain(alice.username);
   });
 
+  test("messages of somebody whom one blocked, and of their agents, are not unread", async () => {
+    const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+    const { id: chat_id } = await groupOf(carol, alice, bob);
+    const group = { id: chat_id };
+    await bob.call("addGroupAgent", { chat_id, agent_username: agentOf(bob) });
+    const counts = async () => {
+      const { unread, unread_count, seq } = await alice.call("getChat", { chat_id });
+      const { items } = await alice.call("getChats");
+      expect(items.find(({ id }) => id === chat_id)).toMatchObject({ unread, unread_count });
+      const { unread_count: left } = await alice.call("readChat", { chat_id, seq: 1 });
+      expect([left, seq > 1]).toEqual([unread_count, true]);
+      return unread;
+    };
+    await using reader = await carol.connect();
+    const asked = await say(bob, group, `@${alice.username} @${agentOf(bob)} before`);
+    await answerTo(reader, asked);
+    await say(carol, group, "hello");
+    expect(await counts()).toEqual({ human: 2, agent: 1, mentions: 1 });
+    await block(alice, bob);
+    expect(await counts()).toEqual({ human: 1, agent: 0, mentions: 0 });
+    const later = await say(bob, group, "after");
+    expect(await counts()).toEqual({ human: 1, agent: 0, mentions: 0 });
+    await alice.call("deleteMessagesForMe", { chat_id, message_ids: [later.id] });
+    expect(await counts()).toEqual({ human: 1, agent: 0, mentions: 0 });
+    await alice.call("unblockUser", { username: bob.username });
+    expect(await counts()).toEqual({ human: 2, agent: 1, mentions: 1 });
+  });
+
   test("the block list reaches the person's own clients, and nobody else", async () => {
     const [alice, bob] = await people(server.url, "alice", "bob");
     await using caller = await alice.via(transport);

@@ -100,6 +100,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["read", "title", "add", "remove", "leave", "name", "open", "older", "typing"],
     ...["around", "around", "aside", "aside", "closeAside"],
     ...["otherSend", "otherEdit", "otherRead", "otherHide", "otherReact", "otherDelete"],
+    ...["block", "otherBlock", "unblock", "otherUnblock"],
     ...["ask", "ask", "stopAgents", "press", "mode"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "settle", "settle"],
     ...["late", "late", "otherName", "otherName", "agentName"],
@@ -190,6 +191,8 @@ const callSteps = ({
   remove: () => client.removeChatMember({ chat_id, username }),
   leave: () => chat_id !== longChat && client.leaveChat({ chat_id }),
   name: () => client.updateMe({ display_name: text }),
+  block: () => client.blockUser({ username }),
+  unblock: () => client.unblockUser({ username }),
 });
 
 /** What the same person does on another device. */
@@ -203,6 +206,8 @@ const otherDeviceSteps = (target: Target): Steps => {
     otherHide: () => person.call("deleteMessagesForMe", { chat_id, message_ids }),
     otherReact: () => person.call("setMessageReaction", { message_id, emoji }),
     otherDelete: () => person.call("deleteMessages", { chat_id, message_ids }),
+    otherBlock: () => person.call("blockUser", { username }),
+    otherUnblock: () => person.call("unblockUser", { username }),
     otherName: () => person.call("updateMe", { display_name: text }),
     agentName: () => person.call("setAgentProfile", { provider: "claude", display_name: text }),
     // Lets replies arrive before the next step.
@@ -249,6 +254,14 @@ async function startChat(title: string, messages: number): Promise<string> {
   return id;
 }
 
+async function unblockEverybody(): Promise<void> {
+  for (const person of persons) {
+    for (const { username } of persons) {
+      await person.call("unblockUser", { username }).catch(ignoreExpected);
+    }
+  }
+}
+
 /** Adds everybody again: whoever is still in the conversation can do so. */
 async function addEverybody(chat_id: string): Promise<void> {
   const usernames = persons.map(({ username }) => username);
@@ -265,6 +278,7 @@ async function stopAgents(chat_id: string): Promise<void> {
 
 async function run(steps: Step[]): Promise<void> {
   const [ann, bob, cat] = persons as readonly [Person, Person, Person];
+  await unblockEverybody();
   const chat = await startChat("Random", 4);
   await addEverybody(longChat);
   const devices = await Promise.all([ann, bob, cat, ann].map(createDevice));

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type {
   Account,
+  BlockList,
   Conversation,
   ConversationChange,
   ConversationDetail,
@@ -70,6 +71,8 @@ interface Known {
   left: Record<string, number>;
   accountsSeq: number;
   ownSeq: number;
+  /** The people whom the person blocked. */
+  blocked: BlockList;
 }
 
 /** A minimal client that follows the rules of docs/clients.md. */
@@ -92,7 +95,7 @@ class ModelClient {
 
   /** A client that has fetched only its counters. */
   static async start(person: Person): Promise<ModelClient> {
-    const { accounts_seq, own_seq } = await overview(person, { known: {} });
+    const { accounts_seq, own_seq, blocked } = await overview(person, { known: {} });
     return new ModelClient(person, {
       chats: {},
       accounts: {},
@@ -101,6 +104,7 @@ class ModelClient {
       left: {},
       accountsSeq: accounts_seq,
       ownSeq: own_seq,
+      blocked,
     });
   }
 
@@ -157,13 +161,18 @@ class ModelClient {
   private derive(conversation: Conversation, messages: readonly Message[]): void {
     conversation.last_message = messages.at(-1) ?? null;
     const unread = messages.filter(
-      ({ seq, imported }) => !imported && seq > conversation.last_read_seq,
+      ({ seq, imported, sender }) =>
+        !imported && seq > conversation.last_read_seq && !this.isBlocked(sender),
     );
     const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
     const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
     conversation.unread = { human: by("human"), agent: by("agent"), mentions };
     conversation.unread_count = unread.length;
   }
+
+  /** A block of a person includes their agents. */
+  private isBlocked = ({ username }: Account) =>
+    this.known.blocked.usernames.includes(username.replace(/:.*/, ""));
 
   private isMe = (username: string) => username === this.person.username;
 
@@ -189,6 +198,7 @@ class ModelClient {
     this.learnAccounts(page.accounts);
     for (const { conversation_id, ids } of page.hidden) this.dropMessages(conversation_id, ids);
     this.known.accountsSeq = Math.max(accounts_since, page.accounts_seq);
+    this.learnBlocked(page.blocked);
     this.known.ownSeq = Math.max(own_since, page.own_seq);
     if (page.has_more) await this.catchUpUncounted({});
     return page;
@@ -227,6 +237,9 @@ class ModelClient {
     const chat = at && this.known.chats[at.conversation_id];
     if (chat) chat.conversation.seq = Math.max(chat.conversation.seq, at.seq);
     if (own_seq === undefined) return;
+    if (method === "events.blocksUpdated") {
+      this.learnBlocked({ ...(params as EventParams<"events.blocksUpdated">), own_seq });
+    }
     if (own_seq > this.known.ownSeq + 1) await this.catchUpUncounted({});
     this.known.ownSeq = Math.max(this.known.ownSeq, own_seq);
   }
@@ -288,6 +301,10 @@ class ModelClient {
     "events.chatRead": ({ conversation_id, reader, last_read_seq }) =>
       this.moveRead(conversation_id, reader.username, last_read_seq),
   };
+
+  private learnBlocked(blocked: BlockList): void {
+    if (blocked.own_seq >= this.known.blocked.own_seq) this.known.blocked = blocked;
+  }
 
   /** Keeps the newest record of every account in a value. */
   private learnAccounts(value: unknown): void {

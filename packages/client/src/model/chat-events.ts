@@ -11,33 +11,30 @@ import {
   setReadPositions,
 } from "./read-positions.ts";
 import type { ChatState } from "./state.ts";
-import { countMention, countUnread, unreadFields } from "./unread.ts";
+import { countMention, countUnread, unreadFields, type Viewer } from "./unread.ts";
 
 /** The conversation after a counted event; unchanged unless the event is the next change. */
-export function chatAfter(
-  state: ChatState,
-  frame: CountedFrame,
-  me: string | undefined,
-): ChatState {
+export function chatAfter(state: ChatState, frame: CountedFrame, viewer: Viewer): ChatState {
   const seq = frame.at?.seq ?? 0;
   if (seq !== state.chat.seq + 1) return state;
-  const next = applyEvent(state, frame, me);
+  const next = applyEvent(state, frame, viewer);
   return setChat(next, { ...next.chat, seq });
 }
 
-function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefined): ChatState {
+function applyEvent(state: ChatState, frame: CountedFrame, viewer: Viewer): ChatState {
+  const { me } = viewer;
   switch (frame.method) {
     case "events.messageNew":
-      return addMessage(state, frame.params, me);
+      return addMessage(state, frame.params, viewer);
     case "events.messageEdited":
     case "events.messageComplete":
-      return countMention(updateLast(state, frame, me), frame, state, me);
+      return countMention(updateLast(state, frame, me), frame, state, viewer);
     case "events.reactionAdded":
     case "events.reactionRemoved":
     case "events.toolCallUpdated":
       return updateLast(state, frame, me);
     case "events.messageDeleted":
-      return uncountMessages(state, frame.params.ids, me);
+      return uncountMessages(state, frame.params.ids, viewer);
     case "events.conversationUpdated":
       return updateConversation(state, frame.params);
     default:
@@ -51,10 +48,11 @@ function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefine
  * Counts as the server does: a person who sends a message has read up to it. An imported message
  * counts as read, and says nothing about what its sender has read.
  */
-function addMessage(state: ChatState, message: Message, me: string | undefined): ChatState {
+function addMessage(state: ChatState, message: Message, viewer: Viewer): ChatState {
+  const { me } = viewer;
   const { sender, seq, imported } = message;
   const isRead = imported || sender.username === me || seq <= state.chat.last_read_seq;
-  const unread = isRead ? state.chat.unread : countUnread(state.chat.unread, message, me, 1);
+  const unread = isRead ? state.chat.unread : countUnread(state.chat.unread, message, viewer, 1);
   const chat = {
     ...state.chat,
     ...unreadFields(unread),

@@ -1,6 +1,6 @@
 import { invalidate, setChat } from "./chat.ts";
 import type { ChatState } from "./state.ts";
-import { subtractUnread } from "./unread.ts";
+import { subtractUnread, type Viewer } from "./unread.ts";
 import { removeMessages, updateWindows } from "./window.ts";
 
 /** Drops deleted messages from the windows, and keeps their ids as tombstones. */
@@ -17,13 +17,13 @@ export function dropMessages(state: ChatState, ids: readonly string[]): ChatStat
 export function hideMessages(
   state: ChatState,
   ids: readonly string[],
-  me: string | undefined,
+  viewer: Viewer,
   own_seq = state.chat.own_seq,
 ): ChatState {
   const isNew = own_seq > state.chat.own_seq;
   const next = isNew ? setChat(state, { ...state.chat, own_seq }) : state;
   if (!ids.every((id) => state.tombstones.has(id))) {
-    return dropMessages(uncountMessages(next, ids, me), ids);
+    return dropMessages(uncountMessages(next, ids, viewer), ids);
   }
   // An older reply may have restored the unread counts in between.
   return isNew ? invalidate(next) : next;
@@ -33,10 +33,10 @@ export function hideMessages(
 export function uncountMessages(
   state: ChatState,
   ids: readonly string[],
-  me: string | undefined,
+  viewer: Viewer,
 ): ChatState {
   const added = ids.filter((id) => !state.tombstones.has(id));
-  return replaceLast(subtractUnread(state, added, me), added);
+  return replaceLast(subtractUnread(state, added, viewer), added);
 }
 
 function replaceLast(state: ChatState, ids: readonly string[]): ChatState {

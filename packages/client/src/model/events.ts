@@ -1,14 +1,16 @@
 import type { Account, EventFrame } from "@parley/protocol";
+import { invalidate, setChat } from "./chat.ts";
 import { chatAfter } from "./chat-events.ts";
 import { removeChat, updateChat } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
 import { type CountedFrame, isStanding } from "./event-kinds.ts";
 import { setSender } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
-import type { Blocked, State } from "./state.ts";
+import type { Blocked, ChatState, State } from "./state.ts";
 import { applyDeltas, setTurnStatus } from "./streaming-messages.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { typingAfter } from "./typing.ts";
+import { viewerOf } from "./unread.ts";
 import { updateWindows, windowAfter } from "./window.ts";
 
 /** The state after an event. */
@@ -56,15 +58,30 @@ export const setMe = (state: State, me: Account): State => ({
 function applyHidden(state: State, frame: EventFrame<"events.messageDeleted">): State {
   const { conversation_id, ids } = frame.params;
   return updateChat(advanceOwn(state, frame.own_seq), conversation_id, (chat) =>
-    hideMessages(chat, ids, state.me?.username, frame.own_seq),
+    hideMessages(chat, ids, viewerOf(state), frame.own_seq),
   );
 }
 
-/** Applies a block list, unless a newer one is known. */
-export const applyBlocked = (state: State, blocked: Blocked | undefined): State =>
-  blocked && blocked.own_seq > state.blocked.own_seq
-    ? { ...state, blocked: share(state.blocked, blocked) }
-    : state;
+/**
+ * Applies a block list, unless a newer one is known. Conversations whose unread counts it may change are
+ * fetched.
+ */
+export function applyBlocked(state: State, blocked: Blocked | undefined): State {
+  if (!blocked || blocked.own_seq <= state.blocked.own_seq) return state;
+  const next = { ...state, blocked: share(state.blocked, blocked) };
+  if (next.blocked.usernames === state.blocked.usernames) return next;
+  return Object.keys(state.chats).reduce(
+    (each, id) => updateChat(each, id, (chat) => withBlocks(chat, blocked)),
+    next,
+  );
+}
+
+/** Replies from before the block list changed have older unread counts: `own_seq` tells. */
+function withBlocks(state: ChatState, { own_seq }: Blocked): ChatState {
+  const { chat } = state;
+  const next = own_seq > chat.own_seq ? setChat(state, { ...chat, own_seq }) : state;
+  return chat.seq > chat.last_read_seq ? invalidate(next) : next;
+}
 
 /** Advances the caller's own counter if the value is the next one; otherwise changes are missing. */
 function advanceOwn(state: State, own_seq: number | undefined): State {
@@ -92,7 +109,7 @@ function applyCounted(state: State, frame: CountedFrame): State {
   const isNews = seq > (state.chats[conversation_id]?.chat.seq ?? -1);
   if (isNews && isRemoval(frame, me)) return removeChat(state, conversation_id, seq);
   const next = updateChat(noteCounter(state, frame), conversation_id, (before) => {
-    const chat = chatAfter(before, frame, me);
+    const chat = chatAfter(before, frame, viewerOf(state));
     const after = updateWindows(chat, (window) => windowAfter(window, frame, chat.tombstones, me));
     return frame.method === "events.messageDeleted" ? dropMessages(after, frame.params.ids) : after;
   });

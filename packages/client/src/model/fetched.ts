@@ -7,6 +7,7 @@ import { applyBlocked } from "./events.ts";
 import { newerMessage } from "./message.ts";
 import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ChatState, State } from "./state.ts";
+import { viewerOf } from "./unread.ts";
 import {
   addChanges,
   addMessages,
@@ -49,7 +50,7 @@ export function applyOverview(state: State, page: Overview): State {
   return (page.hidden ?? []).reduce(
     (next, { conversation_id, ids }) =>
       updateChat(next, conversation_id, (chat) =>
-        hideMessages(chat, ids, state.me?.username, own_seq),
+        hideMessages(chat, ids, viewerOf(state), own_seq),
       ),
     applyBlocked({ ...state, accountsSeq, own }, page.blocked),
   );

@@ -21,6 +21,7 @@ import { type CachedState, initialState, type State } from "./state.ts";
 import { applyEarlyDeltas } from "./streaming-messages.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { endTyping } from "./typing.ts";
+import { viewerOf } from "./unread.ts";
 
 /** The state after an action. Account records in the action update names everywhere. */
 export function reduce(state: State, action: Action): State {
@@ -75,7 +76,7 @@ function applyAction(state: State, action: Action): State {
       return removeChat(state, action.chatId);
     case "messagesRemoved":
       return updateChat(state, action.chatId, (chat) =>
-        hideMessages(chat, action.ids, state.me?.username),
+        hideMessages(chat, action.ids, viewerOf(state)),
       );
     case "read":
       return readUpTo(state, action);

@@ -1,6 +1,6 @@
 import type { Conversation, EventFrame, Message } from "@parley/protocol";
 import { invalidate, knownMessage, setChat } from "./chat.ts";
-import type { ChatState } from "./state.ts";
+import type { ChatState, State } from "./state.ts";
 import { share } from "./structural-sharing.ts";
 
 type Unread = Conversation["unread"];
@@ -13,18 +13,34 @@ export const unreadFields = (unread: Unread) => ({
   unread_count: unread.human + unread.agent,
 });
 
-const isMentioned = (message: Message, me: string | undefined): boolean =>
+/** For whom messages count as unread. */
+export interface Viewer {
+  readonly me: string | undefined;
+  /** Usernames of the people whom the viewer blocked: their messages and those of their agents do not count. */
+  readonly blocked: readonly string[];
+}
+
+export const viewerOf = ({ me, blocked }: State): Viewer => ({
+  me: me?.username,
+  blocked: blocked.usernames,
+});
+
+const isMentioned = (message: Message, { me }: Viewer): boolean =>
   me !== undefined && message.mentions.includes(me);
+
+const isBlocked = ({ sender }: Message, { blocked }: Viewer): boolean =>
+  blocked.includes(sender.username.replace(/:.*/, ""));
 
 /** Adds a message to the unread counts, or subtracts it. */
 export function countUnread(
   unread: Unread,
   message: Message,
-  me: string | undefined,
+  viewer: Viewer,
   step: 1 | -1,
 ): Unread {
+  if (isBlocked(message, viewer)) return unread;
   const { kind } = message.sender;
-  const mentionStep = isMentioned(message, me) ? step : 0;
+  const mentionStep = isMentioned(message, viewer) ? step : 0;
   return { ...unread, [kind]: unread[kind] + step, mentions: unread.mentions + mentionStep };
 }
 
@@ -33,15 +49,16 @@ export function countMention(
   state: ChatState,
   frame: EventFrame<"events.messageEdited" | "events.messageComplete">,
   before: ChatState,
-  me: string | undefined,
+  viewer: Viewer,
 ): ChatState {
   const message = frame.params;
   if (message.imported || message.seq <= state.chat.last_read_seq) return state;
-  if (before.tombstones.has(message.id)) return state;
+  if (before.tombstones.has(message.id) || isBlocked(message, viewer)) return state;
   const old = knownMessage(before, message.id);
   // A streaming message has no mentions yet; whether another unknown message had some is not known.
   if (!old && frame.method === "events.messageEdited") return invalidate(state);
-  const step = Number(isMentioned(message, me)) - Number(old ? isMentioned(old, me) : false);
+  const step =
+    Number(isMentioned(message, viewer)) - Number(old ? isMentioned(old, viewer) : false);
   if (step === 0) return state;
   const unread = { ...state.chat.unread, mentions: state.chat.unread.mentions + step };
   return setChat(state, { ...state.chat, ...unreadFields(unread) });
@@ -51,7 +68,7 @@ export function countMention(
 export function subtractUnread(
   state: ChatState,
   ids: readonly string[],
-  me: string | undefined,
+  viewer: Viewer,
 ): ChatState {
   const { chat } = state;
   if (chat.unread_count === 0 || ids.length === 0) return state;
@@ -60,6 +77,6 @@ export function subtractUnread(
   const unread = messages
     .filter((message) => message !== undefined)
     .filter(({ seq, imported }) => !imported && seq > chat.last_read_seq && seq <= chat.seq)
-    .reduce((sum, message) => countUnread(sum, message, me, -1), chat.unread);
+    .reduce((sum, message) => countUnread(sum, message, viewer, -1), chat.unread);
   return setChat(state, share(chat, { ...chat, ...unreadFields(unread) }));
 }

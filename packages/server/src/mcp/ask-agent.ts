@@ -23,7 +23,7 @@ const { chat_id } = operations.getChat.input.shape;
 const { agent_username } = operations.addGroupAgent.input.shape;
 
 const AskAgentInput = z.object({
-  text: operations.sendMessage.input.shape.content.meta({
+  text: operations.sendMessage.input.shape.content.unwrap().meta({
     description: "The question, sent as a message of the caller. Markdown.",
   }),
   agent_username: agent_username.optional().meta({

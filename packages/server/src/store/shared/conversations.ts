@@ -42,6 +42,29 @@ export const toMember = (row: MemberRow): MemberRecord => ({
   last_read_seq: row.last_read_seq,
 });
 
+/** Only the newest unread messages are searched for those of blocked people: this bounds the cost. */
+const MAX_SEARCHED_UNREAD = 1000;
+
+/**
+ * How many of a member's unread messages that satisfy a condition are of people whom the member blocked,
+ * or of their agents. `member` is the alias of the membership, `n` that of a message.
+ */
+const ofBlocked = (member: string, condition: string) =>
+  `CASE WHEN EXISTS (SELECT 1 FROM blocks WHERE account_id = ${member}.account_id) THEN (
+    SELECT count(*) FROM (
+      SELECT u.seq, u.sender_id, u.by_agent FROM messages u
+      WHERE u.conversation_id = ${member}.conversation_id AND u.seq > ${member}.last_read_seq
+        AND u.deleted_at IS NULL AND NOT u.imported
+      ORDER BY u.seq DESC LIMIT ${MAX_SEARCHED_UNREAD}) n
+    JOIN accounts s ON s.id = n.sender_id
+    WHERE ${condition} AND EXISTS (SELECT 1 FROM blocks b
+        WHERE b.account_id = ${member}.account_id AND b.blocked_id IN (s.id, s.owner_id))
+      AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ${member}.account_id
+        AND h.conversation_id = ${member}.conversation_id AND h.seq = n.seq)) ELSE 0 END`;
+
+const MENTIONS_MEMBER = `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
+  AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`;
+
 const creator = joinedAccount("creator");
 
 /**
@@ -50,8 +73,9 @@ const creator = joinedAccount("creator");
  */
 export const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin, ${creator.columns},
-    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
-    me.unread_mentions, me.last_read_seq,
+    k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS unread_humans,
+    k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS unread_agents,
+    me.unread_mentions - ${ofBlocked("me", MENTIONS_MEMBER)} AS unread_mentions, me.last_read_seq,
     (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
@@ -152,8 +176,9 @@ export const FORMER_CONVERSATIONS = `SELECT f.conversation_id AS id, k.seq FROM 
  * An unread count is the conversation's total of messages minus the member's total of read ones, so
  * its cost does not depend on the number of messages. `markRead` sets the member's total: the running
  * total of the latest message up to the new read position, plus the later messages that are deleted or
- * hidden, which count as read.
+ * hidden, which count as read. Messages of blocked people are subtracted when the count is read.
  */
-export const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
+export const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents
+    - ${ofBlocked("m", "true")} AS count
   FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
   WHERE m.conversation_id = $1 AND m.account_id = $2`;
