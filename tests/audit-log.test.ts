@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { signUp, signUpAs } from "@parley/testkit/client.ts";
+import { signUp } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 
@@ -14,7 +15,7 @@ test.each([
   await server.moveClock(DAY_MS);
   const young = await signUp(server.url, "young");
   await server.moveClock((days - 1) * DAY_MS);
-  const olga = await signUpAs(server.url, "olga");
+  const olga = await operatorAt(server, "olga");
   const actions = async (account: string) =>
     (await olga.call("getAuditLog", { account })).items.map(({ action }) => action);
   await until(async () => (await actions(old.username)).length === 0, "the entries are deleted");

@@ -8,11 +8,11 @@ import {
   RawSocket,
   say,
   signUp,
-  signUpAs,
   type Transport,
   transports,
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 
@@ -23,7 +23,7 @@ const server = await startServer({
   PARLEY_OPERATORS: "alice",
 });
 const backend = new Backend(server.url);
-const [alice, bob] = [await signUpAs(server.url, "alice"), await signUp(server.url, "bob")];
+const [alice, bob] = [await operatorAt(server, "alice"), await signUp(server.url, "bob")];
 const chat = await groupOf(alice, bob);
 const message = await say(alice, chat, "hello");
 const socket = await alice.connect();

@@ -10,7 +10,11 @@ const AUDIENCE = "parley";
 
 const issuer = new Issuer();
 await issuer.rotate();
-const environment = { PARLEY_OIDC_ISSUER: issuer.url, PARLEY_OIDC_AUDIENCE: AUDIENCE };
+const environment = {
+  PARLEY_OIDC_ISSUER: issuer.url,
+  PARLEY_OIDC_AUDIENCE: AUDIENCE,
+  PARLEY_OPERATORS: "olga",
+};
 const server = await startServer(environment);
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -196,6 +200,12 @@ describe("the account of a subject", () => {
     expect(await nameOf(token)).toBe(`${owner.username}_2`);
     expect(await owner.call("getMe")).toEqual(owner.account);
     expect((await owner.call("getSessions")).items).toHaveLength(1);
+  });
+
+  test("is never one that PARLEY_OPERATORS names", async () => {
+    const token = await issuer.token("olga");
+    expect(await nameOf(token)).toBe("olga_2");
+    expect(await as("olga_2", token).call("getMe")).not.toHaveProperty("is_operator");
   });
 
   test("differs for another subject with the same username", async () => {

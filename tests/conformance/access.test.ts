@@ -42,14 +42,19 @@ type Role = (typeof roles)[number];
 const callers = [...roles, "agent", "nobody", "suspended", "service", "delegate"] as const;
 type Caller = (typeof callers)[number];
 
+await server.command("users", "create", "as_operator");
 const names = [...roles, "suspended", "victim"] as const;
 await backend.call("upsertUsers", {
-  users: names.map((name) => ({ external_id: name, username: `as_${name}` })),
+  users: names
+    .filter((name) => name !== "operator")
+    .map((name) => ({ external_id: name, username: `as_${name}` })),
 });
 
 /** A person with a token of their own, which the call may end. */
 async function signedIn(external_id: Role | "suspended"): Promise<Person> {
-  const { access_token, account } = await backend.call("issueToken", { external_id });
+  const { access_token, account } = await backend.call("issueToken", {
+    ...(external_id === "operator" ? { username: "as_operator" } : { external_id }),
+  });
   return new Person(server.url, access_token, account);
 }
 

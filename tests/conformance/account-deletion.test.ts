@@ -12,9 +12,9 @@ import {
   say,
   search,
   signUp,
-  signUpAs,
   transports,
 } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 
@@ -103,7 +103,7 @@ describe.each(transports)("over %s", (transport) => {
 
 const operators = new Map<string, Person>();
 async function operatorNamed(name: string): Promise<Person> {
-  const known = operators.get(name) ?? (await signUpAs(url, name));
+  const known = operators.get(name) ?? (await operatorAt(server, name));
   operators.set(name, known);
   return known;
 }
@@ -298,11 +298,11 @@ test("the last operator who can sign in cannot delete their account", async () =
     ...serviceKeySetting(),
     PARLEY_OPERATORS: "first, second, absent",
   });
-  const first = await signUpAs(own.url, "first");
+  const first = await operatorAt(own, "first");
   const refused = await failure(first.call("deleteMe", { password }));
   expect(refused.code).toBe("conflict");
   expect(refused.message).toContain("make another person an operator first");
-  const second = await signUpAs(own.url, "second");
+  const second = await operatorAt(own, "second");
   await first.call("deleteMe", { password });
   expect((await failure(second.call("deleteMe", { password }))).code).toBe("conflict");
   const erase = new Backend(own.url).call("eraseAccount", { username: "second" });

@@ -10,11 +10,11 @@ import {
   people,
   say,
   signUp,
-  signUpAs,
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
@@ -27,7 +27,7 @@ const server = await startServer({
 afterAll(() => server[Symbol.asyncDispose]());
 const { url } = server;
 const backend = new Backend(url);
-const operator = await signUpAs(url, "oona");
+const operator = await operatorAt(server, "oona");
 
 /** Number of files in an archive. */
 const FILES = 13;

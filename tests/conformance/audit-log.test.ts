@@ -5,14 +5,14 @@ import {
   pagesOf,
   post,
   signUp,
-  signUpAs,
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({ ...noRates, PARLEY_OPERATORS: "olga, oscar" });
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 afterAll(() => server[Symbol.asyncDispose]());
 
 const signIn = ({ username }: Person, password: string) =>

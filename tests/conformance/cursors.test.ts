@@ -1,11 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { type OperationName, operations } from "@parley/protocol";
-import { groupOf, post, say, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { groupOf, post, say, signUp } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({ ...noRates, PARLEY_OPERATORS: "olga" });
 afterAll(() => server[Symbol.asyncDispose]());
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 const chat = await groupOf(olga, await signUp(server.url, "bob"));
 const message = await say(olga, chat, "hello");
 

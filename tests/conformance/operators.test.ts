@@ -12,10 +12,10 @@ import {
   replyTo,
   say,
   signUp,
-  signUpAs,
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]();
 });
 const backend = new Backend(server.url);
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 
 const PASSWORD = "correct horse battery";
 const signIn = ({ username }: Person) =>
@@ -41,6 +41,17 @@ const signIn = ({ username }: Person) =>
 const suspend = ({ username }: Person, caller: Pick<Person, "call"> = olga) =>
   caller.call("suspendAccount", { username });
 const restore = ({ username }: Person) => olga.call("restoreAccount", { username });
+
+test("nobody signs up under the name of an operator, whether the account exists or not", async () => {
+  const password = "correct horse battery";
+  for (const username of ["olga", "oscar", "OSCAR"]) {
+    const { status, body } = await post(server.url, "signUp", { username, password });
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { description: "conflict: the username is taken" },
+    });
+  }
+});
 
 describe.each(transports)("over %s", (transport) => {
   test("getAccounts lists people, with what the product and operators know", async () => {
@@ -101,7 +112,7 @@ describe.each(transports)("over %s", (transport) => {
 
   test("suspendAccount is 404 for nobody and agents, and 409 for operators", async () => {
     await using operator = await olga.via(transport);
-    await signUpAs(server.url, "oscar").catch(() => undefined);
+    await operatorAt(server, "oscar").catch(() => undefined);
     const code = async (username: string) =>
       (await failure(operator.call("suspendAccount", { username }))).code;
     expect(await code("nobody_here")).toBe("not_found");

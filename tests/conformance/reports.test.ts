@@ -6,12 +6,12 @@ import {
   pagesOf,
   people,
   say,
-  signUpAs,
   TIMESTAMP,
   transports,
   UUID_V7,
 } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({
@@ -21,7 +21,7 @@ const server = await startServer({
 });
 afterAll(() => server[Symbol.asyncDispose]());
 const backend = new Backend(server.url);
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 
 /** The reports of a message, newest first. */
 async function reportsOf({ id }: { id: string }) {

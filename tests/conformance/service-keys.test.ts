@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { failure, groupOf, post, RawSocket, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { failure, groupOf, post, RawSocket, signUp } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({
@@ -11,7 +12,7 @@ const server = await startServer({
 afterAll(() => server[Symbol.asyncDispose]());
 const backend = new Backend(server.url);
 const alice = await signUp(server.url, "alice");
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 
 describe("a service key", () => {
   test("calls operations for operators", async () => {

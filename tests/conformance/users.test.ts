@@ -3,7 +3,11 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { failure, Person, post, signUp, TIMESTAMP } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
+const server = await startServer({
+  ...noRates,
+  ...serviceKeySetting(),
+  PARLEY_OPERATORS: "olga_ops",
+});
 afterAll(() => server[Symbol.asyncDispose]());
 const backend = new Backend(server.url);
 
@@ -73,6 +77,17 @@ describe("upsertUsers", () => {
     });
     const { params } = await socket.event("events.accountUpdated");
     expect(params).toEqual(renamed.account);
+  });
+
+  test("gives nobody a username that PARLEY_OPERATORS names", async () => {
+    const derived = await upsert({ external_id: freshId(), display_name: "Olga Ops" });
+    expect(derived.account.username).toMatch(/^olga_ops_[0-9a-f]{4}$/);
+    const users = [{ external_id: freshId(), username: "olga_ops" }];
+    const { status, body } = await backend.post("upsertUsers", { users });
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { parameters: { fields: { "users.0.username": "is taken" } } },
+    });
   });
 
   test("derives usernames from display names or ids, and keeps them apart", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { agentOf, failure, groupOf, say, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { agentOf, failure, groupOf, say, signUp } from "@parley/testkit/client.ts";
+import { operatorAt } from "@parley/testkit/operators.ts";
 import { rawServer } from "@parley/testkit/raw-server.ts";
 import { hang, startReceiver } from "@parley/testkit/receiver.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
@@ -15,7 +16,7 @@ const server = await startServer({
 });
 afterAll(() => server[Symbol.asyncDispose]());
 const backend = new Backend(server.url);
-const olga = await signUpAs(server.url, "olga");
+const olga = await operatorAt(server, "olga");
 const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
 const newMessages = ["events.messageNew"];
 
@@ -579,8 +580,8 @@ test("a webhook of an operator is sent nothing once they are no operator, or are
   await using receiver = startReceiver();
   const settings = { ...noRates, ...serviceKeySetting(), PARLEY_PRIVATE_ADDRESSES: "allow" };
   await using first = await startServer({ ...settings, PARLEY_OPERATORS: "olga, otto, oscar" });
-  const chatters = [await signUpAs(first.url, "olga"), await signUpAs(first.url, "otto")] as const;
-  await signUpAs(first.url, "oscar");
+  const chatters = [await operatorAt(first, "olga"), await operatorAt(first, "otto")] as const;
+  await operatorAt(first, "oscar");
   const chat = await groupOf(...chatters);
   const hook = { url: receiver.url, events: newMessages, chat_id: chat.id };
   for (const operator of chatters) await operator.call("createWebhook", hook);

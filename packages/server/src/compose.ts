@@ -257,7 +257,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const vault = openVault(config);
   const audit = auditLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
-  const oidcAccounts = newOidcAccounts({ audit, providers });
+  const oidcAccounts = newOidcAccounts({ audit, providers, operators });
   const metrics = newMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));

@@ -41,7 +41,7 @@ const oidcTokens: OidcTokens = {
 };
 const service = authenticator({
   ...{ store, oidcTokens, audit },
-  oidcAccounts: oidcAccounts({ audit, providers: new Map() }),
+  oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),
   limits,
 });
 

@@ -758,7 +758,7 @@ describe("several nodes", () => {
       return authenticator({
         store,
         oidcTokens,
-        oidcAccounts: oidcAccounts({ audit, providers: new Map() }),
+        oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),
         limits: { session_days: 90 },
         audit,
       });

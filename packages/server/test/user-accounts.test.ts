@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { groupOf, people, post, say, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { groupOf, people, post, say, signUp } from "@parley/testkit/client.ts";
 import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
@@ -77,7 +77,7 @@ describe.each(["SQLite", "PostgreSQL"])("users, while a server runs on %s", (sto
   test("operators are neither suspended nor erased", async () => {
     const { server, run } = await start();
     await using _ = server;
-    await signUpAs(server.url, "olga");
+    await run("create", "olga");
     for (const args of [
       ["suspend", "olga"],
       ["erase", "olga", "--yes"],

@@ -28,6 +28,8 @@ export interface TestServer extends AsyncDisposable {
   output(): string;
   /** Waits for a match in what it prints, which may arrive after the reply to a call. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Runs a command of the program on its data, and returns what it prints with `--json`. */
+  command(...args: string[]): Promise<unknown>;
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number>;
   /** Sends SIGKILL. */
@@ -122,6 +124,11 @@ export async function startServer(
     printed: async (pattern) => {
       await until(() => pattern.test(output()), `${pattern} is printed`);
       return pattern.exec(output()) as RegExpExecArray;
+    },
+    command: async (...args) => {
+      const { code, stdout, stderr } = await runMain([...args, "--json"], { ...own, ...data });
+      if (code !== 0) throw new Error(`${args.join(" ")} failed: ${stderr}`);
+      return JSON.parse(stdout);
     },
     stop: () => all("SIGTERM"),
     kill: async () => void (await all("SIGKILL")),

@@ -17,6 +17,12 @@ interface Upserted {
   readonly created: boolean;
 }
 
+interface UserConfig {
+  readonly providers: ProviderNames;
+  /** Usernames that no user of a product gets: whoever has one is an operator. */
+  readonly operators: readonly string[];
+}
+
 /**
  * Creates the accounts of users of a product, and updates those that exist. Throws a
  * `CreationConflict` when another unit has taken a username or an external id meanwhile.
@@ -24,12 +30,12 @@ interface Upserted {
 export async function upsertUsers(
   tx: WriteTx,
   users: readonly ProductUser[],
-  providers: ProviderNames,
+  { providers, operators }: UserConfig,
 ): Promise<Upserted[]> {
   const found = await tx.productAccounts(users.map(({ external_id }) => external_id));
   const known = new Map(found.map((account) => [account.external_id, account]));
   const newcomers = users.filter(({ external_id }) => !known.has(external_id));
-  const usernames = await chooseUsernames(tx, users, known);
+  const usernames = await chooseUsernames(tx, users, known, operators);
   const created = await createAccounts(tx, newcomers, usernames, providers);
   const items: Upserted[] = [];
   for (const user of users) {
@@ -72,6 +78,7 @@ async function chooseUsernames(
   tx: ReadTx,
   users: readonly ProductUser[],
   known: ReadonlyMap<string, AccountRecord>,
+  reserved: readonly string[],
 ): Promise<Map<string, string>> {
   const candidates = new Map(
     users.map((user) => [
@@ -80,7 +87,7 @@ async function chooseUsernames(
     ]),
   );
   const existing = await tx.accounts([...candidates.values()].flat());
-  const taken = new Set(existing.map(({ username }) => username));
+  const taken = new Set([...reserved, ...existing.map(({ username }) => username)]);
   const chosen = new Map<string, string>();
   const problems: Record<string, string> = {};
   for (const [place, { external_id, username }] of users.entries()) {

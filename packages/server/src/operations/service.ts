@@ -12,9 +12,7 @@ const DEFAULT_EXPIRES_IN_S = 60 * 60;
 
 const upsertUsers = bind(operations.upsertUsers, async ({ store, config }, { users }) => {
   checkRepetition(users);
-  const items = await retryOnConflict(() =>
-    store.write((tx) => upsert(tx, users, config.providers)),
-  );
+  const items = await retryOnConflict(() => store.write((tx) => upsert(tx, users, config)));
   return { items };
 });
 

@@ -32,6 +32,8 @@ const signUp = bind(operations.signUp, async (context, input) => {
   checkPasswordSignIn(config);
   await checkPolicy(context, input.invite_code);
   checkStrength("password", input.password, input.username);
+  // Whoever has such a name is an operator.
+  if (config.operators.includes(input.username)) throw taken();
   if (await store.read((tx) => tx.account(input.username))) throw taken();
   signUps.take(origin.network);
   const password_hash = await passwords.hash(input.password, origin.network);

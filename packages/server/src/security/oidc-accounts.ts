@@ -35,9 +35,11 @@ export interface OidcAccounts {
 export interface OidcAccountsOptions {
   readonly audit: AuditLog;
   readonly providers: ProviderNames;
+  /** Usernames that no account of an identity gets: whoever has one is an operator. */
+  readonly operators: readonly string[];
 }
 
-export function oidcAccounts({ audit, providers }: OidcAccountsOptions): OidcAccounts {
+export function oidcAccounts({ audit, ...options }: OidcAccountsOptions): OidcAccounts {
   const serially = serializer();
   return {
     signIn: (identity, origin, open) =>
@@ -45,13 +47,15 @@ export function oidcAccounts({ audit, providers }: OidcAccountsOptions): OidcAcc
       serially(identity.subject, () =>
         retryOnConflict(() =>
           audit.write(async (tx, record) => {
-            const found = await accountOf(tx, identity, providers);
+            const found = await accountOf(tx, identity, options);
             return signIn(tx, record, { ...found, identity, origin }, open);
           }),
         ),
       ),
   };
 }
+
+type AccountOptions = Omit<OidcAccountsOptions, "audit">;
 
 interface SignIn extends IdentityAccount {
   readonly identity: Identity;
@@ -89,14 +93,14 @@ async function takeName(
 async function accountOf(
   tx: WriteTx,
   identity: Identity,
-  providers: ProviderNames,
+  options: AccountOptions,
 ): Promise<IdentityAccount> {
   const { issuer, subject, requestedName } = identity;
   const known = await tx.identity(issuer, subject);
   if (known) return { account: known, isNew: false, isLinked: false };
   const username = usernameFrom(requestedName);
   const earlier = username === requestedName ? await lockUnlinked(tx, username) : null;
-  const account = earlier ?? (await createAccount(tx, identity, username, providers));
+  const account = earlier ?? (await createAccount(tx, identity, username, options));
   const link = { issuer, subject, account_id: account.id, at: Date.now() };
   if (!(await tx.insertIdentity(link))) throw new CreationConflict();
   return { account, isNew: earlier === null, isLinked: earlier !== null };
@@ -115,10 +119,10 @@ async function createAccount(
   tx: WriteTx,
   { issuer, subject, ...identity }: Identity,
   requested: string,
-  providers: ProviderNames,
+  { providers, operators }: AccountOptions,
 ): Promise<AccountRecord> {
   for (const username of usernameCandidates(requested)) {
-    if (await tx.account(username)) continue;
+    if (operators.includes(username) || (await tx.account(username))) continue;
     const display_name = identity.display_name ?? username;
     const created = await createPerson(tx, { username, display_name }, providers);
     if (created) return created;

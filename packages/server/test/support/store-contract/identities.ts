@@ -53,6 +53,7 @@ export function identities(check: Check) {
     const accounts = oidcAccounts({
       audit: auditLog(logger("silent"), store),
       providers: new Map(),
+      operators: [],
     });
     const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
     const usernames = ["alice", "bob", "carol", "dave", "erin"] as const;
