@@ -6,11 +6,11 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { suiteOf } from "../runner/suites.ts";
 import { type Copy, copySources } from "./copy.ts";
 import { type Fault, planted } from "./fault.ts";
 import { faults } from "./faults/index.ts";
 import { runTests } from "./run-tests.ts";
-import { commandOf } from "./test-command.ts";
 
 interface Result {
   readonly found: boolean;
@@ -42,7 +42,7 @@ async function main(parts: readonly string[]): Promise<number> {
       const { found, text } = await tryFault(fault, file, changed, unchanged);
       if (!found) missed++;
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-      print([fault.name, `${file}: ${text}`, commandOf(unchanged.root, file), seconds]);
+      print([fault.name, `${file}: ${text}`, suiteOf(file), seconds]);
     }
   }
   const outcome = missed === 0 ? "each was found" : `${missed} test files did not find theirs`;
