@@ -229,26 +229,28 @@ export async function newModel(tx: WriteTx) {
       await client.check(tx);
       expect(client.changes).toEqual(changed);
     },
-    /** Compares the unread counts of the store with a count of the messages. */
-    async checkUnreadCounts() {
-      for (const [account, place] of places) {
-        const unread = alive().filter(
-          ({ seq, hiddenFrom, imported }) => !imported && seq > place && !hiddenFrom.has(account),
-        );
-        const agent = unread.filter(({ sender }) => sender.kind === "agent").length;
-        const mentioned = unread.filter((message) => message.mentions.includes(account.username));
-        const view = await tx.conversationView(chat.id, account.id);
-        const { seq, unread_count, unread: figures, last_read_seq } = view;
-        expect({ seq, unread_count, figures, last_read_seq }).toEqual({
-          seq: counter,
-          unread_count: unread.length,
-          figures: { human: unread.length - agent, agent, mentions: mentioned.length },
-          last_read_seq: place,
-        });
-        expect(await tx.unreadCount(chat.id, account.id)).toBe(unread.length);
-      }
-    },
+    /** Compares the unread counts of the n-th member with a count of the messages. */
+    checkUnreadCount: (n: number) => checkUnreadCount(present(n)),
+    checkUnreadCounts: () => inSequence([...places.keys()], checkUnreadCount),
   };
+
+  async function checkUnreadCount(account: AccountRecord): Promise<void> {
+    const place = places.get(account) ?? 0;
+    const unread = alive().filter(
+      ({ seq, hiddenFrom, imported }) => !imported && seq > place && !hiddenFrom.has(account),
+    );
+    const byAgents = unread.filter(({ sender }) => sender.kind === "agent").length;
+    const mentioned = unread.filter((message) => message.mentions.includes(account.username));
+    const view = await tx.conversationView(chat.id, account.id);
+    const { seq, unread_count, unread: figures, last_read_seq } = view;
+    expect({ seq, unread_count, figures, last_read_seq }).toEqual({
+      seq: counter,
+      unread_count: unread.length,
+      figures: { human: unread.length - byAgents, agent: byAgents, mentions: mentioned.length },
+      last_read_seq: place,
+    });
+    expect(await tx.unreadCount(chat.id, account.id)).toBe(unread.length);
+  }
 }
 
 /** A client that knows a conversation only from `updates`. */

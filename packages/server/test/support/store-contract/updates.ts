@@ -1,5 +1,4 @@
 import { expect } from "bun:test";
-import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import {
   at,
@@ -121,7 +120,7 @@ export function updates(check: Check) {
           await model.checkFollower(limit);
         }),
       ),
-      { numRuns: rounds({ few: 20, all: 100 }) },
+      { numRuns: 100 },
     );
   });
 
