@@ -3,7 +3,7 @@ import { failure, Person, post, RawSocket, Socket, signUp } from "@parley/testki
 import { databaseOf } from "@parley/testkit/database.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
-import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
+import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 
 const AUDIENCE = "parley";
@@ -297,20 +297,16 @@ describe("signOut", () => {
 });
 
 describe("in the course of time", () => {
-  /** Retries until every node gives this answer: each one fetches new keys independently. */
-  async function eventually(status: number, token: string, url: string): Promise<void> {
+  /** Lets time pass until every node gives this answer: each one fetches new keys independently. */
+  async function eventually(status: number, token: string, own: TestServer): Promise<void> {
     // Calls go to the nodes in turn.
-    const nodes = nodesOf(url).length;
-    const deadline = Date.now() + 30_000;
+    const nodes = nodesOf(own.url).length;
     let inARow = 0;
-    while (inARow < nodes && Date.now() < deadline) {
-      if ((await statusOf(token, url)) === status) inARow++;
-      else {
-        inARow = 0;
-        await Bun.sleep(250);
-      }
-    }
-    expect(inARow).toBe(nodes);
+    const areAlike = async () => {
+      inARow = (await statusOf(token, own.url)) === status ? inARow + 1 : 0;
+      return inARow >= nodes;
+    };
+    await own.moveClockUntil(areAlike, `every node answers ${status}`);
   }
 
   test.concurrent("a rotated key is picked up without a restart", async () => {
@@ -319,7 +315,7 @@ describe("in the course of time", () => {
     await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: rotating.url });
     expect(await statusOf(await rotating.token(freshName()), own.url)).toBe(200);
     await rotating.rotate();
-    await eventually(200, await rotating.token(freshName()), own.url);
+    await eventually(200, await rotating.token(freshName()), own);
   });
 
   test.concurrent("while the issuer is down, only tokens with unknown keys get 503 with retry_after", async () => {
@@ -332,7 +328,7 @@ describe("in the course of time", () => {
     await failing.goAway();
     await failing.rotate();
     const unknown = await failing.token(freshName());
-    await eventually(503, unknown, own.url);
+    await eventually(503, unknown, own);
     const { body, headers } = await post(own.url, "getMe", {}, unknown);
     expect(body).toMatchObject({
       code: "unavailable",
@@ -343,7 +339,7 @@ describe("in the course of time", () => {
     await using socket = await RawSocket.open(own.url, `/api/ws?token=${unknown}`);
     expect(socket.answer?.status).toBe(503);
     failing.comeBack();
-    await eventually(200, unknown, own.url);
+    await eventually(200, unknown, own);
   });
 
   test.concurrent("the service starts while the issuer is down, and serves everyone else", async () => {
@@ -356,7 +352,7 @@ describe("in the course of time", () => {
     const person = await signUp(own.url, "own");
     expect(await person.call("getMe")).toEqual(person.account);
     late.comeBack();
-    await eventually(200, token, own.url);
+    await eventually(200, token, own);
   });
 
   test.concurrent("the username claim can be configured", async () => {

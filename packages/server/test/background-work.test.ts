@@ -30,7 +30,7 @@ test.skipIf(onSeveralNodes)(
     using index = new Database(join(server.dataDir, "parley-search.db"));
     index.run("PRAGMA busy_timeout = 5000");
     index.run("ALTER TABLE progress RENAME TO progress_aside");
-    while ((await failures()) === 0) await Bun.sleep(20);
+    await server.moveClockUntil(async () => (await failures()) > 0, "the indexing fails");
     expect(await get("/ready")).toEqual({
       status: 200,
       text: '{"ok":true,"failing":["search_indexing"]}',
@@ -38,7 +38,8 @@ test.skipIf(onSeveralNodes)(
     await logged("search indexing failed");
 
     index.run("ALTER TABLE progress_aside RENAME TO progress");
-    while ((await get("/ready")).text !== '{"ok":true}') await Bun.sleep(20);
+    const isReady = async () => (await get("/ready")).text === '{"ok":true}';
+    await server.moveClockUntil(isReady, "the indexing recovers");
     await logged("search indexing recovered");
     expect((await get("/health")).status).toBe(200);
   },
