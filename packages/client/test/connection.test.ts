@@ -47,7 +47,7 @@ describe("signing in", () => {
     expect(await codeOf(client.connect())).toBe("unauthorized");
   });
 
-  test("an invalid token ends in signed_out", async () => {
+  test("with an invalid token ends in signed_out", async () => {
     using client = clientOf({ token: "ply_nonsense" }, server.url);
     expect(await codeOf(client.connect())).toBe("unauthorized");
     expect(client.status).toBe("signed_out");

@@ -88,7 +88,7 @@ describe("with getToken", () => {
     await equalsServer(client, ann);
   });
 
-  test("it is called again if it rejects, times out or returns the same token", async () => {
+  test("getToken is called again if it rejects, times out or returns the same token", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
     const answers: (() => Promise<string>)[] = [
@@ -246,7 +246,7 @@ function issuedTokens({ username }: Person) {
 const hashOf = (token: string) => new Bun.CryptoHasher("sha256").update(token).digest("hex");
 
 describe("with getToken and tokens of issueToken", () => {
-  test("it is called at the start, and again when a token ends by itself", async () => {
+  test("getToken is called at the start, and again when a token ends by itself", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = issuedTokens(ann);
     const held = Promise.withResolvers<void>();
@@ -275,7 +275,7 @@ describe("with getToken and tokens of issueToken", () => {
     await equalsServer(client, ann);
   });
 
-  test("it is called again when the product revokes the tokens", async () => {
+  test("getToken is called again when the product revokes the tokens", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = issuedTokens(ann);
     using connected = await connectedClient(ann, bob, { getToken: () => tokens.next() });

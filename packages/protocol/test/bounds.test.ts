@@ -16,7 +16,7 @@ describe("entries are counted before any of them is validated", () => {
     metadata: [upsertUsers.input.safeParse({ users: [{ external_id: "a", metadata: wide }] }), 32],
   };
   for (const [field, [{ error }, max]] of Object.entries(tooMany)) {
-    test(field, () => {
+    test(`in the field ${field}`, () => {
       expect(error?.issues).toMatchObject([{ message: `must have at most ${max} entries` }]);
     });
   }
@@ -38,7 +38,7 @@ describe("items are counted before any of them is validated", () => {
     grants: others.setAgentTools.input.safeParse({ agent_username: "a:b", grants: items }),
   };
   for (const [field, { error }] of Object.entries(lists)) {
-    test(field, () => {
+    test(`in the field ${field}`, () => {
       expect(error?.issues).toMatchObject([{ code: "too_big", path: [field] }]);
     });
   }

@@ -36,21 +36,21 @@ function examples(table: Record<string, [content: string, blocks: Block[]]>) {
   }
 }
 
-describe("elements", () => {
+describe("elements of markup", () => {
   examples({
-    "nothing at all": ["", []],
-    "only white space": [" \n\t\n", []],
-    "plain Markdown": ["# Hi\n\n- *there*", [markdown("# Hi\n\n- *there*")]],
-    "a button between words": [
+    "nothing has no blocks": ["", []],
+    "only white space has no blocks": [" \n\t\n", []],
+    "plain Markdown is one block": ["# Hi\n\n- *there*", [markdown("# Hi\n\n- *there*")]],
+    "a button may stand between words": [
       `Press ${BUTTON} now`,
       [markdown("Press"), button("a", "A"), markdown("now")],
     ],
-    "a card": [
+    "a card may contain Markdown and a button": [
       `<card title="Order">\n**10** AAPL\n${BUTTON}\n</card>`,
       [card("Order", markdown("**10** AAPL"), A)],
     ],
-    "a card without a title": ["<card>x</card>", [card("", markdown("x"))]],
-    "a form with its fields": [
+    "a card may have no title": ["<card>x</card>", [card("", markdown("x"))]],
+    "a form contains its fields": [
       '<form id="f">Say:<input name="n" label="Name" type="email" required>' +
         '<select name="s" label="Side" required><option>Buy</option><option>Sell</option></select>' +
         `${BUTTON}</form>`,
@@ -64,7 +64,7 @@ describe("elements", () => {
         ),
       ],
     ],
-    "fields with descriptions and values": [
+    "fields may have descriptions and values": [
       '<form id="f"><input name="n" hint="As on your &quot;ID&quot;" value="Ada">' +
         '<select name="s" hint="Either" value="Sell"><option>Buy</option><option>Sell</option></select>' +
         '<input name="e" hint="" value=""></form>',
@@ -77,7 +77,7 @@ describe("elements", () => {
         ),
       ],
     ],
-    "a form in a card": [
+    "a form may be in a card": [
       '<card title="t"><form id="f"><input name="n"/></form></card>',
       [card("t", form("f", input("n")))],
     ],
@@ -86,8 +86,11 @@ describe("elements", () => {
         '        <input name="n">\n    </form>\n</card>',
       [card("t", markdown("Some text\n- item"), A, form("f", input("n")))],
     ],
-    "a tag over several lines": ['<card\n  title="t">x</card>', [card("t", markdown("x"))]],
-    "a label over several lines": [
+    "a tag may extend over several lines": [
+      '<card\n  title="t">x</card>',
+      [card("t", markdown("x"))],
+    ],
+    "a label may extend over several lines": [
       '<button action="a">\n  Buy\n  now\n</button>',
       [button("a", "Buy now")],
     ],
@@ -99,7 +102,7 @@ describe("elements", () => {
       '<button action="a"> </button>',
       [button("a", "a")],
     ],
-    "line breaks of any kind": [`x\r\n\r\n${BUTTON}\ry`, [markdown("x"), A, markdown("y")]],
+    "line breaks may be of any kind": [`x\r\n\r\n${BUTTON}\ry`, [markdown("x"), A, markdown("y")]],
     "text between options is dropped": [
       '<form id="f"><select name="s">a<option>b</option>c</select></form>',
       [form("f", select("s", ["b"]))],
@@ -107,34 +110,37 @@ describe("elements", () => {
   });
 });
 
-describe("attributes", () => {
+describe("attributes of markup", () => {
   const titled = (attribute: string, title: string): [string, Block[]] => [
     `<card ${attribute}>x</card>`,
     [card(title, markdown("x"))],
   ];
   examples({
-    "double quotes": titled('title="it\'s"', "it's"),
-    "single quotes": titled("title='a \"b\"'", 'a "b"'),
-    entities: titled('title="&amp;&lt;&gt;&quot;&#39;&#x27;&apos;"', "&<>\"'''"),
-    "entities are decoded once": titled('title="&amp;lt;"', "&lt;"),
-    "unknown entities stay": titled('title="&nope; & &#; &"', "&nope; & &#; &"),
-    "impossible characters": titled('title="&#0;&#xD800;&#9999999;"', "\ufffd\ufffd\ufffd"),
-    "angle brackets": titled('title="P/E < 20 > 5"', "P/E < 20 > 5"),
-    "unknown ones are ignored": titled('onclick="x()" title="t" style="y" hidden', "t"),
-    "the first of two counts": titled('title="1" title="2"', "1"),
-    "spaces around the equals sign": titled('title = "t" ', "t"),
-    "an unknown type is text": [
+    "may be in double quotes": titled('title="it\'s"', "it's"),
+    "may be in single quotes": titled("title='a \"b\"'", 'a "b"'),
+    "may contain entities": titled('title="&amp;&lt;&gt;&quot;&#39;&#x27;&apos;"', "&<>\"'''"),
+    "have their entities decoded once": titled('title="&amp;lt;"', "&lt;"),
+    "keep unknown entities": titled('title="&nope; & &#; &"', "&nope; & &#; &"),
+    "have replacement characters for impossible ones": titled(
+      'title="&#0;&#xD800;&#9999999;"',
+      "\ufffd\ufffd\ufffd",
+    ),
+    "may contain angle brackets": titled('title="P/E < 20 > 5"', "P/E < 20 > 5"),
+    "are ignored if they are unknown": titled('onclick="x()" title="t" style="y" hidden', "t"),
+    "have the first of two values": titled('title="1" title="2"', "1"),
+    "may have spaces around the equals sign": titled('title = "t" ', "t"),
+    "have the type text if theirs is unknown": [
       '<form id="f"><input name="n" type="file" required="false"></form>',
       [form("f", input("n"))],
     ],
-    "names of the prototype": [
+    "may have names of the prototype": [
       '<form id="__proto__"><input name="constructor" toString="1"></form>',
       [form("__proto__", input("constructor"))],
     ],
   });
 });
 
-describe("stays text", () => {
+describe("invalid or escaped markup", () => {
   const verbatim = [
     "<b>bold</b> <script>alert(1)</script>",
     "<cards>x</cards>",
@@ -173,19 +179,21 @@ describe("stays text", () => {
     `- item\n\n      ${BUTTON}`,
   ];
   for (const content of verbatim) {
-    test(JSON.stringify(content), () => expect(parseMarkup(content)).toEqual([markdown(content)]));
+    test(`${JSON.stringify(content)} stays text`, () => {
+      expect(parseMarkup(content)).toEqual([markdown(content)]);
+    });
   }
 
   examples({
-    "a card in a card": [
+    "a card in a card stays text": [
       `<card title="1"><card title="2">x${BUTTON}</card>y</card>`,
       [card("1", markdown('<card title="2">x'), A, markdown("</card>y"))],
     ],
-    "a form in a form": [
+    "a form in a form stays text": [
       '<form id="1"><form id="2"><input name="n"></form></form>',
       [form("1", markdown('<form id="2">'), input("n"), markdown("</form>"))],
     ],
-    "a card in a form": [
+    "a card in a form stays text": [
       '<form id="1"><card title="t">x</card></form>',
       [form("1", markdown('<card title="t">x</card>'))],
     ],
@@ -193,11 +201,11 @@ describe("stays text", () => {
       `<card title="1">${BUTTON}<card title="2">x</card>`,
       [markdown('<card title="1">'), A, card("2", markdown("x"))],
     ],
-    "an element closed after the one around it": [
+    "an element closed after the one around it stays text": [
       `<card title="1"><form id="f">${BUTTON}</card></form>`,
       [card("1", markdown('<form id="f">'), A), markdown("</form>")],
     ],
-    "a button in an unclosed button": [
+    "a button in an unclosed button is a button": [
       `<button action="b">B ${BUTTON}`,
       [markdown('<button action="b">B'), A],
     ],
@@ -208,7 +216,7 @@ describe("stays text", () => {
   });
 });
 
-describe("is not code, though it looks like it", () => {
+describe("the button in text that only looks like code", () => {
   const shown = [
     `a lone \` backtick ${BUTTON}`,
     `\`code\` ${BUTTON} \`code\``,
@@ -224,13 +232,13 @@ describe("is not code, though it looks like it", () => {
     `\\\\${BUTTON}`,
   ];
   for (const content of shown) {
-    test(JSON.stringify(content), () => {
+    test(`is found in ${JSON.stringify(content)}`, () => {
       expect(parseMarkup(content).filter(({ type }) => type === "button")).toEqual([A]);
     });
   }
 });
 
-describe("streaming", () => {
+describe("content that streams", () => {
   const hidden = [
     "<",
     "</",
@@ -278,7 +286,7 @@ describe("streaming", () => {
   });
 });
 
-describe("plainText", () => {
+describe("the plain text of a message", () => {
   const previews: [string, string][] = [
     ["# Hello\n\n**bold** _and_ `code` [link](https://x.y)", "Hello bold and code link"],
     ["[\\[a\\] b\\_c](https://x.y) ![d](https://x.y)", "[a] b_c d"],
@@ -292,7 +300,9 @@ describe("plainText", () => {
     ["", ""],
   ];
   for (const [content, preview] of previews) {
-    test(JSON.stringify(content), () => expect(plainText(content)).toBe(preview));
+    test(`from ${JSON.stringify(content)} is ${JSON.stringify(preview)}`, () => {
+      expect(plainText(content)).toBe(preview);
+    });
   }
 
   test("is short and well-formed", () => {
@@ -540,7 +550,10 @@ describe("parsing time is linear for", () => {
   ];
   const fill = (part: string, length: number) => part.repeat(length / part.length);
   const long = 200_000;
-  const inputs = parts.map((part): [string, string] => [JSON.stringify(part), fill(part, long)]);
+  const inputs = parts.map((part): [string, string] => [
+    `${JSON.stringify(part)}, repeated`,
+    fill(part, long),
+  ]);
   const runs = Array.from({ length: 600 }, (_, n) => `${"`".repeat(n + 1)} <card>`).join("");
   inputs.push(["longer and longer runs of backticks", runs]);
   inputs.push(["deep quotes and blank lines", fill("> - ", 4000) + fill("\n>", long)]);

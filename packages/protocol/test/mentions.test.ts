@@ -46,7 +46,7 @@ describe("who is mentioned", () => {
   });
 });
 
-describe("boundaries", () => {
+describe("the boundaries of a handle", () => {
   examples({
     "an e-mail address is no mention": ["write to joe@alice.com or joe.x@bob", []],
     "a digit before the @ makes it part of a word": ["joe1@alice", []],
@@ -61,10 +61,13 @@ describe("boundaries", () => {
       ["alice", "bob", "al", "a_b"],
     ],
     "a backslash before the @ makes it text": ["\\@alice \\\\\\@bob", []],
-    "an escaped backslash before the @ does not": ["\\\\@alice", ["alice"]],
+    "an escaped backslash before the @ does not make it text": ["\\\\@alice", ["alice"]],
     "two @ are no mention": ["@@alice", []],
     "a longer word is another name": ["@alicea @alice1 @alice_", []],
-    "a character that no handle has ends it": ["@aliceé @bobж @al\u0301", ["alice", "bob", "al"]],
+    "a character that no handle has ends the handle": [
+      "@aliceé @bobж @al\u0301",
+      ["alice", "bob", "al"],
+    ],
     "letters whose lowercase is ASCII are not part of a handle": [
       "@alice\u212a @\u017fam",
       ["alice"],
@@ -85,7 +88,7 @@ describe("boundaries", () => {
   });
 });
 
-describe("agents", () => {
+describe("handles of agents", () => {
   examples({
     "an agent's handle names the agent, not its owner": ["@alice:claude", ["alice:claude"]],
     "an owner and an agent may both be named": ["@alice @alice:gpt", ["alice", "alice:gpt"]],
@@ -96,7 +99,7 @@ describe("agents", () => {
       "@alice:claude-x @alice:claude- @alice:claude_ @alice:claude2 @bob:my-model-x",
       [],
     ],
-    "other characters end it, even without a space": [
+    "other characters end the handle, even without a space": [
       "@alice:claude你好 @bob:claudeさん @alice:gpt…",
       ["alice:claude", "bob:claude", "alice:gpt"],
     ],
@@ -108,7 +111,7 @@ describe("agents", () => {
   });
 });
 
-describe("code", () => {
+describe("handles beside code", () => {
   const FENCE = "```";
   examples({
     "a handle in a code span does not count": ["`@alice` @bob", ["bob"]],

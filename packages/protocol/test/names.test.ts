@@ -40,12 +40,13 @@ describe("a name", () => {
 });
 
 describe("reserved names", () => {
-  test.each(["admin", "Admin", " SYSTEM ", "ａｄｍｉｎ", "sup\u200bport", "Parley", "everyone"])(
-    "include %s",
+  test.each(["admin", "Admin", " SYSTEM ", "ａｄｍｉｎ", "Parley", "everyone"])(
+    "include %j",
     (name) => expect(isReservedName(name)).toBe(true),
   );
 
   test.each([
+    ["a zero-width space", "sup\u200bport"],
     ["the name of deleted accounts", "Deleted account"],
     ["a team", "Support Team"],
     ["the service's own team", "Parley Admin-Team"],
@@ -72,7 +73,7 @@ describe("reserved names", () => {
       "!!!",
     ],
     ...["admin1", "Account", "Team", "Deleted accountant", "The Parleys"],
-  ])("do not include %s", (name) => expect(isReservedName(name)).toBe(false));
+  ])("do not include %j", (name) => expect(isReservedName(name)).toBe(false));
 });
 
 describe("ambiguous names", () => {

@@ -16,7 +16,7 @@ const entry = (action: string, fields: Partial<AuditEntry> = {}): AuditEntry => 
   ...fields,
 });
 
-test.each(auditActions)("%s is readable", (action) => {
+test.each(auditActions)("an entry of the audit log with the action %s is readable", (action) => {
   const sentence = auditSentence(entry(action, { service_key: "shop" }));
   expect(sentence).not.toContain("_");
   expect(sentence).not.toMatch(/undefined|null/);
@@ -41,6 +41,9 @@ test.each([
   ["throttled", { details: { operation: "sendMessage" } }, "@ada called sendMessage too often"],
   ["throttled", { details: { operation: "signIn" } }, "Sign-in to @ada was tried too often"],
   ["an_action_of_a_newer_server", {}, "An action of a newer server: @ada"],
-] as const)("%s with %j", (action, fields, sentence) => {
-  expect(auditSentence(entry(action, fields))).toBe(sentence);
-});
+] as const)(
+  "an entry of the audit log with the action %s and %j reads %j",
+  (action, fields, sentence) => {
+    expect(auditSentence(entry(action, fields))).toBe(sentence);
+  },
+);

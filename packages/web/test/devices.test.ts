@@ -48,7 +48,8 @@ const known: Record<string, string> = {
 
 describe("a session is named after its program and system", () => {
   for (const [userAgent, name] of Object.entries(known)) {
-    test(`${name}: ${userAgent.slice(0, 120)}`, () => expect(deviceName(userAgent)).toBe(name));
+    test(`«${name}» for ${userAgent.slice(0, 110)}`, () =>
+      expect(deviceName(userAgent)).toBe(name));
   }
 
   test("unknown and missing user agents have a name too", () => {

@@ -71,7 +71,7 @@ describe("Markdown is parsed into a tree", () => {
     ["&lt;b&gt; &copy; \\*", "p(<b> © *)"],
     ["<b>bold</b>\n\n<div>", "p(<b>bold</b>) p(<div>)"],
     ["[a](javascript:alert(1))", "p([a](javascript:alert(1)))"],
-  ])("%j", (source, tree) => {
+  ])("%j becomes %j", (source, tree) => {
     expect(outline(source)).toBe(tree);
   });
 

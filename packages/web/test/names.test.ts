@@ -4,19 +4,19 @@ import { nameOf, shortenMiddle } from "../src/lib/names.ts";
 const agent = (username: string, display_name: string) =>
   ({ username, kind: "agent", display_name, version: 0 }) as const;
 
-describe("the name of an agent", () => {
-  test("leaves out the owner", () => {
+describe("the short name", () => {
+  test("of an agent leaves out its owner", () => {
     expect(nameOf(agent("ada:claude", "Ada Lovelace's Claude"))).toBe("Claude");
     expect(nameOf(agent("ada:gpt", "Ada's friend's GPT"))).toBe("GPT");
     expect(nameOf(agent("ada:my-llm", "Ada’s My LLM 2"))).toBe("My LLM 2");
   });
 
-  test("is the name that its owner chose", () => {
+  test("of an agent is the one that its owner chose", () => {
     expect(nameOf(agent("ada:claude", "Scout"))).toBe("Scout");
     expect(nameOf(agent("ada:claude", "Today's News"))).toBe("Today's News");
   });
 
-  test("the name of a person is not changed", () => {
+  test("of a person is the whole name", () => {
     const person = {
       username: "claude",
       kind: "human",

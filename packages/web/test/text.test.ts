@@ -39,7 +39,7 @@ describe("unfinished handles", () => {
     ["hello @ad", 5, null],
     ["mail@example", 12, null],
     ["@ada hello", 10, null],
-  ])("%j at %d", (text, caret, found) => {
+  ])("are found: in %j with the cursor at %d, the result is %j", (text, caret, found) => {
     expect(mentionAt(text, caret)).toEqual(found);
   });
 

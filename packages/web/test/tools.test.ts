@@ -14,9 +14,9 @@ describe("arguments that somebody decides about", () => {
     ["\u{e0041}\ud800", "\\u{e0041}\\u{d800}"],
     ["<b>**bold**</b>", "<b>**bold**</b>"],
   ];
-  test.each(cases)("%j is shown as %j", (text, shown) => {
-    expect(visibleText(text)).toBe(shown);
-  });
+  for (const [text, shown] of cases) {
+    test(`are shown as ${JSON.stringify(shown)}`, () => expect(visibleText(text)).toBe(shown));
+  }
 });
 
 describe("the tools of an agent", () => {
