@@ -48,7 +48,7 @@ describe("recognized tokens", () => {
     ],
   ];
   for (const [action, expected] of replies) {
-    test(action, () => expect(blocks(action)).toEqual(expected));
+    test(`include ${action}`, () => expect(blocks(action)).toEqual(expected));
   }
 
   test("are matched by prefix, ignoring further parts", () => {

@@ -15,7 +15,7 @@ describe("the network of a client address", () => {
     ["64:ff9b::192.0.2.7", "64:ff9b:0:0::/64"],
     ["unknown", "unknown"],
     ["", ""],
-  ])("of %s is %s", (address, network) => {
+  ])("of %j is %j", (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 

@@ -24,7 +24,7 @@ test.each([
   "<!-- ",
   "`code",
   "    code",
-])("the card is one of its own after %j", (text) => {
+])("an approval card is a card of its own after the text %j", (text) => {
   expect(parseMarkup(text + cardAfter(text, [call])).at(-1)).toMatchObject({
     type: "card",
     title: "Approval needed",
@@ -37,7 +37,7 @@ test.each([
 });
 
 test.each(["", "One moment.", '<card title="x">\n</card>'])(
-  "the model's own text %j ends before the card",
+  "the model's own text %j ends before the approval card",
   (text) => {
     const quoting = { ...call, arguments: { text: 'A "<card title=" as text' } };
     const content = text + cardAfter(text, [quoting]);

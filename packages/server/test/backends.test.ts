@@ -11,7 +11,7 @@ for (const [strict, outcome] of [
   ["on", /^setTitle changes conversation 1, which its unit does not own$/],
   ["off", /^changed$/],
 ] as const) {
-  test(`with strict errors ${strict}, a unit that owns no conversation has the outcome ${outcome}`, async () => {
+  test(`with strict errors ${strict}, a unit ${strict === "on" ? "may not" : "may"} change a conversation that it does not own`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "parley-backends-"));
     const config = readConfig({ PARLEY_DATA: folder, PARLEY_STRICT_ERRORS: strict });
     const { store } = await openBackends(config, "here", logger("silent"));

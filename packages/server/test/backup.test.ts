@@ -325,7 +325,7 @@ async function stopped(...options: string[]) {
 const namesIn = (stdout: string): string[] =>
   JSON.parse(stdout).files.map(({ name }: { name: string }) => name);
 
-describe("what is in a backup", () => {
+describe("a backup contains", () => {
   test("the master key only if it is asked for", async () => {
     const { dataDir, names } = await stopped();
     expect(names).toEqual(["parley.db", "invite-code"]);
@@ -340,7 +340,7 @@ describe("what is in a backup", () => {
     }
   });
 
-  test("files that tar can read", async () => {
+  test("only files that tar can read", async () => {
     const { file } = await stopped();
     const out = fresh("out");
     mkdirSync(out);
@@ -559,7 +559,7 @@ test.if(process.getuid?.() === 0)(
   },
 );
 
-test("--check verifies a backup and writes nothing", async () => {
+test("parley restore --check verifies a backup and writes nothing", async () => {
   const { file } = await stopped();
   const dataDir = fresh("data");
   const { code, stdout } = await restore(dataDir, file, "--check", "--json");

@@ -771,7 +771,7 @@ describe("malformed messages", () => {
   });
 });
 
-describe("the connection", () => {
+describe("the connection to NATS", () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-tls-"));
   afterAll(() => rmSync(folder, { recursive: true }));
   const file = (name: string) => join(folder, name);

@@ -70,7 +70,7 @@ test("the version is that of the package", async () => {
   expect(await run("-V")).toEqual(expected);
 });
 
-describe("a command line that is not understood exits with 2 and says what to do", () => {
+describe("a command line that is not understood", () => {
   const cases: [line: string, message: string, help: string][] = [
     ["sttart", 'Unknown command "sttart". Did you mean "start"?', "parley help"],
     ["nonsense", 'Unknown command "nonsense".', "parley help"],
@@ -99,7 +99,7 @@ describe("a command line that is not understood exits with 2 and says what to do
       "parley help migrate",
     ],
   ];
-  test.each(cases)("%s", async (line, message, help) => {
+  test.each(cases)("exits with 2 and says what to do: %s", async (line, message, help) => {
     const { code, stdout, stderr } = await run(line);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toStartWith(message);

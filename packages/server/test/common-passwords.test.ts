@@ -22,12 +22,12 @@ describe("a password is refused", () => {
 
 describe("a password is accepted", () => {
   test.each([
-    "correct horse",
-    "8 chars.",
-    "ada_lovelace and her engine",
-    "hunter2 hunter3",
-    "x".repeat(1024),
-  ])("that is %s", (password) => {
+    ["is two words", "correct horse"],
+    ["has eight characters", "8 chars."],
+    ["has more words than the username", "ada_lovelace and her engine"],
+    ["is two words with digits", "hunter2 hunter3"],
+    ["is as long as it may be", "x".repeat(1024)],
+  ])("that %s", (_, password) => {
     expect(passwordWeakness(password, "ada_lovelace")).toBeNull();
   });
 });

@@ -18,7 +18,8 @@ function accepts(
 /** Settings that stop the start with one sentence, which names the variable. */
 function refuses(variable: string, values: string[], env: Environment = {}) {
   for (const value of values) {
-    test(`${variable}=${value.slice(0, 80)} is refused`, () => {
+    const shown = value.includes('"') ? value.slice(0, 140) : JSON.stringify(value);
+    test(`${variable}=${shown} is refused`, () => {
       expectRefusal({ ...env, [variable]: value }, variable);
     });
   }
@@ -119,7 +120,7 @@ describe("variables that are no setting", () => {
   }
 });
 
-describe("address and data folder", () => {
+describe("settings of the address and the data folder", () => {
   accepts({
     "PORT is a number": [{ PORT: "9000" }, ({ port }) => port, 9000],
     "PORT 0 takes any free port": [{ PORT: "0" }, ({ port }) => port, 0],
@@ -136,7 +137,7 @@ describe("address and data folder", () => {
   refuses("PORT", ["", " ", "http", "-1", "65536", "80.5", "80a", "Infinity", "NaN"]);
 });
 
-describe("backends", () => {
+describe("settings of the backends", () => {
   const several = {
     DATABASE_URL: "postgres://db/parley",
     NATS_URL: "nats://bus:4222",
@@ -359,7 +360,7 @@ describe("policy", () => {
   ]);
 });
 
-describe("providers", () => {
+describe("the settings of providers", () => {
   const local = {
     display_name: "Local",
     protocol: "openai" as const,
@@ -532,7 +533,7 @@ describe("master keys", () => {
   });
 });
 
-describe("proxies", () => {
+describe("the settings of proxies", () => {
   const read = (config: Config) => config.proxies;
   accepts({ "their number is given": [{ PARLEY_PROXIES: "2" }, read, 2] });
   refuses("PARLEY_PROXIES", ["", "-1", "1.5", "10", "yes"]);
@@ -548,7 +549,7 @@ describe("private addresses", () => {
   refuses("PARLEY_PRIVATE_ADDRESSES", ["", "Allow", "on", "yes", "1"]);
 });
 
-describe("limits", () => {
+describe("the settings of limits", () => {
   const defaults = readConfig({}).limits;
   const given = (limits: unknown) => ({ PARLEY_LIMITS: JSON.stringify(limits) });
   const read = (config: Config) => config.limits;
@@ -629,7 +630,7 @@ describe("tool servers of the operator", () => {
   const remote = { name: "weather", url: "http://10.0.0.1/mcp", token: "secret" };
   accepts({
     "there are none by default": [{}, ({ toolServers }) => toolServers, []],
-    "programs and addresses": [
+    "they may be programs and addresses": [
       list(program, remote, { name: "x", command: "x" }),
       ({ toolServers }) => toolServers,
       [program, remote, { name: "x", command: "x", args: [], env: {} }],

@@ -132,7 +132,7 @@ describe("the pages of a PDF", () => {
   });
 
   test.each(["/Page ", "/Type/Page ", "/Encrypt", "/ObjStm", "/Count 1 ", "<</First/Count 1"])(
-    "are counted on another thread, which is ended: %s",
+    "are counted on another thread, which is ended, in a text full of %j",
     async (content) => {
       let wentOn = false;
       setImmediate(() => {
@@ -189,7 +189,7 @@ describe("a semaphore", () => {
   });
 });
 
-describe("loading", () => {
+describe("loading files for a model", () => {
   const limits = {
     protocol: "anthropic",
     context_tokens: 100_000,

@@ -95,7 +95,7 @@ describe("a supplied address", () => {
     "https://[64:ff9b::169.254.169.254]/",
     "https://[2002:7f00:1::]/",
     "https://[fd00:ec2::254]/",
-  ])("is refused: %s", async (address) => {
+  ])("is refused: %j", async (address) => {
     expect(await refusal(address)).toBe("address_refused");
   });
 
@@ -162,7 +162,7 @@ describe("an address that the operator configures", () => {
     ["ftp://localhost", false],
     ["issuer", false],
     ["", false],
-  ])("%s is tamper-proof: %p", (address, expected) => {
+  ])("is checked to be tamper-proof: %j gives %p", (address, expected) => {
     expect(isTamperProof(address)).toBe(expected);
   });
 });

@@ -95,7 +95,7 @@ const failure = (name: string, message: RegExp, todo: RegExp): Check => ({
   todo: expect.stringMatching(todo),
 });
 
-describe("an installation in order", () => {
+describe("parley doctor in an installation in order", () => {
   test("passes every check while the server runs, and nothing is changed", async () => {
     await using server = await startServer({ PARLEY_DATA: freshData(), ...reachable });
     const state = () =>
@@ -145,7 +145,7 @@ describe("an installation in order", () => {
     expect(state()).toEqual(before);
   });
 
-  test("before the first start has warnings only, and stays as it is", async () => {
+  test("has only warnings before the first start, and changes nothing", async () => {
     const dataDir = join(folder, "not-yet");
     const { ok, problems } = await examine({ PARLEY_DATA: dataDir });
     expect(ok).toBe(true);
@@ -153,19 +153,19 @@ describe("an installation in order", () => {
     expect(readdirSync(folder)).not.toContain("not-yet");
   });
 
-  test("--fast skips the integrity check", async () => {
+  test("skips the integrity check with --fast", async () => {
     const { checks } = await examine({ PARLEY_DATA: freshData() }, "--fast");
     expect(checks.map(({ name }) => name)).not.toContain("integrity");
   });
 });
 
-describe("what is wrong is found, with what to do", () => {
-  test("a setting", async () => {
+describe("parley doctor finds, and says what to do about", () => {
+  test("a wrong setting", async () => {
     const { problems } = await examine({ PARLEY_PROXIES: "many" });
     expect(problems).toEqual([failure("settings", /^PARLEY_PROXIES must be/, /Correct it/)]);
   });
 
-  test("the file of the operator's key, whose content is not shown", async () => {
+  test("an unusable file of the operator's key, whose content is not shown", async () => {
     const file = join(folder, "operator-key");
     const env = {
       PARLEY_DATA: freshData(),
@@ -382,7 +382,7 @@ function change(dataDir: string, sql: string): void {
   db.run(sql);
 }
 
-test("finds a file storage that cannot be used", async () => {
+test("parley doctor finds a file storage that cannot be used", async () => {
   const env = {
     PARLEY_DATA: freshData(),
     PARLEY_FILES: "s3://bucket/files?endpoint=http://127.0.0.1:1&timeout=2",
@@ -413,10 +413,10 @@ async function expectUnmountedFound(env: Environment): Promise<void> {
 }
 const isAboutFiles = ({ name }: Check) => name === "files";
 
-test("finds that the disk of the files is not mounted", () =>
+test("parley doctor finds that the disk of the files is not mounted", () =>
   expectUnmountedFound({ PARLEY_DATA: freshData() }));
 
-describe("with PostgreSQL and NATS", () => {
+describe("parley doctor with PostgreSQL and NATS", () => {
   let postgres: SharedPostgres;
   const PARLEY_MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 

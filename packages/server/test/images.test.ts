@@ -269,7 +269,7 @@ describe("a picture of an account or a group", () => {
   });
 });
 
-describe("the type of a file", () => {
+describe("the detected type", () => {
   const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
   const latin = (text: string) => Buffer.from(text, "latin1");
   const types: readonly (readonly [string, string | Uint8Array, string])[] = [
@@ -312,7 +312,7 @@ describe("the type of a file", () => {
   ];
 
   for (const [what, bytes, type] of types) {
-    test(`${what}: ${type}`, async () => {
+    test(`of ${what} is ${type}`, async () => {
       expect(await detectType(await fileOf(bytes))).toBe(type);
     });
   }

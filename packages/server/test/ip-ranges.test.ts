@@ -26,7 +26,7 @@ describe("an address is public", () => {
     "2001:4860:4860::8888",
     "2606:4700:4700::1111",
     "2a00:1450:4001:800::200e",
-  ])("%s", (address) => expect(isPublicAddress(address)).toBe(true));
+  ])("such as %s", (address) => expect(isPublicAddress(address)).toBe(true));
 });
 
 describe("an address is not public", () => {
@@ -84,7 +84,7 @@ describe("an address is not public", () => {
     ["not in the usual notation", "127.1"],
     ["not in the usual notation", "0x7f000001"],
     ["empty", ""],
-  ])("%s: %s", (_, address) => expect(isPublicAddress(address)).toBe(false));
+  ])("of the kind %s: %j", (_, address) => expect(isPublicAddress(address)).toBe(false));
 
   test("if it is IPv6 and contains any IPv4 address", () => {
     fc.assert(
@@ -106,11 +106,11 @@ describe("an address is not public", () => {
 });
 
 describe("the host of a URL is this machine", () => {
-  test.each(["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])("%s", (hostname) => {
+  test.each(["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])("if it is %s", (hostname) => {
     expect(isLoopbackHost(hostname)).toBe(true);
   });
   test.each(["localhost.example.com", "127.0.0.1.example.com", "128.0.0.1", "[::]", "0.0.0.0", ""])(
-    "%s is not",
+    "and is not if it is %j",
     (hostname) => expect(isLoopbackHost(hostname)).toBe(false),
   );
 });

@@ -32,7 +32,7 @@ import {
 describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
   const callWith = (...responders: Responder[]) => callProvider(protocol, responders);
 
-  describe("error responses", () => {
+  describe("that gets an error response", () => {
     test.each([
       [401, "key_rejected", {}],
       [401, "key_rejected", { message: `incorrect key provided: ${API_KEY}` }],
@@ -49,14 +49,14 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       [400, "context_too_long", { message: "the model's context length is only 1024 tokens" }],
       [400, "context_too_long", { message: "Your input exceeds the context window" }],
       [500, "context_too_long", { type: "exceed_context_size_error" }],
-    ])("%d fails with %s without a retry (%j)", async (status, code, error) => {
+    ])("of %d fails with %s without a retry (%j)", async (status, code, error) => {
       const outcome = await callWith(fails(status, error));
       expect(errorCode(outcome.error)).toBe(code);
       expect(outcome.error).toMatchObject({ status, retryable: false });
       expect(outcome.requests).toHaveLength(1);
     });
 
-    test("429 is retried even when the quota is used up", async () => {
+    test("of 429 is retried even when the quota is used up", async () => {
       const { error, requests } = await callWith(fails(429, { type: "insufficient_quota" }));
       expect(errorCode(error)).toBe("provider_rate_limited");
       expect(requests).toHaveLength(3);
@@ -69,7 +69,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       [503, "provider_unavailable"],
       [504, "provider_unavailable"],
       [529, "provider_unavailable"],
-    ])("%d fails with %s after three attempts", async (status, code) => {
+    ])("of %d fails with %s after three attempts", async (status, code) => {
       const message = "raw words about a context of some size";
       const { error, requests, attempts } = await callWith(fails(status, { message }));
       expect(errorCode(error)).toBe(code);
@@ -77,14 +77,14 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       expect({ attempts, requests: requests.length }).toEqual({ attempts: 3, requests: 3 });
     });
 
-    test("408 is retried like a broken connection", async () => {
+    test("of 408 is retried like a broken connection", async () => {
       expect(await callWith(fails(408), answers("Hello"))).toMatchObject({
         text: "Hello",
         attempts: 2,
       });
     });
 
-    test("are classified by status when the body is not JSON, never ends or never arrives", async () => {
+    test("fails by its status when the body is not JSON, never ends or never arrives", async () => {
       const page: Responder = async ({ head, write, end }) => {
         await head(401, { "content-type": "text/html" });
         await write("<html>raw words of the provider</html>");

@@ -237,7 +237,7 @@ test("most operations and events have an example", () => {
   expect(silent.length).toBeLessThan(allEvents.length / 4);
 });
 
-describe("the page", () => {
+describe("the reference page", () => {
   const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id);
 
   test("has an anchor for every operation, event, record and code", () => {

@@ -79,7 +79,7 @@ describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol)
     "Alice: fine /tool echo {}",
     "Alice: buy",
     "Alice: help",
-  ])("never calls otherwise: %s", async (message) => {
+  ])("calls nothing because of the message %j", async (message) => {
     const { calls, text, end } = await answerTo(asked(message));
     expect(calls).toEqual([]);
     expect(text).not.toBe("");

@@ -72,7 +72,7 @@ test("keys that begin with sandbox are sandbox keys", () => {
   expect(keys.filter(isSandboxKey)).toEqual(["sandbox", "sandbox-1", " sandbox"]);
 });
 
-describe("the greeting", () => {
+describe("the greeting of the sandbox", () => {
   test("names the sender and the sandbox, quotes the message and lists the keywords", async () => {
     const text = await answerTo("Bob Stone: good morning");
     expect(text).toStartWith("Hello, Bob Stone! 👋");
@@ -104,7 +104,7 @@ describe("the greeting", () => {
   });
 });
 
-describe("files", () => {
+describe("files for the sandbox", () => {
   const picture = (...colours: Parameters<typeof stripedPng>[2][]): ImagePart => ({
     type: "image",
     media_type: "image/png",
@@ -214,7 +214,7 @@ describe("files", () => {
   });
 });
 
-describe("keywords", () => {
+describe("keywords of the sandbox", () => {
   test.each([
     ["buy", ["trade:buy:AAPL:10", "modify:limit", "cancel:order"]],
     ["alert", ["alert:AAPL:gt:200", "dismiss:alert"]],
@@ -280,7 +280,7 @@ describe("keywords", () => {
   });
 });
 
-describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
+describe.each(PROTOCOLS)("the sandbox in the %s protocol", (protocol) => {
   test.each([
     ["fail", "provider_unavailable", 3],
     ["fail rate", "provider_rate_limited", 3],
@@ -288,7 +288,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
     ["fail context", "context_too_long", 1],
     ["fail refuse", "provider_refused", 1],
     ["fail midway", "provider_unavailable", 1],
-  ])("%s fails with %s", async (words, code, attempts) => {
+  ])("answers the words «%s» by failing with %s", async (words, code, attempts) => {
     const outcome = await ask(protocol, requestWith(`Alice: ${words}`));
     expect(outcome.error).toBeInstanceOf(ProviderError);
     expect(outcome.error).toMatchObject({ code });
@@ -296,7 +296,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
     expect(outcome.text !== "").toBe(words === "fail midway");
   });
 
-  test("every kind of content is accepted, and the text is answered", async () => {
+  test("accepts every kind of content, and answers the text", async () => {
     const data = Buffer.from("content");
     const messages: ModelMessage[] = [
       {
@@ -322,7 +322,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
     expect(text).toContain("> and good night\n");
   });
 
-  test("usage is estimated, and the answer ends at the token limit", async () => {
+  test("estimates the usage, and ends the answer at the token limit", async () => {
     const { outputs, texts, end } = await ask(
       protocol,
       requestWith("Alice: long", { max_output_tokens: 7 }),
@@ -334,7 +334,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
     expect(end).toEqual({ type: "end", reason: "length" });
   });
 
-  test("an abort ends a slow answer at once", async () => {
+  test("ends a slow answer at once when it is aborted", async () => {
     const stop = new AbortController();
     const request = requestWith("Alice: slow", { signal: stop.signal });
     const call = callModel(adapters[protocol], request, { fetch: sandboxFetch });
@@ -344,7 +344,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
     await expect(next).rejects.toThrow("stopped");
   });
 
-  test("no request reaches the network", async () => {
+  test("sends no request to the network", async () => {
     using network = spyOn(globalThis, "fetch");
     await ask(protocol, requestWith("Alice: hello"));
     await ask(protocol, requestWith("Alice: fail"));
@@ -352,7 +352,7 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
   });
 });
 
-test("a path of neither protocol answers 404", async () => {
+test("the sandbox answers 404 at a path of neither protocol", async () => {
   const response = await withoutDelays("https://provider.invalid/v1/models", { body: "{}" });
   expect(response.status).toBe(404);
 });

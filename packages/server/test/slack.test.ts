@@ -21,7 +21,7 @@ const lines = (...texts: string[]) => texts.join("\n");
 const plain = (text: string) => ({ type: "plain_text", text });
 const mrkdwn = (text: string) => ({ type: "mrkdwn", text });
 
-describe("real programs", () => {
+describe("Markdown is made of what is sent by", () => {
   test("Alertmanager with its default template", () => {
     expect(slackContent(ALERTMANAGER_DEFAULT)).toBe(
       "> 🔴 **[\\[FIRING:1\\]  (HighLatency api-1:9090 critical)](http://alertmanager.example.com/#/alerts?receiver=slack)**",
@@ -63,14 +63,14 @@ describe("real programs", () => {
     );
   });
 
-  test("previews are readable", () => {
+  test("Alertmanager, with a readable preview", () => {
     expect(plainText(slackContent(ALERTMANAGER_DEFAULT))).toBe(
       "🔴 [FIRING:1] (HighLatency api-1:9090 critical)",
     );
   });
 });
 
-describe("the body", () => {
+describe("the body of a Slack payload", () => {
   test("may be a form with the JSON in its field", () => {
     const form = new URLSearchParams({ payload: '{"text":"a + b = 100%"}' });
     expect(slackContent(form.toString())).toBe("a + b = 100%");
@@ -180,7 +180,7 @@ describe("mrkdwn", () => {
     expect(ofText(text)).toBe(expected);
   });
 
-  test("quotes and code blocks", () => {
+  test("quotes and code blocks become those of Markdown", () => {
     expect(ofText("> one\n&gt; two\nthree ```a\n  b```four")).toBe(
       lines("> one", "> two", "", "three", "```", "a", "  b", "```", "four"),
     );
@@ -219,7 +219,7 @@ describe("mrkdwn", () => {
   });
 });
 
-describe("blocks", () => {
+describe("Markdown is made of", () => {
   test("a section with text, fields and an accessory", () => {
     expect(
       ofBlocks({
@@ -312,7 +312,7 @@ describe("blocks", () => {
     );
   });
 
-  test("Markdown stays as it is, unless something in it would be live", () => {
+  test("Markdown, which stays as it is, unless something in it would be live", () => {
     const ofMarkdown = (...texts: string[]) =>
       ofBlocks(...texts.map((text) => ({ type: "markdown", text })));
     expect(ofMarkdown("## a\n\n- **b**\n")).toBe("## a\n\n- **b**");
@@ -321,8 +321,8 @@ describe("blocks", () => {
   });
 });
 
-describe("attachments", () => {
-  test("all fields", () => {
+describe("an attachment in Slack's format", () => {
+  test("shows all of its fields", () => {
     expect(
       ofAttachment({
         fallback: "not shown",
@@ -365,16 +365,16 @@ describe("attachments", () => {
     );
   });
 
-  test("the fallback, if there is nothing else", () => {
+  test("shows its fallback if there is nothing else", () => {
     expect(ofAttachment({ fallback: "*a* @b", color: "good" })).toBe("> \\*a\\* \\@b");
   });
 
-  test("several, and blocks inside", () => {
+  test("may be one of several, and may contain blocks", () => {
     const attachments = [{ blocks: [{ type: "section", text: mrkdwn("*a*") }] }, { text: "b" }];
     expect(contentOf({ text: "t", attachments })).toBe("t\n\n> **a**\n\n> b");
   });
 
-  test("emphasis only where mrkdwn_in says", () => {
+  test("has emphasis only where mrkdwn_in says", () => {
     const fields = [{ title: "f", value: "*c*" }];
     expect(ofAttachment({ pretext: "*a*", text: "*b*", fields, mrkdwn_in: ["text"] })).toBe(
       "\\*a\\*\n\n> **b**\n> **f:** \\*c\\*",
@@ -395,7 +395,7 @@ describe("attachments", () => {
     expect(ofAttachment({ title: "a", color })).toBe(`> ${sign} **a**`);
   });
 
-  test("a color or time that is none is left out", () => {
+  test("has no color or time if they are invalid", () => {
     const attachment = { title: "a", color: "constructor", ts: "never", footer: "b" };
     expect(ofAttachment(attachment)).toBe("> **a**\n>\n> *b*");
   });
@@ -465,12 +465,12 @@ describe("hostile payloads", () => {
     ["spaces", `a${" ".repeat(39_000)}b`],
     ["number signs", `${"#".repeat(39_000)} a`],
     ["addresses", "https://a.test/(".repeat(2500)],
-    ["a long address", `https://a.test/${"a(".repeat(19_000)}`],
+    ["parentheses in an address", `https://a.test/${"a(".repeat(19_000)}`],
     ["punctuation", `https://${".".repeat(39_000)}`],
     ["entities", "&amp;".repeat(8000)],
     ["links", "<https://a.test/語語語|a>".repeat(1600)],
     ["quotes", ">".repeat(40_000)],
-  ])("many %s are handled in linear time, in every place", (_, text) => {
+  ])("a text full of %s is handled in linear time, in every place", (_, text) => {
     const begin = performance.now();
     for (const payload of [
       { text },

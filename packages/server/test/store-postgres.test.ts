@@ -772,7 +772,7 @@ describe("several nodes", () => {
 
   test.each([
     ["finish units that need each other's conversations", 0],
-    ["finish them also when they are late, as on a busy machine", 10_000],
+    ["finish such units also when they are late, as on a busy machine", 10_000],
   ])("%s", async (_, lateMs) => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
@@ -1066,8 +1066,8 @@ describe("the change log under concurrent transactions", () => {
   });
 });
 
-describe("an answer of which something is lost", () => {
-  test("gets nothing more", async () => {
+describe("an answer of which a part was lost", () => {
+  test("gets no more text", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
     const opened = {
@@ -1181,7 +1181,7 @@ describe("a transaction that the server aborts for a reason that passes", () => 
     ["57014", "changes"],
     ["53200", "messages"],
     ["53200", "changes"],
-  ])("%s at a write to %s leaves a connection that works", async (state, table) => {
+  ])("with the code %s at a write to %s leaves a connection that works", async (state, table) => {
     await using own = await nodesOfTheirOwn(1);
     const [store] = own.stores;
     const { alice, chat } = await place(store);

@@ -16,7 +16,7 @@ test.each([
   expect(codeOf(SECRET, timeStep(seconds * 1000))).toBe(eightDigits.slice(2));
 });
 
-test("accepts the codes of one step before and after, and no others", () => {
+test("the codes of one step before and after are accepted, and no others", () => {
   const at = 1_234_567_890_000;
   const now = timeStep(at);
   const accepted = [-2, -1, 0, 1, 2].map((distance) =>

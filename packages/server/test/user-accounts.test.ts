@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const password = "correct horse battery";
 
-describe.each(["SQLite", "PostgreSQL"])("users, while a server runs on %s", (store) => {
+describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s", (store) => {
   async function start() {
     const { url } = await postgres.database();
     const database: Environment = store === "SQLite" ? {} : { DATABASE_URL: url };

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-describe.each(["SQLite", "PostgreSQL"])("users, while a server runs on %s", (store) => {
+describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s", (store) => {
   /** A server where sign-up is closed, and the settings of commands for it. */
   async function start(settings: Environment = { PARLEY_SIGNUP: "closed" }) {
     const { url } = await postgres.database();

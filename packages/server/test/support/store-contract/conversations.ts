@@ -51,7 +51,7 @@ export function conversations(check: Check) {
     });
   });
 
-  check("who left it is a former member until they come back", async (fixture) => {
+  check("somebody who left is a former member until they come back", async (fixture) => {
     const [alice, bob] = await trio(fixture);
     const chat = await fixture.group(alice, bob);
     const message = await fixture.send(chat, bob, "hello");
@@ -65,7 +65,7 @@ export function conversations(check: Check) {
     expect(await former(bob)).toEqual([]);
   });
 
-  check("its record says whether the viewer is a member", async (fixture) => {
+  check("the record of one says whether the viewer is a member", async (fixture) => {
     const [alice, bob] = await trio(fixture);
     const chat = await fixture.group(alice);
     const find = (uuid: string, viewer: AccountRecord) =>

@@ -24,7 +24,7 @@ export function messagePages(check: Check) {
     return { visible, page, sent };
   }
 
-  check("without an anchor it is the latest page, oldest first", async (fixture) => {
+  check("without an anchor, a page has the latest messages, oldest first", async (fixture) => {
     const { visible, page } = await long(fixture);
     expect(await page(5)).toMatchObject({ texts: visible.slice(-5), has_more: true });
     expect(await page(20)).toMatchObject({ texts: visible, has_more: false });

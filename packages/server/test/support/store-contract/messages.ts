@@ -20,7 +20,7 @@ export function messages(check: Check) {
     return { alice, bob, chat: await fixture.group(alice, bob) };
   }
 
-  check("those of one sender are found in a range of the counter", async (fixture) => {
+  check("messages of one sender are found in a range of the counter", async (fixture) => {
     const { alice, bob, chat } = await pair(fixture);
     const senders = [alice, bob, alice, alice, bob, alice];
     const sent = await inSequence(senders, (sender, n) => fixture.send(chat, sender, `${n}`));
@@ -100,7 +100,7 @@ export function messages(check: Check) {
     );
   });
 
-  check("its record has the fields that the server decides by", async (fixture) => {
+  check("the record of one has the fields that the server decides by", async (fixture) => {
     const { alice, chat } = await pair(fixture);
     const agent = await fixture.store.write((tx) => newAgent(tx, alice, "claude"));
     const sent = await fixture.send(chat, agent, "hello", { mentions: ["alice"] });
