@@ -338,9 +338,9 @@ const sources = [...new Bun.Glob("{packages,tests,bench,scripts}/**/*.{ts,tsx}")
   .filter((file) => !/node_modules|\/dist\//.test(file))
   .map((file) => sourceOf(file, readFileSync(join(ROOT, file), "utf8")));
 
-describe("what no file does", () => {
+describe("the check of source files", () => {
   for (const rule of rules) {
-    test(rule.name, () => {
+    test(`finds no violation of: ${rule.name}`, () => {
       expect(sources.flatMap((source) => violations(rule, source))).toEqual([]);
     });
     test(`catches the planted violations of: ${rule.name}`, () => {
@@ -358,14 +358,14 @@ describe("what no file does", () => {
       const examples = [...rule.caught, ...rule.allowed];
       expect(examples.flatMap(filesOf).filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
     });
-    test(`some file is subject to: ${rule.name}`, () => {
+    test(`has files to check for: ${rule.name}`, () => {
       expect(sources.some(({ file }) => rule.applies(file))).toBe(true);
     });
   }
 });
 
-describe("import circles", () => {
-  test("there are none", () => {
+describe("circles of imports", () => {
+  test("do not exist", () => {
     const files = new Set(sources.map(({ file }) => file));
     const graph = new Map(
       sources.map(({ file, imports }) => {

@@ -65,7 +65,7 @@ function timed<T>(run: () => T): [result: T, time: string] {
 }
 
 describe("a hostile message is parsed to a bounded tree", () => {
-  test.each(Object.entries(hostileMarkdown))("%s", (name, content) => {
+  test.each(Object.entries(hostileMarkdown))("such as %s", (name, content) => {
     const [whole, wholeTime] = timed(() => rendered(content, false));
     const [growing, growingTime] = timed(() => streamed(content));
     const [, serverTime] = timed(() => {

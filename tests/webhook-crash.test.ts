@@ -54,7 +54,7 @@ test("kill -9 during a delivery loses no event and keeps the order", async () =>
   expectStableIds(receiver.received);
 });
 
-test("another node takes over: none is lost, and the order stays", async () => {
+test("when another node takes over, no delivery is lost and the order stays", async () => {
   await using cluster = await startCluster({ nodes: 2, env });
   const [first, second] = cluster.nodes as [
     (typeof cluster.nodes)[number],

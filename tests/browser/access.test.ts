@@ -10,7 +10,7 @@ const harness = sharedHarness(async (started) => {
 
 describe("axe finds no violations in either theme", () => {
   for (const [name, screen] of Object.entries(screens)) {
-    test(name, async () => {
+    test(`on the screen «${name}»`, async () => {
       await using visit = await openScreen(harness(), shown, screen);
       await expectNoViolations(visit.page);
       const isExpected = (problem: string) => "isNotFound" in screen && problem.includes("404");

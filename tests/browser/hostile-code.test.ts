@@ -25,7 +25,7 @@ describe("hostile code is highlighted within limits and shown completely", () =>
     ["nested templates", "javascript", "`$" + "{\n"],
     ["nested comments", "rust", "/*\n"],
     ["nested expansions", "bash", "$" + "{\n"],
-  ])("%s", (name, language, unit) => {
+  ])("such as %s", (name, language, unit) => {
     const code = unit.repeat(CODE_CHARACTERS / unit.length);
     const start = performance.now();
     const tree = highlight(code, language);

@@ -10,7 +10,7 @@ const harness = sharedHarness(async (started) => {
 describe("on a phone 360 pixels wide", () => {
   const names = ["sign up", "home", "conversation", "details", "agents", "settings"] as const;
   for (const name of names) {
-    test(`${name} has no overflow`, async () => {
+    test(`the screen «${name}» has no overflow`, async () => {
       await using visit = await openScreen(harness(), shown, screens[name], PHONE);
       const wide = await visit.page.evaluate(() =>
         [...document.querySelectorAll<HTMLElement>("body *")]

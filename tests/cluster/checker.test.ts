@@ -174,7 +174,7 @@ describe("order", () => {
     ]);
   });
 
-  test("so are sends with unknown outcome, and edits", () => {
+  test("sends with unknown outcome, and edits, are reported like sends if they are out of order", () => {
     const unknown = new Script().sent("ann", 2, [10, 11]).sent("ann", 1, [12, 13], "unknown");
     const final = state({ messages: [message(1), message(2)] });
     expect(wrongs(unknown, final)).toEqual([

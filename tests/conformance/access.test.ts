@@ -462,14 +462,14 @@ async function outcomes<Who extends Caller>(
   return Object.fromEntries(await Promise.all(entries));
 }
 
-test("every operation has a row", () => {
+test("every operation has its callers listed", () => {
   expect(Object.keys(rows).sort()).toEqual(Object.keys(operations).sort());
 });
 
 const all = Object.keys(operations) as OperationName[];
 
-describe("over HTTP", () => {
-  test.each(all)("%s", async (name) => {
+describe("access over HTTP", () => {
+  test.each(all)("%s is for exactly the callers that may call it", async (name) => {
     const wanted = callers.map((caller) => [caller, expected(name, caller)]);
     const found = await outcomes(name, callers, (caller, input) =>
       callOverHttp(name, caller, input),
@@ -478,8 +478,8 @@ describe("over HTTP", () => {
   });
 });
 
-describe("on the socket", () => {
-  test.each(all)("%s", async (name) => {
+describe("access on the socket", () => {
+  test.each(all)("%s is for exactly the callers that may call it", async (name) => {
     const wanted = onSocket.map((caller) => [caller, expected(name, caller)]);
     const found = await outcomes(name, onSocket, (caller, input) =>
       callOnSocket(name, caller, input),
@@ -499,7 +499,7 @@ describe("on the socket", () => {
         headers: { "x-parley-as": "as_participant" },
       }),
     ],
-  ] as const)("%s cannot connect", async (_, status, request) => {
+  ] as const)("a caller of the kind «%s» cannot connect", async (_, status, request) => {
     const { path, headers = {} } = request() as { path: string; headers?: Record<string, string> };
     await using socket = await RawSocket.open(server.url, path, headers);
     expect(socket.answer?.status).toBe(status);

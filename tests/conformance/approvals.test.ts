@@ -527,8 +527,8 @@ describe("a call that needs approval", () => {
   );
 });
 
-describe("policies", () => {
-  test("always: the call is made at once", async () => {
+describe("the policies of tools", () => {
+  test("with the policy always the call is made at once", async () => {
     await using talk = await setUp("always");
     const { bob, tools, key, reader, ask } = talk;
     sharedProvider.respond(key, echo("hi"), answers("Done."));
@@ -538,7 +538,7 @@ describe("policies", () => {
   });
 
   test.each([true, false])(
-    "direct: at once only in the owner's own conversation (%p)",
+    "with the policy direct the call is made at once only in the owner's own conversation (own: %p)",
     async (isDirect) => {
       await using talk = await setUp("direct", { isDirect });
       const { tools, key, reader, ask } = talk;

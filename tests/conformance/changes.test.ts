@@ -108,7 +108,7 @@ describe.each(transports)("changes of a group over %s", (transport) => {
     ],
   ];
 
-  test.each(changes)("%s: is counted, announced and stored", async (_name, make, expected) => {
+  test.each(changes)("that %s is counted, announced and stored", async (_name, make, expected) => {
     const chat = await groupOf(alice, bob, carol, claude);
     // A member who stays in the group.
     const member =

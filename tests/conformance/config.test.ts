@@ -107,25 +107,26 @@ describe("web origins", () => {
     return socket.answer?.status;
   };
 
-  test.each([FRIEND, "http://localhost:3000", server.url])(
-    "that are allowed may call: %s",
-    async (origin) => {
-      const asked = await preflight(origin);
-      expect(asked.ok).toBe(true);
-      expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
-      expect(asked.headers.get("access-control-allow-headers")).toContain("authorization");
-      expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
-      const called = await call(origin);
-      expect(called.status).toBe(200);
-      expect(called.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(called.headers.get("vary")?.toLowerCase()).toContain("origin");
-      expect(await upgrade({ origin })).toBe(101);
-    },
-  );
+  test.each([
+    ["an allowed one", FRIEND],
+    ["an allowed one on this machine", "http://localhost:3000"],
+    ["that of the server", server.url],
+  ])("may call if they are allowed: %s", async (_, origin) => {
+    const asked = await preflight(origin);
+    expect(asked.ok).toBe(true);
+    expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
+    expect(asked.headers.get("access-control-allow-headers")).toContain("authorization");
+    expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
+    const called = await call(origin);
+    expect(called.status).toBe(200);
+    expect(called.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(called.headers.get("vary")?.toLowerCase()).toContain("origin");
+    expect(await upgrade({ origin })).toBe(101);
+  });
 
   test.each([STRANGER, "null", `${FRIEND}.evil.com`, FRIEND.replace("https", "http"), "nonsense"])(
-    "that are not allowed are refused: %s",
+    "are refused if they are not allowed: %s",
     async (origin) => {
       expect((await preflight(origin)).headers.get("access-control-allow-origin")).toBeNull();
       expect((await call(origin)).headers.get("access-control-allow-origin")).toBeNull();

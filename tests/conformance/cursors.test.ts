@@ -19,7 +19,12 @@ const fields: Partial<Record<OperationName, object[]>> = {
 };
 const lists = (Object.keys(operations) as OperationName[])
   .filter((name) => "cursor" in (operations[name].input as unknown as { shape: object }).shape)
-  .flatMap((name) => (fields[name] ?? [{}]).map((others) => ({ name, others })));
+  .flatMap((name) =>
+    (fields[name] ?? [{}]).map((others) => {
+      const title = [name, ...Object.keys(others)].join(" with ");
+      return { title, name, others };
+    }),
+  );
 
 /** Places that no list of the server has, as JSON: it can express what strings cannot. */
 const forged = [
@@ -33,7 +38,7 @@ const forged = [
   "[]",
 ];
 
-test.each(lists)("$name refuses cursors that are not of its list", async ({ name, others }) => {
+test.each(lists)("$title refuses cursors that are not of its list", async ({ name, others }) => {
   for (const place of forged) {
     const cursor = Buffer.from(place).toString("base64url");
     const { body } = await post(server.url, name, { ...others, cursor }, olga.token);

@@ -146,8 +146,8 @@ describe("an incoming hook", () => {
   });
 });
 
-describe("who creates incoming hooks", () => {
-  test("the admin of a group, and nobody in a direct conversation", async () => {
+describe("incoming hooks are created", () => {
+  test("by the admin of a group, and by nobody in a direct conversation", async () => {
     const chat = await groupOf(alice, bob);
     expect(await failure(createHook(chat, "mine", bob))).toMatchObject({ status: 403 });
     const direct = await alice.call("startChat", { usernames: [bob.username] });

@@ -217,16 +217,24 @@ describe.each(transports)("getMessageReactions over %s", (transport) => {
 });
 
 describe("an emoji", () => {
-  test.each(["👍", "❤️", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "1️⃣", "🧑🏿‍🚀", "©️"])(
+  /** The emoji with escapes for its invisible characters. */
+  const spelled = (emoji: string) =>
+    JSON.stringify(emoji).replace(
+      /\p{Cf}|\p{Mn}/gu,
+      (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+    );
+  const named = (...emoji: string[]) => emoji.map((each) => [spelled(each), each] as const);
+
+  test.each(named("👍", "❤️", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "1️⃣", "🧑🏿‍🚀", "©️"))(
     "may be %s, of whatever length",
-    async (emoji) => {
+    async (_, emoji) => {
       const { message_id } = await written();
       const added = await bob.call("addReaction", { message_id, emoji });
       expect(added.emoji).toBe(emoji);
     },
   );
 
-  test.each([
+  const pairs: [bare: string, whole: string][] = [
     ["❤", "❤️"],
     ["☺", "☺️"],
     ["©", "©️"],
@@ -236,37 +244,41 @@ describe("an emoji", () => {
     ["👁️‍🗨", "👁️‍🗨️"],
     ["🕵🏽‍♂", "🕵🏽‍♂️"],
     ["☝🏿", "☝🏿"],
-  ])("without its variation selector, %s, is the one with it", async (bare, whole) => {
-    const { message_id } = await written();
-    const added = await bob.call("addReaction", { message_id, emoji: bare });
-    expect(added.emoji).toBe(whole);
-    expect(await bob.call("addReaction", { message_id, emoji: whole })).toEqual(added);
-    await alice.call("setMessageReaction", { message_id, emoji: whole });
-    const { reactions } = await bob.call("getMessage", { message_id });
-    expect(reactions).toEqual([{ emoji: whole, count: 2, reacted: true }]);
-    await bob.call("removeReaction", { message_id, emoji: bare });
-    expect(await alice.call("setMessageReaction", { message_id, emoji: bare })).toBeUndefined();
-    expect((await bob.call("getMessage", { message_id })).reactions).toEqual([]);
-  });
+  ];
+  for (const [bare, whole] of pairs)
+    test(`without its variation selector, ${spelled(bare)}, is the one with it`, async () => {
+      const { message_id } = await written();
+      const added = await bob.call("addReaction", { message_id, emoji: bare });
+      expect(added.emoji).toBe(whole);
+      expect(await bob.call("addReaction", { message_id, emoji: whole })).toEqual(added);
+      await alice.call("setMessageReaction", { message_id, emoji: whole });
+      const { reactions } = await bob.call("getMessage", { message_id });
+      expect(reactions).toEqual([{ emoji: whole, count: 2, reacted: true }]);
+      await bob.call("removeReaction", { message_id, emoji: bare });
+      expect(await alice.call("setMessageReaction", { message_id, emoji: bare })).toBeUndefined();
+      expect((await bob.call("getMessage", { message_id })).reactions).toEqual([]);
+    });
 
-  test.each([
-    "",
-    "❤\ufe0e",
-    "👍\ufe0f",
-    "❤❤",
-    "a",
-    "+1",
-    ":thumbsup:",
-    "1",
-    "👍👍",
-    "👍 ",
-    " 👍",
-    "👍a",
-    "🇩",
-    "\u200d",
-    "\ufe0f",
-    "👍\u200d👍",
-  ])("must be exactly one, not %j", async (emoji) => {
+  test.each(
+    named(
+      "",
+      "❤\ufe0e",
+      "👍\ufe0f",
+      "❤❤",
+      "a",
+      "+1",
+      ":thumbsup:",
+      "1",
+      "👍👍",
+      "👍 ",
+      " 👍",
+      "👍a",
+      "🇩",
+      "\u200d",
+      "\ufe0f",
+      "👍\u200d👍",
+    ),
+  )("must be exactly one, not %s", async (_, emoji) => {
     const { message_id } = await written();
     for (const operation of ["setMessageReaction", "addReaction", "removeReaction"] as const) {
       const failed = await failure(bob.call(operation, { message_id, emoji }));

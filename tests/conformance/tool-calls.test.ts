@@ -134,7 +134,7 @@ describe("what only the provider understands is sent back in the next round", ()
         { type: "reasoning.encrypted", data: "abc", index: 1 },
       ],
     ],
-  ])("%s, and the fields of calls", async (field, pieces, whole) => {
+  ])("as %s, and in the fields of calls", async (field, pieces, whole) => {
     await using group = await agentGroup({ provider: "gpt" });
     const { key, reader, ask } = group;
     const extra_content = { google: { thought_signature: "sig-Ω" } };
@@ -151,7 +151,7 @@ describe("what only the provider understands is sent back in the next round", ()
     expect(JSON.stringify(await callsOf(alice, final.id))).not.toContain("sig-Ω");
   });
 
-  test("blocks of thoughts, before the call", async () => {
+  test("as blocks of thoughts, before the call", async () => {
     await using group = await agentGroup({ provider: "claude" });
     const { key, reader, ask } = group;
     const delta = (type: string, fields: object) => ({
@@ -189,7 +189,7 @@ describe("what only the provider understands is sent back in the next round", ()
     } as never);
   });
 
-  test("and left out if the provider refuses it", async () => {
+  test("unless the provider refuses it", async () => {
     await using group = await agentGroup({ provider: "gpt" });
     const { key, reader, ask } = group;
     const asks = sends([

@@ -322,13 +322,13 @@ describe("a turn that fails", () => {
   });
 
   test.each([
-    ["claude", thinksThenStops],
-    ["claude", breaksOffCall],
-    ["gpt", thinksThenStops],
-    ["gpt", breaksOffCall],
+    ["claude", "a thought", thinksThenStops],
+    ["claude", "a part of a call", breaksOffCall],
+    ["gpt", "a thought", thinksThenStops],
+    ["gpt", "a part of a call", breaksOffCall],
   ] as const)(
-    "after output that nobody sees is not retried with %s, and counts its tokens",
-    async (provider, responder) => {
+    "with %s after %s, which nobody sees, is not retried, and counts its tokens",
+    async (provider, _, responder) => {
       await using group = await agentGroup({ provider });
       const { key, reader, ask } = group;
       sharedProvider.respond(key, responder);

@@ -447,8 +447,8 @@ describe("a webhook of an operator", () => {
   });
 });
 
-describe("who manages webhooks", () => {
-  test("an operator creates them for conversations of their own only", async () => {
+describe("webhooks are managed", () => {
+  test("by operators, for conversations of their own only", async () => {
     await using receiver = startReceiver();
     const [chat, other] = [await groupOf(olga, bob), await groupOf(alice, bob)];
     const create = (chat_id?: string) =>
@@ -472,13 +472,13 @@ describe("who manages webhooks", () => {
     });
   });
 
-  test("nobody else", async () => {
+  test("by nobody else than operators and service keys", async () => {
     expect(await failure(alice.call("getWebhooks"))).toMatchObject({ status: 403 });
     const asAlice = backend.as(alice.username);
     expect(await failure(asAlice.call("getWebhooks"))).toMatchObject({ status: 403 });
   });
 
-  test("the secret is shown once, and the audit log says who did what", async () => {
+  test("with secrets that are shown once, and the audit log says who did what", async () => {
     const chat = await groupOf(alice, bob);
     const hook = await hookFor(chat.id, "https://192.0.2.1/hook");
     const { items } = await backend.call("getWebhooks");
@@ -505,7 +505,7 @@ describe("who manages webhooks", () => {
     );
   });
 
-  test("malformed input is 400, beside the field", async () => {
+  test("with well-formed input: any other is 400, beside the field", async () => {
     const fieldsOf = async (input: object) => {
       const { status, body } = await backend.post("createWebhook", {
         url: "https://192.0.2.1/",

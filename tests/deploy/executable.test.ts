@@ -22,11 +22,11 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("it is one file", () => {
+test("the executable is one file", () => {
   expect(readdirSync(out)).toEqual(["parley"]);
 });
 
-test("it contains the web client and the reference", async () => {
+test("the executable contains the web client and the reference", async () => {
   await using server = await startServer({}, program);
   const page = await (await fetch(`${server.url}/`)).text();
   const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
@@ -58,14 +58,14 @@ const ready = (url: string, cwd = folder) =>
   Bun.spawn([...program, "ready"], { cwd, env: { PORT: new URL(url).port }, stderr: "ignore" })
     .exited;
 
-test("its ready command checks the server with the same settings", async () => {
+test("the ready command checks the server with the same settings", async () => {
   await using server = await startServer({}, program);
   expect(await ready(server.url)).toBe(0);
   await server.stop();
   expect(await ready(server.url)).toBe(1);
 });
 
-test("it has the help of all commands and the version of the package", () => {
+test("the executable has the help of all commands and the version of the package", () => {
   const run = (...args: string[]) => Bun.spawnSync([...program, ...args], { cwd: folder, env: {} });
   expect(run("--version").stdout.toString()).toBe(`parley ${manifest.version}\n`);
   expect(run("--help").stdout.toString()).toContain("users reset");
@@ -74,7 +74,7 @@ test("it has the help of all commands and the version of the package", () => {
   expect(readdirSync(folder)).toEqual(["out"]);
 });
 
-test("its doctor finds nothing wrong with a running server", async () => {
+test("the doctor of the executable finds nothing wrong with a running server", async () => {
   await using server = await startServer({}, program);
   const env = {
     PARLEY_DATA: server.dataDir,
@@ -86,7 +86,7 @@ test("its doctor finds nothing wrong with a running server", async () => {
   expect(exitCode).toBe(0);
 });
 
-test("it backs up a running server and restores the backup", async () => {
+test("the executable backs up a running server and restores the backup", async () => {
   await using server = await startServer({}, program);
   const run = (dataDir: string, ...args: string[]) =>
     Bun.spawnSync([...program, ...args], { cwd: folder, env: { PARLEY_DATA: dataDir } });
