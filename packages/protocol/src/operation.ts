@@ -13,6 +13,13 @@ export interface Governed {
   readonly input: string | null;
 }
 
+/** What a call costs, in units of which a plain call costs one. */
+export interface Cost {
+  readonly call: number;
+  /** For each entry of these lists and objects of the input. */
+  readonly each?: Readonly<Record<string, number>>;
+}
+
 /** One operation of the service, declared once: transports, SDK and reference are derived from it. */
 export interface Operation<
   Name extends string = string,
@@ -49,6 +56,8 @@ export interface Operation<
   readonly policy: Governed | null;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
+  /** What a call costs the account that makes it, besides the bytes of its request and answer. */
+  readonly cost: Cost;
 }
 
 /** Errors that every operation may answer. */
@@ -100,6 +109,8 @@ type Declaration<
   /** A field of the policy, or one that governs only calls with a field of the input. */
   policy?: keyof Policy | { field: keyof Policy; input: string };
   rate?: "messages" | "searches";
+  /** Default: that of a plain call. */
+  cost?: Cost;
 };
 
 const nothing = z.object({});
@@ -116,6 +127,7 @@ export function operation<
   const { policy = null, errors = [] } = declaration;
   return {
     rate: "operations",
+    cost: { call: 1 },
     ...declaration,
     errors: policy === null ? errors : [...new Set<ErrorCode>(["forbidden", ...errors])],
     policy: typeof policy === "string" ? { field: policy, input: null } : policy,

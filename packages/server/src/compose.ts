@@ -48,6 +48,7 @@ import type { Store } from "./store/store.ts";
 import { type Fetch, httpTransport, pathOf } from "./transport/http.ts";
 import { metricsResponse, type RouteOptions, routes } from "./transport/routes.ts";
 import { type Connection, type SocketTransport, socketTransport } from "./transport/socket.ts";
+import { type UnsentAnswers, unsentAnswers } from "./transport/unsent-answers.ts";
 import { erasures as startErasures } from "./upkeep/erasures.ts";
 import { upkeep as startUpkeep } from "./upkeep/expiry.ts";
 import { retention } from "./upkeep/retention.ts";
@@ -106,9 +107,13 @@ export async function compose(config: Config): Promise<Running> {
   const changes = await changeStream({ ...backends, node, log, everyMs: readLogMs(config) });
   const unsent = backlog(
     config.limits,
-    () => transports.sockets.connections,
+    function* () {
+      yield* transports.sockets.connections;
+      yield* answers.readers();
+    },
     (limit, bytes) => log.warn({ bytes }, `slow socket closed: ${limit} exceeded`),
   );
+  const answers = unsentAnswers(unsent.sent);
   const publish = (topic: string, data: string) => {
     unsent.sent(Buffer.byteLength(data), server.subscriberCount(topic));
     server.publish(topic, data);
@@ -123,11 +128,16 @@ export async function compose(config: Config): Promise<Running> {
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
   const agents = buildAgents(services, changes, node);
-  const transports = buildTransports(services, changes, unsent, {
-    ready: () => Promise.all([store.ready(), bus.ready()]),
-    failing: () => background.flatMap((work) => work.failing()),
-    upgrade: (request, data) => server.upgrade(request, { data }),
-  });
+  const transports = buildTransports(
+    services,
+    changes,
+    { unsent, answers },
+    {
+      ready: () => Promise.all([store.ready(), bus.ready()]),
+      failing: () => background.flatMap((work) => work.failing()),
+      upgrade: (request, data) => server.upgrade(request, { data }),
+    },
+  );
 
   const server = serve(config, transports, log);
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
@@ -207,7 +217,7 @@ interface TransportOptions extends Pick<RouteOptions, "ready" | "failing"> {
 function buildTransports(
   services: Services,
   changes: Changes,
-  unsent: Backlog,
+  { unsent, answers }: { unsent: Backlog; answers: UnsentAnswers },
   { ready, failing, upgrade }: TransportOptions,
 ): Transports {
   const { httpNames, allNames } = handlersByName();
@@ -220,6 +230,7 @@ function buildTransports(
     mcp,
     routes: routes({ services, ready, failing }),
     upgrade: (request, origin) => sockets.upgrade(request, origin, upgrade),
+    unsent: answers,
   });
   return { sockets, mcp, http };
 }
@@ -261,6 +272,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = newMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
+  const limiting = throttles(limits, cluster);
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = toolServers({
     store: yieldingStore(store),
@@ -286,8 +298,13 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     exports: exports({ store, blobs, vault, log }),
     files: blobs && filesService({ store, blobs, vault, limits, metrics }),
     erasures: startErasures({ store, node, log }),
-    incomingHooks: incomingHooks({ store, config, ...hookRates(limits, cluster) }),
-    ...throttles(limits, cluster),
+    incomingHooks: incomingHooks({
+      store,
+      config,
+      costs: limiting.rates.costs,
+      ...hookRates(limits, cluster),
+    }),
+    ...limiting,
     externalTurns: externalTurns({ store, hub, log }),
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
@@ -328,7 +345,7 @@ function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
   metrics.watch(
     "parley_backlog_bytes",
     "gauge",
-    "Bytes sent to sockets that their clients have not read.",
+    "Bytes sent to clients that they have not read.",
     unsent.total,
   );
 }
@@ -356,6 +373,7 @@ function throttles(limits: Limits, cluster: Cluster) {
         limits.service_operations_per_second,
         limits.service_operation_burst,
       ),
+      costs: rate("costs", limits.cost_per_second, limits.cost_burst),
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
     signInThrottle: signInThrottle(shared),

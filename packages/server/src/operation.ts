@@ -61,7 +61,10 @@ export interface Services {
   files: Files | null;
   erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
-  rates: Record<Operation["rate"] | "services", Throttle>;
+  rates: Record<Operation["rate"] | "services", Throttle> & {
+    /** What the calls of an account cost together. */
+    costs: Throttle;
+  };
   externalTurns: ExternalTurns;
   toolRequests: ToolRequests;
   keyTester: KeyTester;
@@ -92,6 +95,8 @@ export interface Context<Who = Caller> extends Services {
   readonly origin: Origin;
   /** Aborted when the client is gone: nobody reads the answer then. */
   readonly signal: () => AbortSignal;
+  /** Charges the caller for work that the cost of the operation does not include. */
+  readonly charge: (cost: number) => void;
   /** Names the existing account that a call before sign-in is about, for the audit log. */
   readonly about: (username: string) => void;
 }
@@ -162,6 +167,53 @@ export function takeRate(
   else rates[rate].take(rateKey(caller));
 }
 
+/** Who pays for a call. Nobody pays for the calls of service keys, nor before sign-in. */
+const payerOf = (caller: AnyCaller | AgentCaller | undefined): string | null =>
+  caller === undefined || "key" in caller ? null : rateKey(caller);
+
+/** Bytes that cost as much as a plain call, to parse and to encode. */
+const RECEIVED_BYTES_PER_COST = 4096;
+const SENT_BYTES_PER_COST = 16_384;
+
+/** Charges a caller for the bytes of a request and of its answer. */
+export function chargeBytes(
+  { costs }: Pick<Services["rates"], "costs">,
+  caller: AnyCaller | AgentCaller | undefined,
+  { received = 0, sent = 0 }: { received?: number; sent?: number },
+): void {
+  const cost =
+    Math.floor(received / RECEIVED_BYTES_PER_COST) + Math.floor(sent / SENT_BYTES_PER_COST);
+  const payer = payerOf(caller);
+  if (payer !== null && cost > 0) costs.charge(payer, cost);
+}
+
+/** Takes a cost from the budget of a caller. Throws `rate_limited`. */
+export function takeCost(
+  { costs }: Pick<Services["rates"], "costs">,
+  caller: AnyCaller | AgentCaller,
+  cost: number,
+): void {
+  const payer = payerOf(caller);
+  if (payer !== null) costs.take(payer, cost);
+}
+
+/** Milliseconds until a caller has paid for what is done already. */
+export function owedMs(
+  { costs }: Pick<Services["rates"], "costs">,
+  caller: AnyCaller | AgentCaller,
+): number {
+  const payer = payerOf(caller);
+  return payer === null ? 0 : costs.owedMs(payer);
+}
+
+/** What the lists and objects of an input cost. */
+const costOfEntries = (each: Readonly<Record<string, number>>, input: object): number =>
+  Object.entries(each).reduce((sum, [field, cost]) => {
+    const value: unknown = Reflect.get(input, field);
+    const isTree = typeof value === "object" && value !== null;
+    return sum + (isTree ? Object.keys(value).length * cost : 0);
+  }, 0);
+
 /** A person's programs share a rate, however many agents there are, and leave the person's own alone. */
 const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
   kind === "agent" ? `agents of ${account.owner_id}` : `${account.id}`;
@@ -179,7 +231,10 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     let code: string = "ok";
     let account: string | undefined;
     try {
-      if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
+      if (!bound) {
+        services.rates.operations.take(`unknown ${call.origin.network}`);
+        throw notFound(`method ${call.name.slice(0, 64)}`);
+      }
       const result = await perform(services, bound, call, (username) => {
         account = username;
       });
@@ -216,6 +271,7 @@ function perform(
     if (caller.kind !== "service") about(caller.account.username);
     if (call.countRate) call.countRate();
     else takeRate(rates, contract.rate, caller);
+    takeCost(rates, caller, contract.cost.call);
     return after(checkAccess(services, contract, caller), () =>
       caller.kind === "delegate"
         ? after(recordDelegate(services, contract, call, caller), () =>
@@ -246,9 +302,15 @@ function run(
 ): Awaitable<unknown> {
   return after(call.input(), (raw) => {
     const input = bound.parse(raw, call.spell);
+    const { each } = bound.contract.cost;
+    if (each && caller) takeCost(services.rates, caller, costOfEntries(each, input as object));
     // Inherits the services: copying some twenty fields for every call would cost more.
     const { origin, signal } = call;
-    const context = { __proto__: services, caller, origin, signal, about };
+    const charge = (cost: number) => {
+      const payer = payerOf(caller);
+      if (payer !== null) services.rates.costs.charge(payer, cost);
+    };
+    const context = { __proto__: services, caller, origin, signal, about, charge };
     return after(checkPolicy(services, bound.contract, caller, input), () =>
       bound.handle(context as unknown as Context, input),
     );

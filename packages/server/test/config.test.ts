@@ -74,10 +74,13 @@ test("the defaults are those of the contract", () => {
     reports_per_hour: 60,
     exports_per_hour: 10,
     hooks_per_hour: 60,
+    cost_per_second: 500,
+    cost_burst: 5000,
     searches_per_second: 10,
     search_burst: 30,
     file_bytes: 26_214_400,
     files_per_message: 10,
+    mentions_per_message: 100,
     image_pixels: 50_000_000,
     upload_bytes_per_day: 1_073_741_824,
     uploads_at_once: 4,
@@ -560,10 +563,20 @@ describe("the settings of limits", () => {
       read,
       { ...defaults, page_size: 7 },
     ],
-    "zero lifts a rate": [
+    "zero lifts a rate, and what the calls may cost": [
       given({ messages_per_second: 0, operations_per_second: 0 }),
       read,
-      { ...defaults, messages_per_second: 0, operations_per_second: 0 },
+      { ...defaults, messages_per_second: 0, operations_per_second: 0, cost_per_second: 0 },
+    ],
+    "zero lifts a rate, and leaves a given cost alone": [
+      given({ messages_per_second: 0, cost_per_second: 7 }),
+      read,
+      { ...defaults, messages_per_second: 0, cost_per_second: 7 },
+    ],
+    "a higher rate of operations raises what they may cost": [
+      given({ operations_per_second: 2000 }),
+      read,
+      { ...defaults, operations_per_second: 2000, cost_per_second: 10_000, cost_burst: 10_000 },
     ],
   });
   for (const name of Object.keys(defaults)) {

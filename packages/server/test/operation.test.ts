@@ -16,7 +16,7 @@ async function codeOf(error: Error, strict: "on" | "off") {
   const logged: unknown[] = [];
   const services = {
     config: readConfig({ PARLEY_STRICT_ERRORS: strict }),
-    rates: { operations: { take: () => {} } },
+    rates: { operations: { take: () => {} }, costs: { take: () => {} } },
     log: { error: ({ err }: { err: Error }) => logged.push(err.message) },
     audit: { recordOnce: () => {} },
     metrics: { called: () => {} },
@@ -66,7 +66,11 @@ describe("the access level of an operation", () => {
       store: {
         read: (unit: (tx: unknown) => unknown) => unit({ isOperator: (id: number) => id === 2 }),
       },
-      rates: { operations: { take: () => {} }, services: { take: () => {} } },
+      rates: {
+        operations: { take: () => {} },
+        services: { take: () => {} },
+        costs: { take: () => {} },
+      },
       audit: { recordOnce: () => {}, write: () => {} },
       metrics: { called: () => {} },
     } as unknown as Services;

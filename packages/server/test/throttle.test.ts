@@ -101,6 +101,30 @@ describe("rates", () => {
     );
   });
 
+  test("a call takes as many tokens as it costs", () => {
+    const { take } = throttle({ perSecond: 2, burst: 10 });
+    take("alice", 7);
+    expect(refused(() => take("alice", 5))).toBe(1);
+    take("alice", 3);
+  });
+
+  test("a call that costs more than a burst is allowed with a full bucket, and paid back", () => {
+    const { take } = throttle({ perSecond: 2, burst: 10 });
+    take("alice", 14);
+    expect(refused(() => take("alice"))).toBe(3);
+  });
+
+  test("what was charged is owed for at most a burst", () => {
+    const { take, charge, owedMs } = throttle({ perSecond: 2, burst: 10 });
+    charge("alice", 6);
+    expect(owedMs("alice")).toBe(0);
+    charge("alice", 100);
+    expect(owedMs("alice")).toBe(5000);
+    expect(refused(() => take("alice"))).toBe(6);
+    seconds(5);
+    expect(owedMs("alice")).toBe(0);
+  });
+
   test("sweeping drops only buckets that are full again", () => {
     const { take } = throttle({ perSecond: 0.01, burst: 2 });
     take("alice");

@@ -27,6 +27,7 @@ export const getUsers = operation({
   policy: "directory",
   summary:
     "Lists people and the caller's own agents: all of them, those that match, or those named.",
+  cost: { call: 5, each: { usernames: 0.1 } },
   input: z.object({
     query: text(0, 64).optional().meta({
       description:
@@ -78,6 +79,7 @@ export const getProfiles = operation({
   policy: "directory",
   summary:
     "Returns accounts with the addresses of their pictures, which need no token and are valid for at least ten minutes.",
+  cost: { call: 1, each: { usernames: 0.2 } },
   input: z.object({
     usernames: z
       .array(username)

@@ -59,6 +59,7 @@ export const getMyAgents = operation({
   name: "getMyAgents",
   socket: "agents.list",
   summary: "Lists the caller's agents.",
+  cost: { call: 5 },
   output: z.object({ items: z.array(AgentProfile) }),
 });
 
@@ -202,6 +203,7 @@ export const setAgentTools = operation({
   socket: "agents.set_tools",
   policy: "agents",
   summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
+  cost: { call: 5, each: { grants: 0.2 } },
   input: z.object({
     agent_username: username,
     grants: z
@@ -227,6 +229,7 @@ export const getAgentUsage = operation({
   socket: "agents.usage",
   summary:
     "Returns turns, failures and tokens of the caller's agents by agent, conversation and day.",
+  cost: { call: 5 },
   input: z
     .object({
       since: timestamp.optional().meta({

@@ -14,6 +14,7 @@ export const startChat = operation({
   policy: "start_chats",
   summary:
     "Starts a group, or returns the direct conversation with one other account, which it creates if there is none.",
+  cost: { call: 5, each: { usernames: 2 } },
   input: z.object({
     usernames: usernames.meta({
       description: "The other participants. Only its owner may invite an agent.",
@@ -39,6 +40,7 @@ export const getChats = operation({
   socket: "conversations.list",
   agents: true,
   summary: "Lists the caller's conversations, most recent activity first.",
+  cost: { call: 10 },
   input: z.object({ cursor, limit }),
   output: page(Conversation),
 });
@@ -49,6 +51,7 @@ export const getChat = operation({
   agents: true,
   summary:
     "Returns one conversation with all of its participants and how far each person has read.",
+  cost: { call: 3 },
   input: z.object({ chat_id: uuid }),
   output: ConversationDetail,
   errors: ["forbidden", "not_found"],
@@ -77,6 +80,7 @@ export const addChatMembers = operation({
   socket: "conversations.add_members",
   policy: "start_chats",
   summary: "Adds people, or the caller's own agents, to a group.",
+  cost: { call: 5, each: { usernames: 2 } },
   input: z.object({ chat_id: uuid, usernames: usernames.min(1) }),
   output: Conversation,
   errors: ["forbidden", "not_found"],
@@ -86,6 +90,7 @@ export const removeChatMember = operation({
   name: "removeChatMember",
   socket: "conversations.remove_member",
   summary: "Removes a participant from a group; a person's agents are removed with them.",
+  cost: { call: 5 },
   input: z.object({ chat_id: uuid, username }),
   errors: ["forbidden", "not_found"],
 });
@@ -94,6 +99,7 @@ export const leaveChat = operation({
   name: "leaveChat",
   socket: "conversations.leave",
   summary: "Leaves a group, together with the caller's agents.",
+  cost: { call: 5 },
   input: z.object({
     chat_id: uuid,
     final: z.boolean().optional().meta({

@@ -56,6 +56,7 @@ export const getFileLinks = operation({
   agents: true,
   summary:
     "Returns addresses from which files can be loaded without a token, for at least ten minutes.",
+  cost: { call: 1, each: { file_ids: 0.2 } },
   input: z.object({
     file_ids: z.array(uuid).min(1).max(100).meta({
       description:

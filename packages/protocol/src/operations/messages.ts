@@ -36,6 +36,7 @@ export const sendMessage = operation({
   agents: true,
   summary: "Sends a message; sending the same `client_msg_id` again returns the first message.",
   rate: "messages",
+  cost: { call: 1, each: { file_ids: 1 } },
   input: z
     .object({
       chat_id: uuid,
@@ -74,6 +75,7 @@ export const getChatHistory = operation({
   agents: true,
   summary:
     "Returns a page of messages, oldest first: the latest ones, or those before, after or around a message.",
+  cost: { call: 5 },
   input: exclusive(
     z.object({
       chat_id: uuid,
@@ -125,6 +127,7 @@ export const deleteMessages = operation({
   socket: "messages.delete",
   agents: true,
   summary: "Deletes messages for everyone: all of those given, or none.",
+  cost: { call: 1, each: { message_ids: 1 } },
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
 });
@@ -133,6 +136,7 @@ export const deleteMessagesForMe = operation({
   name: "deleteMessagesForMe",
   socket: "messages.delete_for_me",
   summary: "Hides messages from the caller permanently; the other participants still see them.",
+  cost: { call: 1, each: { message_ids: 1 } },
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
 });
@@ -145,6 +149,7 @@ export const getUpdates = operation({
   agents: true,
   summary:
     "Returns what changed in one conversation since a counter value, or, without `chat_id`, which conversations changed.",
+  cost: { call: 5, each: { known: 0.05 } },
   input: z
     .object({
       chat_id: uuid.optional(),
@@ -235,6 +240,7 @@ export const searchMessages = operation({
   agents: true,
   summary: "Searches the messages of the caller's conversations, newest first.",
   rate: "searches",
+  cost: { call: 30 },
   input: z.object({
     query: text(1, 256).meta({
       description:

@@ -17,10 +17,13 @@ const defaultLimits = {
   reports_per_hour: 60,
   exports_per_hour: 10,
   hooks_per_hour: 60,
+  cost_per_second: 500,
+  cost_burst: 5000,
   searches_per_second: 10,
   search_burst: 30,
   file_bytes: 26_214_400,
   files_per_message: 10,
+  mentions_per_message: 100,
   image_pixels: 50_000_000,
   upload_bytes_per_day: 1_073_741_824,
   uploads_at_once: 4,
@@ -50,10 +53,13 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   reports_per_hour: [0, 1_000_000],
   exports_per_hour: [0, 1_000_000],
   hooks_per_hour: [0, 1_000_000],
+  cost_per_second: [0, 1_000_000],
+  cost_burst: [1, 10_000_000],
   searches_per_second: [0, 1_000_000],
   search_burst: [1, 1_000_000],
   file_bytes: [1, 5 * 1024 * 1024 * 1024],
   files_per_message: [1, 10],
+  mentions_per_message: [1, 1000],
   image_pixels: [1, 1_000_000_000],
   upload_bytes_per_day: [0, 1024 * 1024 * 1024 * 1024],
   uploads_at_once: [1, 1000],
@@ -64,6 +70,19 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   idle_seconds: [1, 960],
   session_days: [1, 3650],
 };
+
+/** Calls may cost this many times what plain calls at the rate of operations cost. */
+const COST_PER_OPERATION = 5;
+
+/** Who lifts or raises the rates of calls means what they cost too, unless they set that as well. */
+function withCost(limits: Limits, given: object): Limits {
+  const { messages_per_second, operations_per_second } = limits;
+  if ("cost_per_second" in given) return limits;
+  const isLifted = messages_per_second === 0 || operations_per_second === 0;
+  const raised = COST_PER_OPERATION * operations_per_second;
+  const cost_per_second = isLifted ? 0 : Math.max(limits.cost_per_second, raised);
+  return { ...limits, cost_per_second, cost_burst: Math.max(limits.cost_burst, cost_per_second) };
+}
 
 /** Parses PARLEY_LIMITS: a JSON object that overrides limits by name. */
 export function readLimits(value: string | undefined): Limits {
@@ -81,5 +100,5 @@ export function readLimits(value: string | undefined): Limits {
       );
     }
   }
-  return { ...defaultLimits, ...given };
+  return withCost({ ...defaultLimits, ...given }, given);
 }

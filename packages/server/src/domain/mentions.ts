@@ -6,15 +6,16 @@ import { blockableIds } from "./blocks.ts";
 
 /**
  * The usernames of the participants that the content of a message mentions, without those who have
- * blocked its sender.
+ * blocked its sender. At most `most` different handles of the content are looked at, the first ones.
  */
 export function mentionsIn(
   tx: ReadTx,
   content: string,
   conversationId: number,
   sender: Pick<AccountRecord, "id" | "owner_id">,
+  most: number,
 ): Awaitable<string[]> {
-  const handles = mentionedHandles(content);
+  const handles = mentionedHandles(content).slice(0, most);
   return handles.length > 0 ? allowedMentions(tx, handles, conversationId, sender) : [];
 }
 

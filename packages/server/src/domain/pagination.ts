@@ -71,5 +71,5 @@ export function fitting<Item>(items: readonly Item[], bytes: number): Item[] {
 }
 
 /** The length of a value as JSON in UTF-8, with the comma after it. */
-const jsonBytes = (value: unknown): number =>
+export const jsonBytes = (value: unknown): number =>
   Buffer.byteLength(JSON.stringify(value) ?? "null") + 1;

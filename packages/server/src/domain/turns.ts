@@ -21,6 +21,9 @@ import type { FinishedTurn, TurnRecord, TurnRound } from "../store/turns.ts";
 import { mentionsIn } from "./mentions.ts";
 import { endOpenCalls } from "./tool-calls.ts";
 
+/** Different handles of an agent's answer that are looked up as mentions: the first ones. */
+const MENTIONS_PER_ANSWER = 100;
+
 /** Queues a turn for each agent that answers a new message, in the message's unit of work. */
 export const queueTurns = (
   tx: WriteTx,
@@ -168,7 +171,9 @@ export async function endTurn(
   const streamed = ending.content ?? stored;
   const content = streamed === "" && error ? error.message : streamed;
   const mentions =
-    streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id, turn.agent);
+    streamed === ""
+      ? []
+      : await mentionsIn(tx, streamed, turn.conversation_id, turn.agent, MENTIONS_PER_ANSWER);
   const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
   if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();

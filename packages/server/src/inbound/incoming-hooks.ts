@@ -35,14 +35,21 @@ export interface IncomingHooksOptions {
   readonly config: { readonly policy: ServerPolicy };
   /** Limits the posts of a hook. */
   readonly posts: Throttle;
+  /** What the posts of all hooks of one creator cost together. */
+  readonly costs: Throttle;
   /** Limits all requests of a network, also those that no hook accepts. */
   readonly requests: Throttle;
 }
+
+/** Rendering the markup of a payload takes far longer than parsing JSON. */
+const POST_COST = 5;
+const BYTES_PER_COST = 256;
 
 export const incomingHooks = ({
   store,
   config,
   posts,
+  costs,
   requests,
 }: IncomingHooksOptions): IncomingHooks => ({
   async post({ id, secret, network, body }) {
@@ -50,7 +57,11 @@ export const incomingHooks = ({
     const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
     if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");
     posts.take(hook.id);
-    const content = slackContent(await body());
+    const payer = `hooks of ${hook.creator}`;
+    costs.take(payer, POST_COST);
+    const payload = await body();
+    costs.charge(payer, payload.length / BYTES_PER_COST);
+    const content = slackContent(payload);
     await store.write(async (tx) => {
       const { conversation, sender } = await placeOf(tx, config, hook.id);
       const message = await tx.insertMessage({

@@ -1,8 +1,11 @@
 import { type Operation, operations } from "@parley/protocol";
-import { type Services, takeRate } from "../operation.ts";
+import { type Services, takeCost, takeRate } from "../operation.ts";
 import { Failure } from "../rules/failure.ts";
 import type { McpRequest } from "./mcp.ts";
 import { listings, operationOf } from "./tool-table.ts";
+
+/** A server of the protocol is made for each request, and each answer is encoded several times. */
+const MESSAGE_COST = 5;
 
 /** Calls of tools beyond the caller's rate, by their ids. */
 export type Refused = ReadonlyMap<string | number, Failure>;
@@ -25,6 +28,7 @@ export function takeRates(rates: Services["rates"], { body, caller }: McpRequest
   for (const message of messages) {
     try {
       takeRate(rates, rateOf(message), caller);
+      takeCost(rates, caller, MESSAGE_COST);
     } catch (error) {
       if (!(error instanceof Failure) || !isToolCall(message)) throw error;
       refused.set(message.id, error);

@@ -1,4 +1,5 @@
 import { createMcpHandler, ProtocolError, Server } from "@modelcontextprotocol/server";
+import { jsonBytes } from "../domain/pagination.ts";
 import type { Logger } from "../observe/log.ts";
 import { VERSION } from "../observe/version.ts";
 import { Failure, unavailable } from "../rules/failure.ts";
@@ -27,7 +28,8 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
         throw new Failure("bad_request", `bad request: at most ${MAX_BATCH} requests in one body`);
       }
       const refused = takeRates(rates, request);
-      const handler = createMcpHandler(() => serverFor(request, refused, callServices, log), {
+      const services = { ...callServices, inTurn: boundedAnswers(config.limits.page_bytes) };
+      const handler = createMcpHandler(() => serverFor(request, refused, services, log), {
         // Nothing that a client could listen to ever changes.
         maxSubscriptions: 0,
         onerror: (error) => log.debug({ err: error }, "MCP request failed"),
@@ -60,6 +62,29 @@ function serverFor(
   });
   return server;
 }
+
+/** Runs the calls of one body one after another, until their results have too many bytes together. */
+function boundedAnswers(maxBytes: number): CallServices["inTurn"] {
+  let last: Promise<unknown> = Promise.resolve();
+  let bytes = 0;
+  return (task) => {
+    const result = last.then(async () => {
+      if (bytes > maxBytes) throw tooMuch(maxBytes);
+      const value = await task();
+      bytes += jsonBytes(value);
+      return value;
+    });
+    // The call that failed reports it.
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+const tooMuch = (maxBytes: number) =>
+  new Failure(
+    "payload_too_large",
+    `payload too large: the results of one body have more than ${maxBytes} bytes, make this call in another`,
+  );
 
 /** The failure of a call is a result, so that the model can read it. */
 function failedResult(error: unknown, log: Logger) {

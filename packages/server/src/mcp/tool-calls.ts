@@ -16,6 +16,8 @@ import { operationOf } from "./tool-table.ts";
 export interface CallServices {
   readonly invoke: Invoke;
   readonly answers: Answers;
+  /** Runs the calls of operations of one body, so that their results are bounded together. */
+  readonly inTurn: <Result>(task: () => Promise<Result>) => Promise<Result>;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -42,8 +44,11 @@ export async function callTool(services: CallServices, call: ToolCall): Promise<
   if (!operation) {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 64)}`);
   }
-  const result = await operationsFor(services, request, refusal)(operation, input as never);
-  return toolResult((result as Record<string, unknown> | undefined) ?? { ok: true });
+  const callOperation = operationsFor(services, request, refusal);
+  return services.inTurn(async () => {
+    const result = await callOperation(operation, input as never);
+    return toolResult((result as Record<string, unknown> | undefined) ?? { ok: true });
+  });
 }
 
 async function ask(

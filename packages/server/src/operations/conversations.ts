@@ -17,6 +17,7 @@ import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { fanOutCost } from "../rules/costs.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { Caller, Participant } from "../security/caller.ts";
@@ -83,19 +84,22 @@ const getChat = bind(operations.getChat, ({ store, caller }, { chat_id }) =>
   }),
 );
 
-const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id, title }) =>
-  store.write(async (tx) => {
-    const chat = await joinedConversation(tx, chat_id, caller);
-    // An agent's direct conversations are with its owner.
-    if (chat.kind === "direct" && chat.agent_count === 0) {
-      throw badField("chat_id", "is neither a group nor a conversation with an agent");
-    }
-    if (chat.title !== title) {
-      await tx.setTitle(chat.id, title);
-      await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
-    }
-    return tx.conversationView(chat.id, caller.account.id);
-  }),
+const setChatTitle = bind(
+  operations.setChatTitle,
+  ({ store, caller, charge }, { chat_id, title }) =>
+    store.write(async (tx) => {
+      const chat = await joinedConversation(tx, chat_id, caller);
+      charge(fanOutCost(chat));
+      // An agent's direct conversations are with its owner.
+      if (chat.kind === "direct" && chat.agent_count === 0) {
+        throw badField("chat_id", "is neither a group nor a conversation with an agent");
+      }
+      if (chat.title !== title) {
+        await tx.setTitle(chat.id, title);
+        await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
+      }
+      return tx.conversationView(chat.id, caller.account.id);
+    }),
 );
 
 const setChatPicture = bind(operations.setChatPicture, ({ store, caller }, { chat_id, file_id }) =>
@@ -107,9 +111,10 @@ const setChatPicture = bind(operations.setChatPicture, ({ store, caller }, { cha
 );
 
 const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, usernames }) => {
-  const { store, caller, config } = context;
+  const { store, caller, config, charge } = context;
   return store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
+    charge(fanOutCost(group));
     const policy = await policyOf(tx, config, caller.account);
     const invited = await invitees(tx, usernames, caller, policy);
     const present = new Set(
@@ -153,11 +158,12 @@ const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id, fina
   }),
 );
 
-const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq }) =>
+const readChat = bind(operations.readChat, ({ store, caller, charge }, { chat_id, seq }) =>
   store.write(async (tx) => {
     const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
     const last_read_seq = Math.min(seq, conversation.seq);
     if (await tx.markRead(id, caller.account.id, last_read_seq)) {
+      charge(fanOutCost(conversation));
       const reader = publicAccount(caller.account);
       const params = { conversation_id: chat_id, reader, last_read_seq };
       // People see how far people have read.

@@ -9,7 +9,8 @@ import { removeMessages } from "../domain/messages.ts";
 import { cursorOf, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
-import { bind } from "../operation.ts";
+import { bind, type Context } from "../operation.ts";
+import { fanOutCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
@@ -26,13 +27,16 @@ const searchCursor = cursorOf(z.int());
 
 type SendInput = z.output<typeof operations.sendMessage.input>;
 
-const sendMessage = bind(operations.sendMessage, ({ store, caller, config }, input) => {
+type Sending = Pick<Context<Participant>, "caller" | "config" | "charge">;
+
+const sendMessage = bind(operations.sendMessage, (context, input) => {
+  const { store, caller, config } = context;
   if (input.file_ids) checkFileCount(input.file_ids.length, config.limits.files_per_message);
   return store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
     return after(found, (conversation) => {
       checkWritable(conversation);
-      return send(tx, conversation, input, caller);
+      return send(tx, conversation, input, context);
     });
   });
 });
@@ -41,15 +45,16 @@ function send(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput,
-  caller: Participant,
+  context: Sending,
 ): Awaitable<Message> {
+  const { caller } = context;
   const target = isReplyTargetGone(tx, input.reply_to_id, conversation, caller);
   return after(target, (gone) => {
     if (gone) return firstSent(tx, conversation, input.client_msg_id, caller);
     const { file_ids } = input;
     return file_ids
-      ? insertWithFiles(tx, conversation, { ...input, file_ids }, caller)
-      : insert(tx, conversation, input, caller);
+      ? insertWithFiles(tx, conversation, { ...input, file_ids }, context)
+      : insert(tx, conversation, input, context);
   });
 }
 
@@ -58,14 +63,15 @@ async function insertWithFiles(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput & { file_ids: string[] },
-  caller: Participant,
+  context: Sending,
 ): Promise<Message> {
+  const { caller } = context;
   const { file_ids, client_msg_id } = input;
   const sent =
     client_msg_id && (await tx.sentBefore(conversation.id, caller.account.id, client_msg_id));
   if (sent) return firstSent(tx, conversation, client_msg_id, caller);
   const files = await filesToSend(tx, file_ids, conversation.uuid, caller);
-  const message = await insert(tx, conversation, input, caller, files.map(publicFile));
+  const message = await insert(tx, conversation, input, context, files.map(publicFile));
   if (!(await tx.attachFiles(file_ids, message.id, Date.now()))) {
     throw conflict("a file is part of another message");
   }
@@ -76,11 +82,13 @@ function insert(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput,
-  caller: Participant,
+  { caller, config, charge }: Sending,
   files?: readonly File[],
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null } = input;
-  const inserted = after(mentionsIn(tx, content, conversation.id, caller.account), (mentions) =>
+  charge(fanOutCost(conversation));
+  const mentioned = findMentions(tx, content, conversation, { caller, config, charge });
+  const inserted = after(mentioned, (mentions) =>
     tx.insertMessage({
       conversation,
       sender: caller.account,
@@ -119,8 +127,9 @@ const getMessage = bind(operations.getMessage, ({ store, caller }, { message_id 
   }),
 );
 
-const editMessage = bind(operations.editMessage, ({ store, caller }, { message_id, content }) =>
-  store.write(async (tx) => {
+const editMessage = bind(operations.editMessage, (context, { message_id, content }) => {
+  const { store, caller, charge } = context;
+  return store.write(async (tx) => {
     const { message, conversation } = await visibleMessage(tx, message_id, caller);
     if (message.sender_id !== caller.account.id) {
       throw forbidden("only its sender may edit a message");
@@ -128,17 +137,33 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
     checkWritable(conversation);
     if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
-    const mentions = await mentionsIn(tx, content, conversation.id, caller.account);
+    charge(fanOutCost(conversation));
+    const mentions = await findMentions(tx, content, conversation, context);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
     const shown = await oneView(tx, message_id, NOBODY);
     tx.emit(messageChanged("events.messageEdited", shown, seq));
     return oneView(tx, message_id, caller.account.id);
-  }),
-);
+  });
+});
 
-const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input) =>
+/** The mentions of a message; its sender is charged for them. */
+function findMentions(
+  tx: ReadTx,
+  content: string,
+  { id }: ConversationRecord,
+  { caller, config, charge }: Sending,
+): Awaitable<string[]> {
+  const most = config.limits.mentions_per_message;
+  return after(mentionsIn(tx, content, id, caller.account, most), (mentions) => {
+    charge(mentions.length);
+    return mentions;
+  });
+}
+
+const deleteMessages = bind(operations.deleteMessages, ({ store, caller, charge }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
+    charge(fanOutCost(conversation));
     const named = await messagesIn(tx, input.message_ids, conversation.id);
     if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
       throw forbidden(

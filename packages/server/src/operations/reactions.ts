@@ -4,8 +4,9 @@ import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
-import { bind } from "../operation.ts";
+import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
 import type { MessageRecord } from "../store/messages.ts";
@@ -16,32 +17,35 @@ interface Target {
   emoji: string;
 }
 
-const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const { message, conversation, existing } = await find(tx, input, caller);
+const setMessageReaction = bind(operations.setMessageReaction, (context, input) => {
+  const { store, caller, config } = context;
+  return store.write(async (tx) => {
+    const { message, conversation, existing } = await find(tx, input, context);
     if (existing) await remove(tx, message, input.emoji, caller);
     else if (!input.remove) {
       checkWritable(conversation);
       return add(tx, message, input.emoji, caller, config.limits);
     }
     return undefined;
-  }),
-);
+  });
+});
 
-const addReaction = bind(operations.addReaction, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const { message, conversation, existing } = await find(tx, input, caller);
+const addReaction = bind(operations.addReaction, (context, input) => {
+  const { store, caller, config } = context;
+  return store.write(async (tx) => {
+    const { message, conversation, existing } = await find(tx, input, context);
     if (!existing) checkWritable(conversation);
     return existing ?? add(tx, message, input.emoji, caller, config.limits);
-  }),
-);
+  });
+});
 
-const removeReaction = bind(operations.removeReaction, ({ store, caller }, input) =>
-  store.write(async (tx) => {
-    const { message, existing } = await find(tx, input, caller);
+const removeReaction = bind(operations.removeReaction, (context, input) => {
+  const { store, caller } = context;
+  return store.write(async (tx) => {
+    const { message, existing } = await find(tx, input, context);
     if (existing) await remove(tx, message, input.emoji, caller);
-  }),
-);
+  });
+});
 
 const reactionsCursor = cursorOf(z.int());
 
@@ -66,8 +70,13 @@ const getMessageReactions = bind(
 
 export const reactions = [setMessageReaction, addReaction, removeReaction, getMessageReactions];
 
-async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Participant) {
+async function find(
+  tx: WriteTx,
+  { message_id, emoji }: Target,
+  { caller, charge }: Context<Participant>,
+) {
   const { message, conversation } = await visibleMessage(tx, message_id, caller);
+  charge(fanOutCost(conversation));
   return { message, conversation, existing: await tx.reaction(message, caller.account, emoji) };
 }
 

@@ -1,12 +1,14 @@
 import { operations } from "@parley/protocol";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { bind } from "../operation.ts";
+import { fanOutCost } from "../rules/costs.ts";
 
 const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
-  const { store, caller, typing } = context;
+  const { store, caller, typing, charge } = context;
   const conversation = await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
   const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
   if (on) checkWritable(conversation);
+  charge(fanOutCost(conversation));
   typing[on ? "start" : "stop"](input.chat_id, caller.account);
 });
 

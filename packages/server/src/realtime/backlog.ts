@@ -1,4 +1,4 @@
-/** A socket whose client may read more slowly than it is sent to. */
+/** A socket, or the answers over HTTP of one caller, whose client may read more slowly than it is sent to. */
 export interface Reader {
   /** Bytes in the send buffer of the socket. */
   buffered(): number;

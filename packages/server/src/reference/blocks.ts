@@ -13,7 +13,7 @@ export function operationBlock(operation: Operation, book: SchemaBook): Html {
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
   const text = html`<p class="names"><code><b>POST</b> /api/${name}</code>${access !== "service" && html`<code>${socket}</code>`}
-<span class="note">access: <a href="#access">${access}</a>${agents && html`, <a href="#access">agent</a>`}</span></p>
+<span class="note">access: <a href="#access">${access}</a>${agents && html`, <a href="#access">agent</a>`}; cost: ${costOf(operation)}</span></p>
 <p>${words(summary)}</p>
 ${policy && html`<p>${words(policyMeaning(policy))}</p>`}
 <h4>Input</h4>
@@ -95,3 +95,7 @@ ${example && panel("HTTP", curl(operation.name, body, operation.access !== "publ
 ${example && operation.access !== "service" && panel("Socket", json(frameExample(operation, example, 1)))}
 ${answer && panel("Answer", json(answer))}`;
 }
+
+/** What a call costs, in units of a plain call. */
+const costOf = ({ cost: { call, each = {} } }: Operation) =>
+  html`${call}${Object.entries(each).map(([field, cost]) => html` + ${cost} × <code>${field}</code>`)}`;

@@ -135,10 +135,14 @@ export const limitMeanings: Record<keyof Limits, string> = {
   reports_per_hour: "Messages that an account may report per hour. 0: no limit.",
   exports_per_hour: "Links to its own data that an account may get per hour. 0: no limit.",
   hooks_per_hour: "Incoming hooks and agents that an account may create per hour. 0: no limit.",
+  cost_per_second:
+    "Cost of the calls of an account per second; a plain call costs 1. 0: no limit. If it is not set, it is 0 when one of the other rates of calls is, and grows with `operations_per_second`.",
+  cost_burst: "Cost of the calls that an account may make at once after a pause.",
   searches_per_second: "Searches per second and account. 0: no limit.",
   search_burst: "Searches that an account may make at once after a pause.",
   file_bytes: "Maximum size of a file, in bytes.",
   files_per_message: "Maximum number of files of a message.",
+  mentions_per_message: "The first so many different handles in a message mention somebody.",
   image_pixels: "Maximum number of pixels of a picture, width times height.",
   upload_bytes_per_day:
     "Bytes that a person and their agents may announce per day (UTC); a file counts as at least 65,536. 0: no limit.",

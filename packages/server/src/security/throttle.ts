@@ -10,8 +10,15 @@ export interface Rate {
 }
 
 export interface Throttle {
-  /** Takes one token of the key's bucket; throws `rate_limited` when there is none. */
-  take(key: string): void;
+  /**
+   * Takes tokens of the key's bucket, by default one; throws `rate_limited` when it has fewer. A full
+   * bucket lets any number through.
+   */
+  take(key: string, count?: number): void;
+  /** Takes tokens for what was done already. The bucket can go down to minus one burst. */
+  charge(key: string, count: number): void;
+  /** Milliseconds until nothing is owed any more. */
+  owedMs(key: string): number;
 }
 
 /** The nodes that share a limit, and the name of the limit in their messages. */
@@ -32,15 +39,21 @@ const KEYS_PER_REPORT = 2000;
  * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
  */
 export function throttle(rate: Rate, scope?: LimitScope): Throttle {
-  if (rate.perSecond === 0) return { take: () => {} };
+  if (rate.perSecond === 0) return { take: () => {}, charge: () => {}, owedMs: () => 0 };
   const buckets = new Buckets(rate);
   const isShared = scope !== undefined && scope.cluster !== alone;
   const report = isShared ? reporter(scope, (key, count) => buckets.deduct(key, count)) : undefined;
   return {
-    take(key) {
-      buckets.take(key);
-      report?.(key);
+    take(key, count = 1) {
+      buckets.take(key, count);
+      report?.(key, count);
     },
+    charge(key, count) {
+      if (count <= 0) return;
+      buckets.deduct(key, count);
+      report?.(key, count);
+    },
+    owedMs: (key) => buckets.owedMs(key),
   };
 }
 
@@ -60,12 +73,19 @@ class Buckets {
     sweepEveryMinute(this.#buckets, (bucket, now) => this.#refilled(bucket, now) === rate.burst);
   }
 
-  take(key: string): void {
+  take(key: string, count: number): void {
     const bucket = this.#current(key);
-    if (bucket.tokens < 1) {
-      throw rateLimited(Math.ceil((1 - bucket.tokens) / this.#rate.perSecond));
+    const needed = Math.min(count, this.#rate.burst);
+    if (bucket.tokens < needed) {
+      throw rateLimited(Math.ceil((needed - bucket.tokens) / this.#rate.perSecond));
     }
-    bucket.tokens -= 1;
+    bucket.tokens -= count;
+  }
+
+  owedMs(key: string): number {
+    if (!this.#buckets.has(key)) return 0;
+    const { tokens } = this.#current(key);
+    return tokens < 0 ? Math.ceil((-tokens / this.#rate.perSecond) * 1000) : 0;
   }
 
   deduct(key: string, count: number): void {
@@ -96,11 +116,11 @@ class Buckets {
 function reporter(
   { cluster, name }: LimitScope,
   receive: (key: string, count: number) => void,
-): (key: string) => void {
+): (key: string, count: number) => void {
   const taken = new Map<string, number>();
   const send = cluster.share({
     name,
-    schema: z.record(z.string(), z.int().positive()),
+    schema: z.record(z.string(), z.number().positive()),
     receive: (counts) => {
       for (const [key, count] of Object.entries(counts)) receive(key, count);
     },
@@ -113,8 +133,8 @@ function reporter(
       send(Object.fromEntries(counts.slice(from, from + KEYS_PER_REPORT)));
     }
   }
-  return (key) => {
+  return (key, count) => {
     if (taken.size === 0) setTimeout(flush, REPORT_MS);
-    taken.set(key, (taken.get(key) ?? 0) + 1);
+    taken.set(key, (taken.get(key) ?? 0) + count);
   };
 }

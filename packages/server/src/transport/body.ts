@@ -5,7 +5,7 @@ import { checkJson, type JsonBounds, TooComplex } from "../security/bounded-json
 export async function readJson(
   request: Request,
   maxBytes: number,
-  bounds?: JsonBounds,
+  { bounds, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
 ): Promise<unknown> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   if (length > maxBytes) throw tooLarge(maxBytes);
@@ -18,6 +18,7 @@ export async function readJson(
     );
   }
   const bytes = await readBytes(request.body, maxBytes);
+  onRead?.(bytes.byteLength);
   if (bounds) checkBounds(bytes, bounds);
   return parseJson(bytes);
 }

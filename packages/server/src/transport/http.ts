@@ -1,6 +1,6 @@
 import { MCP_BOUNDS, type Mcp } from "../mcp/mcp.ts";
 import type { Logger } from "../observe/log.ts";
-import type { Invoke, Services } from "../operation.ts";
+import { chargeBytes, type Invoke, type Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
@@ -8,7 +8,8 @@ import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
 import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
-import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
+import { failureResponse, methodNotAllowed, successText } from "./responses.ts";
+import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** Answers GET requests to a path that is no operation: a page of the web client, a document, metrics. */
 export type Route = (request: Request) => Promise<Response> | Response;
@@ -28,6 +29,7 @@ export interface HttpOptions {
   mcp: Pick<Mcp, "serve">;
   routes: Routes;
   upgrade: Upgrade;
+  unsent: UnsentAnswers;
 }
 
 export type Fetch = (request: Request, peer: string) => Promise<Response | undefined>;
@@ -148,37 +150,70 @@ async function download({ services }: HttpOptions, token: string): Promise<Respo
 
 /** Calls the operation with the given name. */
 async function call(
-  { services, invoke }: HttpOptions,
+  { services, invoke, unsent }: HttpOptions,
   name: string,
   request: Request,
   origin: Origin,
 ): Promise<Response> {
-  const { config } = services;
+  const { config, rates } = services;
   const request_id = Bun.randomUUIDv7();
+  let caller: AnyCaller | AgentCaller | undefined;
   const outcome = await invoke({
     name,
     reference: () => request_id,
     origin,
-    authenticate: () => authenticate(services, request, origin),
+    authenticate: async () => {
+      caller = await authenticate(services, request, origin);
+      return caller;
+    },
     signal: () => request.signal,
-    input: () => readJson(request, config.limits.frame_bytes),
+    input: () =>
+      readJson(request, config.limits.frame_bytes, {
+        onRead: (received) => chargeBytes(rates, caller, { received }),
+      }),
   });
-  const response = outcome.ok ? successResponse(outcome.result) : failureResponse(outcome.failure);
+  const response = outcome.ok
+    ? answerWith(services, unsent, successText(outcome.result), caller, origin)
+    : failureResponse(outcome.failure);
   response.headers.set("x-request-id", request_id);
   return response;
 }
 
+/** Charges the caller for an answer, and sends it as fast as it is read. */
+function answerWith(
+  { rates }: Services,
+  unsent: UnsentAnswers,
+  text: string,
+  caller: AnyCaller | AgentCaller | undefined,
+  { network }: Origin,
+  init?: ResponseInit,
+): Response {
+  chargeBytes(rates, caller, { sent: text.length });
+  const key = !caller || caller.kind === "service" ? network : `${caller.account.id}`;
+  return unsent.json(key, text, init);
+}
+
 /** Calls tools, by the Model Context Protocol. Without sessions there is nothing to GET or DELETE. */
 async function serveMcp(
-  { services, mcp }: HttpOptions,
+  { services, mcp, unsent }: HttpOptions,
   request: Request,
   origin: Origin,
 ): Promise<Response> {
-  const { config } = services;
+  const { config, rates } = services;
   const caller = await authenticate(services, request, origin);
   if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
-  const body = await readJson(request, config.limits.frame_bytes, MCP_BOUNDS);
-  return mcp.serve({ request, body, caller, origin });
+  const body = await readJson(request, config.limits.frame_bytes, {
+    bounds: MCP_BOUNDS,
+    onRead: (received) => chargeBytes(rates, caller, { received }),
+  });
+  const response = await mcp.serve({ request, body, caller, origin });
+  const type = response.headers.get("content-type") ?? "";
+  if (!type.startsWith("application/json")) return response;
+  const text = await response.text();
+  const headers = new Headers(response.headers);
+  headers.delete("content-length");
+  const { status } = response;
+  return answerWith(services, unsent, text, caller, origin, { status, headers });
 }
 
 /** The caller of a request: a person or an agent by their token, or a service key. */

@@ -1,8 +1,13 @@
 import { errorStatus, type HttpFailure } from "@parley/protocol";
 import { Failure } from "../rules/failure.ts";
 
+export const successText = (result: unknown): string =>
+  JSON.stringify(result === undefined ? { ok: true } : { ok: true, result });
+
 export const successResponse = (result: unknown) =>
-  Response.json(result === undefined ? { ok: true } : { ok: true, result });
+  new Response(successText(result), {
+    headers: { "content-type": "application/json;charset=utf-8" },
+  });
 
 export function failureResponse({ code, message, parameters }: Failure): Response {
   const status = errorStatus[code];

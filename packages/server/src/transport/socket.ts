@@ -8,7 +8,14 @@ import {
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { helloFrame } from "../changes/change.ts";
 import { readStartPoint, type StartPoint } from "../domain/updates.ts";
-import type { Invoke, Outcome, Services } from "../operation.ts";
+import {
+  chargeBytes,
+  type Invoke,
+  type Outcome,
+  owedMs,
+  type Services,
+  takeRate,
+} from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -130,6 +137,8 @@ class Connection implements Client, Reader {
   private unsentReplyBytes = 0;
   /** How calls fail once the socket is being closed; null before. */
   private ended: Failure | null = null;
+  /** Set while frames wait until earlier calls are paid for. */
+  private paying: NodeJS.Timeout | null = null;
   /** Resolves after the reply to the last call without an id: such replies keep the order of the calls. */
   private lastWithoutId: Promise<void> = Promise.resolve();
 
@@ -231,6 +240,7 @@ class Connection implements Client, Reader {
   closed(): void {
     this.socket = null;
     this.gone?.abort();
+    if (this.paying) clearTimeout(this.paying);
     this.unsentReplies = [];
     this.unsentReplyBytes = 0;
     this.waiting = null;
@@ -238,7 +248,7 @@ class Connection implements Client, Reader {
   }
 
   received(data: string | Buffer): void {
-    if (this.waiting || this.congested()) {
+    if (this.waiting || this.congested() || this.owes()) {
       // Backpressure: stop reading from the socket until calls finish and replies are read.
       this.waiting ??= [];
       this.waiting.push(data);
@@ -260,9 +270,21 @@ class Connection implements Client, Reader {
     );
   }
 
+  /** Whether earlier calls of the account are not paid for; goes on once they are. */
+  private owes(): boolean {
+    const ms = owedMs(this.shared.services.rates, this.payer());
+    if (ms > 0) this.paying ??= setTimeout(() => this.paid(), ms);
+    return ms > 0;
+  }
+
+  private paid(): void {
+    this.paying = null;
+    this.startWaiting();
+  }
+
   private startWaiting(): void {
     if (!this.person) return;
-    while (this.waiting && !this.congested()) {
+    while (this.waiting && !this.congested() && !this.owes()) {
       const frame = this.waiting.shift();
       if (frame !== undefined) {
         this.start(frame);
@@ -274,11 +296,25 @@ class Connection implements Client, Reader {
   }
 
   private start(data: string | Buffer): void {
-    const frame = parseFrame(data);
+    const { rates } = this.shared.services;
+    chargeBytes(rates, this.payer(), { received: data.length });
+    const frame = this.counted(parseFrame(data));
     this.calls++;
     const before = frame.id === undefined ? this.lastWithoutId : null;
     const answered = this.answer(frame, before);
     if (before) this.lastWithoutId = answered;
+  }
+
+  /** A malformed frame counts as a plain call. */
+  private counted(frame: Frame): Frame {
+    if (!frame.failure) return frame;
+    try {
+      takeRate(this.shared.services.rates, "operations", this.payer());
+      return frame;
+    } catch (error) {
+      if (error instanceof Failure) return { ...frame, failure: error };
+      throw error;
+    }
   }
 
   /** `before`: the reply is sent after it. */
@@ -305,6 +341,10 @@ class Connection implements Client, Reader {
 
   private caller(): SessionCaller | AgentCaller {
     if (this.ended) throw this.ended;
+    return this.payer();
+  }
+
+  private payer(): SessionCaller | AgentCaller {
     const account = this.person?.account ?? this.account;
     return this.kind === "agent"
       ? { kind: "agent", account, token_id: this.session_id }
@@ -316,6 +356,7 @@ class Connection implements Client, Reader {
     if (!this.socket) return;
     const text = encodeReply(id, outcome);
     const bytes = Buffer.byteLength(text);
+    chargeBytes(this.shared.services.rates, this.payer(), { sent: bytes });
     this.unsentReplies.push(text);
     this.unsentReplyBytes += bytes;
     this.shared.backlog.sent(bytes);

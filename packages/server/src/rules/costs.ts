@@ -1,0 +1,6 @@
+/** Participants whose clients are sent what a call announces, for the cost of a plain call. */
+const PARTICIPANTS_PER_COST = 50;
+
+/** What it costs to send an event to everybody in a conversation. */
+export const fanOutCost = ({ participant_count }: { participant_count: number }): number =>
+  Math.floor(participant_count / PARTICIPANTS_PER_COST);

@@ -1,0 +1,92 @@
+import type { Backlog, Reader } from "../realtime/backlog.ts";
+
+/** Shorter answers fit into the buffers of the operating system, and are handed over at once. */
+const WHOLE_BYTES = 65_536;
+const CHUNK_BYTES = 65_536;
+
+/**
+ * Answers over HTTP that their clients have not read yet. They count in the same total as the unsent
+ * bytes of sockets: Bun would hold any number of them.
+ */
+export interface UnsentAnswers {
+  /** The response with this JSON. The key is who asked: what one has not read is dropped together. */
+  json(key: string, text: string, init?: ResponseInit): Response;
+  /** Who has not read all of their answers. */
+  readers(): Iterable<Reader>;
+}
+
+export function unsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
+  const readers = new Map<string, AnswersOf>();
+
+  function stream(key: string, bytes: Uint8Array): ReadableStream<Uint8Array> {
+    const reader = readers.get(key) ?? new AnswersOf();
+    readers.set(key, reader);
+    const answer: Answer = { left: bytes, drop: () => {} };
+    reader.answers.add(answer);
+    sent(bytes.length);
+    const end = () => {
+      reader.answers.delete(answer);
+      if (reader.answers.size === 0 && readers.get(key) === reader) readers.delete(key);
+    };
+    return new ReadableStream(
+      {
+        start(controller) {
+          answer.drop = () => {
+            end();
+            controller.error(new Error("the client reads too slowly"));
+          };
+        },
+        // Bun asks for the next chunk once the connection has taken the last one.
+        pull(controller) {
+          controller.enqueue(answer.left.subarray(0, CHUNK_BYTES));
+          answer.left = answer.left.subarray(CHUNK_BYTES);
+          if (answer.left.length > 0) return;
+          end();
+          controller.close();
+        },
+        cancel: end,
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  return {
+    json(key, text, { headers, ...init } = {}) {
+      const isShort = text.length * 3 <= WHOLE_BYTES || Buffer.byteLength(text) <= WHOLE_BYTES;
+      const response = new Response(isShort ? text : stream(key, Buffer.from(text)), {
+        ...init,
+        ...(headers && { headers }),
+      });
+      response.headers.set("content-type", "application/json;charset=utf-8");
+      return response;
+    },
+    readers: () => readers.values(),
+  };
+}
+
+interface Answer {
+  left: Uint8Array;
+  drop(): void;
+}
+
+/** The answers that one caller has not read. Each is far smaller than what a socket may have unsent. */
+class AnswersOf implements Reader {
+  readonly answers = new Set<Answer>();
+
+  /** Only the total of all clients applies: an answer is never larger than a page. */
+  buffered(): number {
+    return 0;
+  }
+
+  unsent(): number {
+    return [...this.answers].reduce((sum, { left }) => sum + left.length, 0);
+  }
+
+  closeSlow(): void {
+    this.terminate();
+  }
+
+  terminate(): void {
+    for (const answer of [...this.answers]) answer.drop();
+  }
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import type { Message } from "@parley/protocol";
+import {
+  failure,
+  groupOf,
+  type Person,
+  people,
+  RawSocket,
+  say,
+  signUp,
+} from "@parley/testkit/client.ts";
+import { nodesOf } from "@parley/testkit/nodes.ts";
+import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
+
+/** A budget that does not refill while a test runs. */
+const budget = (cost_burst: number, others: Record<string, number> = {}) =>
+  limits({ cost_per_second: 1, cost_burst, ...others });
+
+/** The person at one node: the nodes share what was spent a little later. */
+const atOneNode = (server: TestServer, person: Person) =>
+  person.at(nodesOf(server.url)[0] as string);
+
+/** How many calls succeed before one is refused with `rate_limited`. */
+async function callsUntilRefused(call: () => Promise<unknown>): Promise<number> {
+  for (let calls = 0; ; calls++) {
+    try {
+      await call();
+    } catch (error) {
+      const { code, parameters } = await failure(Promise.reject(error));
+      expect({ code, parameters }).toEqual({
+        code: "rate_limited",
+        parameters: { retry_after: expect.any(Number) },
+      });
+      return calls;
+    }
+  }
+}
+
+describe.concurrent("the cost of calls", () => {
+  test("is limited per account: expensive calls are refused earlier than plain ones", async () => {
+    await using server = await startServer(budget(40));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(atOneNode(server, alice));
+    const history = (person: Person) =>
+      callsUntilRefused(() => person.call("getChatHistory", { chat_id: chat.id }));
+    const calls = await history(atOneNode(server, alice));
+    expect(calls).toBeWithin(6, 12);
+    expect(await callsUntilRefused(() => atOneNode(server, bob).call("getMe"))).toBeWithin(40, 60);
+  });
+
+  test("includes the bytes of answers, also beyond what is left", async () => {
+    await using server = await startServer(budget(60, { message_burst: 100 }));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    for (let n = 0; n < 6; n++) await say(atOneNode(server, alice), chat, "x".repeat(32_000));
+    // Six messages of 32,000 bytes cost 11 besides the call.
+    const calls = await callsUntilRefused(() =>
+      atOneNode(server, bob).call("getChatHistory", { chat_id: chat.id }),
+    );
+    expect(calls).toBeWithin(3, 6);
+  });
+
+  test("includes the people whom a call adds", async () => {
+    await using server = await startServer(budget(20));
+    const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
+    const one = atOneNode(server, alice);
+    const calls = await callsUntilRefused(() => groupOf(one, bob, carol, dave));
+    expect(calls).toBeWithin(1, 3);
+  });
+
+  test("includes the requests of programs that post to a hook, for all hooks of a person", async () => {
+    await using server = await startServer(budget(200));
+    const alice = await signUp(server.url);
+    const urls: string[] = [];
+    for (const name of ["one", "two"]) {
+      const chat = await groupOf(alice);
+      urls.push((await alice.call("createIncomingHook", { chat_id: chat.id, name })).url);
+    }
+    const body = JSON.stringify({ text: "*\n".repeat(19_000) });
+    const statuses: number[] = [];
+    for (const url of [...urls, ...urls, ...urls]) {
+      statuses.push((await fetch(url, { method: "POST", body })).status);
+    }
+    expect(statuses[0]).toBe(200);
+    expect(statuses.at(-1)).toBe(429);
+    await alice.call("getMe");
+  });
+
+  test("is not limited where the rates of calls are lifted", async () => {
+    await using server = await startServer(limits({ operations_per_second: 0, cost_burst: 10 }));
+    const alice = await signUp(server.url);
+    for (let n = 0; n < 30; n++) await alice.call("getChats");
+  });
+});
+
+describe.concurrent("a frame", () => {
+  test("that is malformed counts as a call", async () => {
+    await using server = await startServer(
+      limits({ operations_per_second: 1, operation_burst: 5 }),
+    );
+    await using socket = await RawSocket.connect(await signUp(server.url));
+    for (let n = 0; n < 30; n++) socket.send("{");
+    await socket.until(() => socket.texts.length > 30, "the replies");
+    const codes = socket.texts.slice(1).map((text) => JSON.parse(text).error.code as string);
+    expect(codes.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => "bad_request"));
+    expect(codes.at(-1)).toBe("rate_limited");
+  });
+
+  test("with an unknown method counts as a call", async () => {
+    const rates = { operations_per_second: 1, operation_burst: 5 };
+    await using server = await startServer(limits(rates));
+    await using socket = await RawSocket.connect(await signUp(server.url));
+    for (let n = 0; n < 30; n++) socket.send(JSON.stringify({ method: "no.such" }));
+    await socket.until(() => socket.texts.length > 30, "the replies");
+    const codes = socket.texts.slice(1).map((text) => JSON.parse(text).error.code as string);
+    expect(codes.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => "not_found"));
+    expect(codes.at(-1)).toBe("rate_limited");
+  });
+
+  test("of many bytes is read later if the account owes for earlier ones", async () => {
+    const rates = { cost_per_second: 20, cost_burst: 20, operations_per_second: 100 };
+    await using server = await startServer(limits(rates));
+    await using socket = await RawSocket.connect(await signUp(server.url));
+    // 30 each: the second one is read before the first is paid for, the third after a second.
+    for (let n = 0; n < 4; n++) socket.send(`{"method":1,"params":"${"x".repeat(122_880)}"}`);
+    await socket.until(() => socket.texts.length > 4, "all replies");
+    const codes = socket.texts.slice(1).map((text) => JSON.parse(text).error.code as string);
+    expect(codes).toEqual(Array.from({ length: 4 }, () => "bad_request"));
+  });
+});
+
+test("only the first mentions_per_message handles of a message mention somebody", async () => {
+  await using server = await startServer(limits({ mentions_per_message: 2 }));
+  const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
+  const chat = await groupOf(alice, bob, carol, dave);
+  const handles = [bob, bob, carol, dave].map(({ username }) => `@${username}`);
+  const sent = await say(alice, chat, handles.join(" "));
+  expect(sent.mentions).toEqual([bob.username, carol.username]);
+  const content = handles.toReversed().join(" ");
+  const edited = await alice.call("editMessage", { message_id: sent.id, content });
+  expect(edited.mentions).toEqual([dave.username, carol.username]);
+});
+
+test("the results of the calls in one body to /mcp are bounded together", async () => {
+  await using server = await startServer(
+    limits({ operations_per_second: 0, messages_per_second: 0, page_bytes: 65_536 }),
+  );
+  const alice = await signUp(server.url);
+  const chat = await groupOf(alice);
+  await say(alice, chat, "x".repeat(30_000));
+  const call = (id: number) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "get_chat_history", arguments: { chat_id: chat.id } },
+  });
+  const response = await fetch(`${alice.url}/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${alice.token}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify(Array.from({ length: 16 }, (_, id) => call(id))),
+  });
+  const text = await response.text();
+  expect(text.length).toBeLessThan(400_000);
+  expect(text).toContain("the results of one body have more than 65536 bytes");
+  expect(text.match(/"isError":true/g)?.length).toBeGreaterThan(12);
+});
+
+test("answers over HTTP that nobody reads are dropped at backlog_total_bytes, and others are served", async () => {
+  await using server = await startServer(
+    limits({
+      messages_per_second: 0,
+      operations_per_second: 0,
+      page_size: 1000,
+      page_bytes: 16_777_216,
+      backlog_total_bytes: 8_388_608,
+    }),
+  );
+  const [alice, bob] = await people(server.url, "alice", "bob");
+  const chat = await groupOf(alice, bob);
+  const sent: Promise<Message>[] = [];
+  for (let n = 0; n < 240; n++) sent.push(say(alice, chat, '"'.repeat(32_768)));
+  await Promise.all(sent);
+  const node = new URL(nodesOf(server.url)[0] as string);
+  const body = JSON.stringify({ chat_id: chat.id, limit: 1000 });
+  let closed = 0;
+  const sockets = Array.from({ length: 3 }, () => {
+    const socket = connect(Number(node.port), node.hostname);
+    socket.pause();
+    socket.on("error", () => {});
+    socket.on("close", () => closed++);
+    socket.write(
+      `POST /api/getChatHistory HTTP/1.1\r\nhost: ${node.host}\r\nauthorization: Bearer ${alice.token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    return socket;
+  });
+  await server.printed(/backlog_total_bytes exceeded/);
+  const others = await bob.at(node.origin).call("getChatHistory", { chat_id: chat.id, limit: 3 });
+  expect(others.items).toHaveLength(3);
+  let received = 0;
+  for (const socket of sockets) {
+    socket.on("data", (data) => {
+      received += data.length;
+    });
+    socket.resume();
+  }
+  await until(() => closed > 0, "a connection is closed");
+  expect(received).toBeLessThan(3 * 15_000_000);
+  for (const socket of sockets) socket.destroy();
+});
