@@ -106,7 +106,7 @@ test("calls at the same time have connections of their own, and there are at mos
 });
 
 test("the time of a call includes its wait for a connection", async () => {
-  const timeouts = { contactMs: 20_000, refreshMs: 20_000, callMs: 20_000, elicitMs: 20_000 };
+  const timeouts = { contactMs: 20_000, refreshMs: 20_000, callMs: 3000, elicitMs: 20_000 };
   await using tools = await startToolServers({ timeouts });
   await using server = new ToolServer();
   await using other = new ToolServer();
@@ -131,8 +131,6 @@ test("the time of a call includes its wait for a connection", async () => {
   const { signal } = stop;
   const held = Array.from({ length: 4 }, () => tools.callTool(busy, "echo", {}, { signal }));
   await server.has("tools/call", 4);
-  // From now on calls end soon.
-  timeouts.callMs = 1000;
   const waiting = callOf("waiting", busy);
   // Its time has begun when calls that are made after it have ended.
   for (let made = 0; made < 10; made++) await tools.callTool(free, "echo");
