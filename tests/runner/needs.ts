@@ -37,34 +37,33 @@ const NEEDS: readonly Need[] = [
 
 /** Says what the jobs need, and makes it ready. */
 export function prepareNeeds(jobs: readonly Job[], say: (line: string) => void): void {
-  const files = new Set(jobs.flatMap(({ file }) => [...reach(file).keys()]));
+  const files = filesOf(jobs);
   const needs = NEEDS.filter(({ file }) => files.has(file));
   if (needs.length === 0) return;
   say(`This run needs ${needs.map(({ name }) => name).join(", ")}.`);
   for (const { prepare } of needs) prepare();
 }
 
-/** PostgreSQL and NATS for all jobs that do not need their own; none if no job runs with them. */
+/** The PostgreSQL that jobs share, and what the jobs on two nodes run with, as far as they need it. */
 export async function startServices(jobs: readonly Job[]) {
   await using started = new AsyncDisposableStack();
-  const files = new Set(jobs.flatMap(({ file }) => [...reach(file).keys()]));
   const onTwoNodes = jobs.some(({ variant }) => variant === "on two nodes");
-  const isNeeded = (file: string) => onTwoNodes || files.has(`packages/testkit/src/${file}`);
-  const postgres = isNeeded("postgres.ts") ? started.use(await startPostgres()).url : undefined;
-  const nats = isNeeded("nats.ts") ? started.use(await startNats()).url : undefined;
-  const shared = {
-    ...(postgres && { PARLEY_TEST_POSTGRES: postgres }),
-    ...(nats && { PARLEY_TEST_NATS: nats }),
-  };
-  const services = { PARLEY_TEST_SERVICES: JSON.stringify({ postgres, nats }) };
+  const needsPostgres = filesOf(jobs).has("packages/testkit/src/postgres.ts");
+  const postgres = needsPostgres ? started.use(await startPostgres()).url : "";
+  const nats = onTwoNodes ? started.use(await startNats()).url : "";
   const all = started.move();
   return {
     /** The settings of a job. */
     env: ({ variant }: Job): Record<string, string> => ({
-      ...shared,
-      ...(variant === "on two nodes" && services),
+      ...(postgres && { PARLEY_TEST_POSTGRES: postgres }),
+      ...(variant === "on two nodes" && {
+        PARLEY_TEST_SERVICES: JSON.stringify({ postgres, nats }),
+      }),
       ...(variant === "at full count" && { PARLEY_TEST_FULL: "1" }),
     }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
+
+const filesOf = (jobs: readonly Job[]) =>
+  new Set(jobs.flatMap(({ file }) => [...reach(file).keys()]));
