@@ -1,6 +1,14 @@
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signUp } from "@parley/testkit/client.ts";
@@ -70,17 +78,18 @@ test("a server that is killed right after its first start starts again", async (
 });
 
 test("a start that migrates the database says from which version to which", async () => {
-  const dataDir = await dataWithKey();
-  using db = new Database(join(dataDir, "parley.db"));
-  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  const newest = row?.user_version ?? 0;
-  // The last migration only creates an index.
-  db.run("DROP INDEX tool_calls_by_owner");
-  db.run(`PRAGMA user_version = ${newest - 1}`);
-  db.close();
+  const dataDir = mkdtempSync(join(folder, "older-"));
+  const older = join(import.meta.dir, "../../../tests/fixtures/0.1.0");
+  for (const file of ["parley.db", "master.key"])
+    copyFileSync(join(older, file), join(dataDir, file));
+  const version = () => {
+    using db = new Database(join(dataDir, "parley.db"), { readonly: true });
+    return db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version;
+  };
+  const from = version();
   await using server = await startServer({ PARLEY_DATA: dataDir, PARLEY_LOG: "info" });
   const [line = ""] = await server.printed(/\{.*"database migrated".*\}/);
-  expect(JSON.parse(line)).toMatchObject({ from: newest - 1, to: newest });
+  expect(JSON.parse(line)).toMatchObject({ from, to: version() });
 });
 
 test("a database that is no database stops the start with what to do", async () => {

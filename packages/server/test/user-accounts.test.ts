@@ -42,7 +42,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     await using socket = await alice.connect();
     const { result, stderr } = await run("suspend", username);
     expect(result).toEqual({ username, suspended: true });
-    expect(stderr).toContain('"event":"account_suspended"');
+    expect(stderr).toBe("");
     await socket.until(() => socket.closed, "close");
     expect(await signIn()).toBe(403);
     expect((await run("restore", username)).result).toEqual({ username, suspended: false });
@@ -65,7 +65,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
 
     const { code, stderr } = await run("erase", username, "--messages", "--yes");
     expect(code).toBe(0);
-    expect(stderr).toContain('"event":"account_erased"');
+    expect(stderr).not.toContain('"event"');
     await socket.event("events.accountUpdated", ({ deleted }) => deleted === true);
     const history = await bob.call("getChatHistory", { chat_id: chat.id });
     expect(history.items).toEqual([kept]);

@@ -570,9 +570,13 @@ function nullIfGone(error: unknown): null {
   throw error;
 }
 
+/** Lists have only the beginning of a long last message, of which a client may know the rest. */
+const EXCERPT_CHARS = 1999;
+
 /**
  * The view without what a client cannot know: the order in which reactions first appeared while it was
- * offline, and new names of people with whom it shares no conversation any more.
+ * offline, and new names of people with whom it shares no conversation any more. Of last messages it has
+ * what lists have of them.
  */
 export function comparable(view: View): View {
   const copy = structuredClone(view);
@@ -586,6 +590,10 @@ export function comparable(view: View): View {
   for (const { conversation, messages, changes } of Object.values(copy)) {
     const last = conversation.last_message ? [conversation.last_message] : [];
     for (const message of [...messages, ...last]) message.reactions.sort(byEmoji);
+    for (const message of last) {
+      message.content = message.content.slice(0, EXCERPT_CHARS);
+      delete message.excerpt;
+    }
     for (const account of accountsIn({ conversation, messages, changes })) {
       if (present.has(account.username)) continue;
       Object.assign(account, { display_name: account.username, version: 0 });
