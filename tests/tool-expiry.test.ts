@@ -7,7 +7,6 @@ import { startServer, type TestServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
-import { until } from "@parley/testkit/until.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -92,7 +91,8 @@ test("agents that were stopped do not start again when a call expires", async ()
   // A further request would wait for the test to answer it.
   provider.respond(key);
   await server.moveClock(DAY_MS);
-  await until(() => storedStatus(server, waiting) === "expired", "the call expires");
+  const isExpired = () => storedStatus(server, waiting) === "expired";
+  await server.moveClockUntil(isExpired, "the call expires", 60_000);
   const stopped = await alice.call("stopChatAgents", { chat_id: chat.id });
   expect(stopped).toEqual({ stopped: 0, cancelled: 0 });
   expect(provider.calls(key)).toHaveLength(1);

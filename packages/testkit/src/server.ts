@@ -40,7 +40,8 @@ export interface TestServer extends AsyncDisposable {
   now(): number;
   /**
    * Moves its clock forward, for example to the end of a lease. Resolves when the timers that became
-   * due have fired, each once; what they started may still be under way. PostgreSQL has its own clock.
+   * due have fired, each once; what they started may still be under way. Periodic work that was under way
+   * is not started again. PostgreSQL has its own clock.
    */
   moveClock(ms: number): Promise<void>;
   /**
