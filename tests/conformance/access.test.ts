@@ -51,10 +51,8 @@ await backend.call("upsertUsers", {
 });
 
 /** A person with a token of their own, which the call may end. */
-async function signedIn(external_id: Role | "suspended"): Promise<Person> {
-  const { access_token, account } = await backend.call("issueToken", {
-    ...(external_id === "operator" ? { username: "as_operator" } : { external_id }),
-  });
+async function signedIn(name: Role | "suspended"): Promise<Person> {
+  const { access_token, account } = await backend.call("issueToken", { username: `as_${name}` });
   return new Person(server.url, access_token, account);
 }
 
@@ -441,7 +439,7 @@ async function callOnSocket(
   const token =
     caller === "agent"
       ? programToken
-      : (await backend.call("issueToken", { external_id: caller })).access_token;
+      : (await backend.call("issueToken", { username: `as_${caller}` })).access_token;
   await using socket = await Socket.open(server.url, token);
   return await outcome(socket.call(name, input as never));
 }
