@@ -3,7 +3,7 @@ import type { Conversation } from "@parley/protocol";
 import { ChatRefresh } from "../src/catch-up/chat-refresh.ts";
 import { callError } from "../src/errors.ts";
 import { createStore } from "../src/model/store.ts";
-import { aChat, aMessage, anEvent, ann, CHAT, chatOf } from "./support/records.ts";
+import { aChat, aMessage, anEvent, ann, CHAT, chatOf, claude, items } from "./support/records.ts";
 
 const notCalled = () => Promise.reject(new Error("not expected"));
 
@@ -58,4 +58,24 @@ test("a conversation that the server cannot serve holds up nothing, and is fetch
   isBroken = false;
   expect(await refreshed).toBe(CHAT);
   expect(chatOf(store.state).chat.title).toBe("Readable again");
+});
+
+test("text of an answer that was missed while disconnected is shown without waiting for more", async () => {
+  const store = createStore("connecting");
+  const answer = (content: string) => aMessage({ sender: claude, content, finalized_at: null });
+  store.dispatch({ type: "me", me: ann });
+  const chat = (content: string) => aChat({ seq: 1, last_message: answer(content) });
+  store.dispatch({ type: "snapshots", snapshots: [chat("one ")] });
+  const page = { items: [answer("one ")], has_more: false };
+  store.dispatch({ type: "messagePage", chatId: CHAT, page, since: 1 });
+  const api = {
+    getChat: async () => ({ ...chat("one two "), reads: {} }),
+    getMessage: async () => answer("one two "),
+    getUpdates: notCalled,
+  };
+  const listener = { onRefreshed: () => undefined, onOtherHistory: () => undefined };
+  const refresh = new ChatRefresh(store, api, listener);
+  refresh.start();
+  await refresh.resume();
+  expect(items(store.state).map(({ content }) => content)).toEqual(["one two "]);
 });
