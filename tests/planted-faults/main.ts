@@ -63,7 +63,8 @@ async function tryFault(
   try {
     const outcome = await runTests(changed, file, stopped.signal);
     if (outcome.kind === "passed") return { found: false, text: "NOT FOUND" };
-    if (outcome.kind === "broken") return { found: false, text: `NOT RUN: ${outcome.output}` };
+    if (outcome.kind === "broken")
+      return { found: false, text: `NOT RUN: ${outcome.output.slice(-500)}` };
     const { test, timedOut } = outcome;
     const text = `${test ?? "the whole file"}${timedOut ? " (timed out)" : ""}`;
     const { kind } = await runTests(unchanged, file, stopped.signal, test);

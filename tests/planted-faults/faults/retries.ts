@@ -42,13 +42,13 @@ export const retries: readonly Fault[] = [
     file: "packages/client/src/agent/answer-writer.ts",
     find: "if (isCallError(error) && error.offset === end) break;",
     replace: "",
-    tests: ["packages/client/test/agent.test.ts"],
+    tests: ["packages/client/test/answer-writer.test.ts"],
   },
   {
     name: "a message that was deleted after its reply was lost comes back as not sent",
     file: "packages/client/src/send/outbox.ts",
     find: "this.#neverSent.delete(entry.id);",
     replace: "",
-    tests: ["packages/client/test/sending.test.ts"],
+    tests: ["packages/client/test/outbox.test.ts"],
   },
 ];

@@ -21,14 +21,14 @@ export const sdk: readonly Fault[] = [
     file: "packages/client/src/catch-up/catch-up.ts",
     find: "if (page.has_more) await this.#fetchOverview();",
     replace: "",
-    tests: ["packages/client/test/late-replies.test.ts"],
+    tests: ["packages/client/test/catch-up.test.ts"],
   },
   {
     name: "an answer has a hole after a reconnect until it is complete",
     file: "packages/client/src/catch-up/chat-refresh.ts",
     find: "      ...streaming.map(({ id }) => this.#fetchMessage(id)),\n",
     replace: "",
-    tests: ["packages/client/test/streaming.test.ts"],
+    tests: ["packages/client/test/chat-refresh.test.ts"],
   },
   {
     name: "a message in the outbox disappears when somebody else uses the same client_msg_id",
