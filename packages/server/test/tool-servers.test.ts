@@ -242,6 +242,7 @@ test("nobody calls the tools of another person's server", async () => {
     {},
     {
       signal,
+      isApproved: false,
       permission: async () => "permitted",
     },
   );

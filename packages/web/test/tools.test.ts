@@ -11,6 +11,8 @@ describe("arguments that somebody decides about", () => {
     ["to\u202emoc.live@adb", "to\\u{202e}moc.live@adb"],
     ["pay\u200bpal", "pay\\u{200b}pal"],
     ["a\u0000b\u2028c\r", "a\\u{0}b\\u{2028}c\\u{d}"],
+    ["a\u3164b\u2800c\u00a0d\u034f", "a\\u{3164}b\\u{2800}c\\u{a0}d\\u{34f}"],
+    ["❤\ufe0f\ufe0f 1\ufe0f", "❤\ufe0f\\u{fe0f} 1\\u{fe0f}"],
     ["\u{e0041}\ud800", "\\u{e0041}\\u{d800}"],
     ["<b>**bold**</b>", "<b>**bold**</b>"],
   ];

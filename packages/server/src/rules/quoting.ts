@@ -31,19 +31,22 @@ export function plainName(name: string): string {
 }
 
 /**
- * JSON with the invisible characters in its strings as escapes: some of them change the order in which
- * the others are shown.
+ * Characters that show nothing, change the order of others, or are not assigned. A variation selector
+ * after a pictograph shows: it makes an emoji.
  */
-export const visibleJson = (value: unknown): string =>
-  JSON.stringify(value, null, 2)
-    .toWellFormed()
-    .replaceAll(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
+const HIDDEN = String.raw`(?<!\p{Extended_Pictographic})\ufe0f|(?!\ufe0f)[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]`;
+/** All spaces but the common one look like it, or like nothing. */
+const HIDDEN_OR_SPACE = new RegExp(String.raw`${HIDDEN}|(?! )\p{Zs}`, "gu");
+/** Not what joins letters of some scripts, and emoji. */
+const HIDDEN_IN_TEXT = new RegExp(String.raw`(?![\u200c\u200d])(?:${HIDDEN})`, "gu");
 
-/** Text with the same escapes, except for what joins letters of some scripts, and emoji. */
+/** JSON with the characters in its strings as escapes that nobody would see, or take for others. */
+export const visibleJson = (value: unknown): string =>
+  JSON.stringify(value, null, 2).toWellFormed().replaceAll(HIDDEN_OR_SPACE, escapeCharacter);
+
+/** Text with hidden characters as escapes. */
 export const visibleText = (text: string): string =>
-  text
-    .toWellFormed()
-    .replaceAll(/(?![\u200c\u200d])[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
+  text.toWellFormed().replaceAll(HIDDEN_IN_TEXT, escapeCharacter);
 
 const escapeCharacter = (character: string) =>
   character

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import type { CallOptions } from "../../src/agents/tools/connection.ts";
+import type { PermittedCallOptions } from "../../src/agents/tools/server-calls.ts";
 import { type ToolServersOptions, toolServers } from "../../src/agents/tools/servers.ts";
 import { sealToolSecrets } from "../../src/domain/tools.ts";
 import { logger } from "../../src/observe/log.ts";
@@ -75,13 +75,14 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       { id }: { id: string },
       tool: string,
       input: Record<string, unknown> = {},
-      callOptions: Partial<CallOptions> = {},
+      callOptions: Partial<PermittedCallOptions> = {},
     ) {
       const server = (await servers.known(ada.id)).find((each) => each.id === id);
       const known = server?.tools.find(({ name }) => name === tool);
       const called = { server_id: id, tool, fingerprint: known?.fingerprint ?? "" };
       return servers.call(ada.id, called, input, {
         signal: never,
+        isApproved: false,
         permission: async () => "permitted",
         ...callOptions,
       });

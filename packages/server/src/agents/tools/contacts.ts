@@ -27,6 +27,12 @@ export interface Contact {
 /** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
 export interface Contacts {
   acquire(server: KnownServer, signal: AbortSignal): Promise<Contact>;
+  /** The tools as they are now. Asks the server if the connection is not new. */
+  currentTools(
+    server: KnownServer,
+    contact: Contact,
+    signal: AbortSignal,
+  ): Promise<Contact["tools"]>;
   /** Asks for the tools. Rejects never: the outcome is stored. */
   refresh(server: KnownServer, signal: AbortSignal): Promise<void>;
   /** Ends the connections with this key. */
@@ -54,17 +60,21 @@ export function contacts(options: ContactsOptions): Contacts {
     return { lease, tools };
   }
 
+  const currentTools: Contacts["currentTools"] = async (server, { lease, tools }, signal) =>
+    lease.isReused ? listTools(server, lease.connection, signal) : tools;
+
   async function refresh(server: KnownServer, signal: AbortSignal): Promise<void> {
-    const { lease } = await acquire(server, signal);
+    const contact = await acquire(server, signal);
     try {
-      if (lease.isReused) await listTools(server, lease.connection, signal);
+      await currentTools(server, contact, signal);
     } finally {
-      lease.release();
+      contact.lease.release();
     }
   }
 
   return {
     acquire,
+    currentTools,
     refresh: (server, signal) => refresh(server, signal).catch(logged(options.log, server)),
     drop: (key) => pool.drop(key),
     size: () => pool.size(),

@@ -210,7 +210,13 @@ function performed(
   const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
   const given = { ...call.arguments };
   const permission = () => callPermission(services, call, server_id);
-  return services.toolServers.call(owner_id, called, given, { signal, elicit, permission });
+  const isApproved = call.decided_at !== null;
+  return services.toolServers.call(owner_id, called, given, {
+    signal,
+    elicit,
+    isApproved,
+    permission,
+  });
 }
 
 /** What the agent may do now with the tool that the call is for. An approval is for this very call. */

@@ -13,6 +13,8 @@ import type { ServerDirectory } from "./server-directory.ts";
 export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
 
 export interface PermittedCallOptions extends CallOptions {
+  /** A person approved the tool as it was shown: the server is asked whether it still is that tool. */
+  readonly isApproved: boolean;
   /** What the agent may do. Asked right before the call is made, which may be a while later. */
   permission(): Promise<CallPermission>;
 }
@@ -87,8 +89,12 @@ export class ServerCalls {
     const { contacts } = this.#options;
     const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
     const waiting = AbortSignal.any([options.signal, AbortSignal.timeout(leftMs())]);
-    const { lease, tools } = await contacts.acquire(server, waiting);
+    const contact = await contacts.acquire(server, waiting);
+    const { lease } = contact;
     try {
+      const tools = options.isApproved
+        ? await contacts.currentTools(server, contact, waiting)
+        : contact.tools;
       // The call may have waited for the connection for long.
       const problem = problemWith(called, tools) ?? (await problemWithPermission(options));
       if (problem) return ["refused", problem];
