@@ -141,6 +141,11 @@ test("servers that cannot be authorized are refused with a sentence", async () =
     describe(metadata);
     expect(await authorize()).toBe("conflict");
   }
+  for (const name of ["authorization_endpoint", "token_endpoint", "registration_endpoint"]) {
+    describe({ registration_endpoint: `${origin}/register`, [name]: "http://auth.example.com/" });
+    const refusal = await failure(person.call("authorizeToolServer", { server_id: id }));
+    expect(refusal.message).toContain("the authorization server has no https address");
+  }
   const [stranger] = await people(server.url, "eve");
   const theirs = stranger.call("authorizeToolServer", { server_id: id });
   expect((await failure(theirs)).code).toBe("not_found");

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { agentOf, failure, groupOf, say, signUp } from "@parley/testkit/client.ts";
+import { agentOf, failure, groupOf, type Person, say, signUp } from "@parley/testkit/client.ts";
 import { operatorAt } from "@parley/testkit/operators.ts";
 import { rawServer } from "@parley/testkit/raw-server.ts";
 import { hang, startReceiver } from "@parley/testkit/receiver.ts";
@@ -574,6 +574,24 @@ test("a webhook to a private address is sent nothing once the operator refuses s
   const [attempt] = await attempts();
   expect(attempt).toMatchObject({ status: null, error: expect.stringContaining("https") });
   expect(receiver.received).toEqual([]);
+});
+
+test("the whole address of a webhook is for its creator, and others see its origin", async () => {
+  const chat = await groupOf(bob, olga);
+  const url = "https://hooks.example.com/in?secret=1";
+  const input = { url, events: newMessages, chat_id: chat.id };
+  const { id: own } = await olga.call("createWebhook", input);
+  const { id: service } = await backend.call("createWebhook", input);
+  const shownTo = async (caller: Pick<Person, "call">) => {
+    const { items } = await caller.call("getWebhooks");
+    return [own, service].map((id) => items.find((each) => each.id === id)?.url);
+  };
+  const origin = "https://hooks.example.com";
+  expect(await shownTo(olga)).toEqual([url, origin]);
+  expect(await shownTo(backend as never)).toEqual([origin, url]);
+  const changed = await backend.call("setWebhook", { webhook_id: own, disabled: true });
+  expect(changed.url).toBe(origin);
+  for (const webhook_id of [own, service]) await backend.call("deleteWebhook", { webhook_id });
 });
 
 test("a webhook of an operator is sent nothing once they are no operator, or are deleted", async () => {

@@ -4,7 +4,10 @@ import { record } from "./record.ts";
 
 export const Webhook = record("Webhook", {
   id: uuid,
-  url: z.string(),
+  url: z.string().meta({
+    description:
+      "The whole address for its creator, for others its origin. All service keys count as the creator of what one of them has created.",
+  }),
   events: z
     .array(z.string())
     .meta({ description: "The events that it receives. An empty list stands for all." }),

@@ -50,8 +50,8 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
   return { id, secret };
 });
 
-const getWebhooks = bind(operations.getWebhooks, async ({ store }) => ({
-  items: (await store.read((tx) => tx.webhooks())).map(shownWebhook),
+const getWebhooks = bind(operations.getWebhooks, async ({ store, caller }) => ({
+  items: (await store.read((tx) => tx.webhooks())).map((webhook) => shownTo(caller, webhook)),
 }));
 
 const setWebhook = bind(operations.setWebhook, async (context, input) => {
@@ -78,7 +78,7 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
     return { ...webhook, ...fields };
   });
   webhooks.wake();
-  return shownWebhook(changed);
+  return shownTo(caller, changed);
 });
 
 const deleteWebhook = bind(operations.deleteWebhook, async (context, { webhook_id: id }) => {
@@ -145,6 +145,9 @@ async function checkReading(tx: ReadTx, chat: string | null, caller: AnyCaller):
   }
 }
 
+/** All service keys count as the creator of what one of them has created. */
+const isCreator = ({ creator }: WebhookRecord, caller: AnyCaller) => usernameOf(caller) === creator;
+
 const usernameOf = (caller: AnyCaller) =>
   caller.kind === "service" ? null : caller.account.username;
 
@@ -152,9 +155,8 @@ const usernameOf = (caller: AnyCaller) =>
  * Throws unless the caller may change the address: its rights end with those of the creator, so no
  * other operator may receive what it is sent.
  */
-function checkCreator({ creator }: WebhookRecord, caller: AnyCaller): void {
-  const username = usernameOf(caller);
-  if (username !== null && username !== creator) {
+function checkCreator(webhook: WebhookRecord, caller: AnyCaller): void {
+  if (caller.kind !== "service" && !isCreator(webhook, caller)) {
     throw forbidden("only its creator or a service key may change the address of a webhook");
   }
 }
@@ -168,22 +170,15 @@ async function checkCreatorReading(
   throw conflict("the creator of the webhook may not read its conversation any more");
 }
 
-const shownWebhook = ({
-  id,
-  url,
-  events,
-  chat,
-  creator,
-  disabled,
-  created_at,
-}: WebhookRecord): Webhook => ({
-  id,
-  url,
-  events: [...events],
-  chat_id: chat,
-  created_by: creator,
-  disabled,
-  created_at: iso(created_at),
+/** Receivers often have secrets in their addresses: others than the creator see the origin alone. */
+const shownTo = (caller: AnyCaller, webhook: WebhookRecord): Webhook => ({
+  id: webhook.id,
+  url: isCreator(webhook, caller) ? webhook.url : new URL(webhook.url).origin,
+  events: [...webhook.events],
+  chat_id: webhook.chat,
+  created_by: webhook.creator,
+  disabled: webhook.disabled,
+  created_at: iso(webhook.created_at),
 });
 
 const shownDelivery = (delivery: DeliveryRecord): WebhookDelivery => ({

@@ -19,6 +19,7 @@ import {
 } from "../../domain/tools.ts";
 import { VERSION } from "../../observe/version.ts";
 import { conflict, Failure, forbidden } from "../../rules/failure.ts";
+import { isTamperProof } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import { hashToken } from "../../security/tokens.ts";
 import type { ToolServerRecord } from "../../store/tools.ts";
@@ -60,6 +61,7 @@ export function toolAuthorization(options: OwnServerOptions): ToolAuthorization 
 
   async function begin(server: ToolServerRecord, base: string): Promise<string> {
     const fetchFn = boundedFetch(options.fetch);
+    checkTamperProof(server.url, "the server");
     const known = openToolSecrets(vault, server);
     const { scope, ...found } = await discover(server.url, fetchFn);
     const client = await clientOf(found, known.oauth, base, fetchFn, scope);
@@ -166,6 +168,7 @@ async function discover(url: string, fetchFn: FetchLike): Promise<Discovered & {
   if (resource && !checkResourceAllowed({ requestedResource: url, configuredResource: resource })) {
     throw conflict("the server names another resource than itself");
   }
+  checkTamperProof(String(found.authorizationServerUrl), "the authorization server");
   checkEndpoints(metadata);
   const scope = challenge.scope ?? resourceMetadata?.scopes_supported?.join(" ");
   return {
@@ -194,14 +197,17 @@ async function challengeOf(url: string, fetchFn: FetchLike) {
   return extractWWWAuthenticateParams(response);
 }
 
-/** The owner's browser opens one of them: it must be a web page. */
-function checkEndpoints({ authorization_endpoint, token_endpoint }: AuthorizationServerMetadata) {
-  for (const endpoint of [authorization_endpoint, token_endpoint]) {
-    const protocol = URL.parse(endpoint)?.protocol;
-    if (protocol !== "https:" && protocol !== "http:") {
-      throw conflict("the authorization server has an invalid address");
-    }
+/** The owner's browser opens one of them, and codes and tokens are sent to the others. */
+function checkEndpoints(metadata: AuthorizationServerMetadata) {
+  const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata;
+  for (const endpoint of [authorization_endpoint, token_endpoint, registration_endpoint]) {
+    if (endpoint !== undefined) checkTamperProof(endpoint, "the authorization server");
   }
+}
+
+/** Others could read tokens that are sent by http, except on this machine. */
+function checkTamperProof(address: string, whose: string): void {
+  if (!isTamperProof(address)) throw conflict(`${whose} has no https address`);
 }
 
 /** The part of what an authorization server says that is needed later. */

@@ -11,6 +11,7 @@ import {
   sealToolSecrets,
   type ToolSecrets,
 } from "../../domain/tools.ts";
+import { isTamperProof } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { Store } from "../../store/store.ts";
@@ -54,6 +55,9 @@ export function serverAuth(record: ToolServerRecord, options: OwnServerOptions):
     const { oauth } = secrets;
     const refreshToken = oauth?.tokens?.refresh_token;
     if (!oauth || refreshToken === undefined) throw new UnauthorizedError();
+    // Authorizations of earlier versions may have begun with http addresses.
+    const { token_endpoint } = oauth.metadata;
+    if (![record.url, token_endpoint].every(isTamperProof)) throw new UnauthorizedError();
     try {
       const { access_token, refresh_token } = await refreshed(oauth, refreshToken);
       await save(current, {
