@@ -29,6 +29,22 @@ describe("the upgrade", () => {
     expect((await statusOf("/api/ws", { authorization }))?.status).toBe(101);
   });
 
+  test("accepts the token as a subprotocol, and names only the first one in its answer", async () => {
+    const protocol = { "sec-websocket-protocol": `parley, ${alice.token}` };
+    expect((await statusOf("/api/ws", protocol))?.status).toBe(101);
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/ws`, [
+      "parley",
+      alice.token,
+    ]);
+    await new Promise((resolve) => socket.addEventListener("message", resolve, { once: true }));
+    expect(socket.protocol).toBe("parley");
+    socket.close();
+    for (const refused of ["parley", "parley, ply_wrong", `${alice.token}, parley`]) {
+      const headers = { "sec-websocket-protocol": refused };
+      expect((await statusOf("/api/ws", headers))?.status).toBe(401);
+    }
+  });
+
   test.each(["", "?token=", "?token=ply_wrong", "?token=a.b.c", "?token=%00%ff"])(
     "is refused with 401 for %j",
     async (query) => {

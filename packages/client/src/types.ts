@@ -71,7 +71,7 @@ export interface WebSocketLike {
   close(): void;
 }
 
-export type WebSocketClass = new (url: string) => WebSocketLike;
+export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
 /** The part of `localStorage` that the client uses. */
 export interface KeyValueStorage {

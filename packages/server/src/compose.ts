@@ -135,7 +135,11 @@ export async function compose(config: Config): Promise<Running> {
     {
       ready: () => Promise.all([store.ready(), bus.ready()]),
       failing: () => background.flatMap((work) => work.failing()),
-      upgrade: (request, data) => server.upgrade(request, { data }),
+      upgrade: (request, data, protocol) =>
+        server.upgrade(request, {
+          data,
+          ...(protocol && { headers: { "sec-websocket-protocol": protocol } }),
+        }),
     },
   );
 
@@ -211,7 +215,7 @@ interface Transports {
 }
 
 interface TransportOptions extends Pick<RouteOptions, "ready" | "failing"> {
-  upgrade(request: Request, data: Connection): boolean;
+  upgrade(request: Request, data: Connection, protocol?: string): boolean;
 }
 
 function buildTransports(

@@ -9,6 +9,8 @@ const IDLE_MS = 30_000;
 const CHECK_TIMEOUT_MS = 5000;
 /** The timeout for `events.hello` after a connection attempt. The next attempt may reach a server. */
 const HELLO_TIMEOUT_MS = 8000;
+/** The server takes the token after it. Addresses end up in logs, and pages cannot set headers. */
+const SUBPROTOCOL = "parley";
 /** A `readyState`. */
 const OPEN = 1;
 
@@ -43,9 +45,11 @@ export class Socket {
   constructor(options: SocketOptions) {
     const { url, token, timeoutMs } = options;
     this.#options = options;
-    this.#webSocket = new options.WebSocket(
-      `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
-    );
+    this.#webSocket = new options.WebSocket(`${url.replace(/^http/, "ws")}/api/ws`, [
+      SUBPROTOCOL,
+      // WebSockets throw for other characters. No valid token has them, so the server refuses it.
+      /^[\w.-]+$/.test(token) ? token : "invalid",
+    ]);
     const helloTimeoutMs = Math.min(HELLO_TIMEOUT_MS, timeoutMs);
     this.#helloTimer = setTimeout(() => this.#end(ABNORMAL), helloTimeoutMs);
     this.#idleTimer = setInterval(() => {

@@ -11,8 +11,8 @@ export class LateReplies {
   constructor() {
     const receive = (data: unknown, deliver: () => void) => this.receive(data, deliver);
     this.WebSocket = class extends WebSocket {
-      constructor(url: string | URL) {
-        super(url);
+      constructor(url: string | URL, protocols?: string | string[]) {
+        super(url, protocols);
         const listen = this.addEventListener.bind(this);
         const listenLate = (type: string, listener: (event: Event) => void) =>
           listen(type, (event) => {

@@ -45,7 +45,7 @@ export function asyncApi({ host, secure }: Address): object {
         address: "/api/ws",
         title: "The socket",
         description:
-          "Every frame is one JSON object. A reply has the `id` of its call. Calls without an `id` are answered in the order in which they were sent.",
+          "The token is the second subprotocol, after `parley`, or the parameter `token` of the address, or a bearer token. Every frame is one JSON object. A reply has the `id` of its call. Calls without an `id` are answered in the order in which they were sent.",
         messages: mapEntries(messages, (name) => [name, ref("components", "messages", name)]),
         bindings: { ws: { method: "GET", query: tokenQuery } },
       },

@@ -142,7 +142,7 @@ ${list(
 )}`;
 
 const socket = () => html`
-${paragraph("`GET /api/ws` upgrades to a WebSocket. The server sends events on it, and every operation except those for service keys can be called on it, by its dotted name or by its HTTP name.")}
+${paragraph('`GET /api/ws` upgrades to a WebSocket. The token is the second subprotocol, after `parley` (`new WebSocket(url, ["parley", token])`), or the parameter `token` of the address, or a bearer token. The server sends events on it, and every operation except those for service keys can be called on it, by its dotted name or by its HTTP name.')}
 <div class="pair">
 ${panel("Call", json({ method: "messages.send", params: { conversation_id: conversation, content: "Hello!" }, id: 1 }))}
 ${panel("Reply", json({ ok: false, error: { code: "not_found", message: "not found: conversation" }, id: 1 }))}

@@ -6,6 +6,19 @@ import { isSecure } from "./origin.ts";
 export const bearer = (request: Request): string | null =>
   /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
 
+/** The subprotocol of the socket. */
+export const SUBPROTOCOL = "parley";
+
+/** The subprotocols that a client offers for a socket. */
+export const subprotocols = (request: Request): string[] =>
+  (request.headers.get("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
+
+/** The token that follows the subprotocol: pages cannot set headers, and addresses end up in logs. */
+export function subprotocolToken(request: Request): string | null {
+  const [name, token] = subprotocols(request);
+  return name === SUBPROTOCOL && token !== undefined ? token : null;
+}
+
 /**
  * The value of a header whose bytes are UTF-8; throws `bad_request` if they are not. The runtime returns
  * each byte as a character.

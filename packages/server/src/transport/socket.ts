@@ -24,7 +24,7 @@ import { Failure, forbidden, rateLimited, unauthorized, unavailable } from "../r
 import type { Authenticated } from "../security/authenticate.ts";
 import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
-import { bearer, originAllowed } from "./headers.ts";
+import { bearer, originAllowed, SUBPROTOCOL, subprotocols, subprotocolToken } from "./headers.ts";
 
 /** Concurrent calls of one socket; further frames wait. */
 const CALLS_AT_ONCE = 64;
@@ -52,7 +52,8 @@ export interface SocketTransport {
   stop(): void;
 }
 
-type Upgrader = (request: Request, data: Connection) => boolean;
+/** `protocol`: the subprotocol that the response names. */
+type Upgrader = (request: Request, data: Connection, protocol?: string) => boolean;
 
 export function socketTransport(
   services: Services,
@@ -66,13 +67,15 @@ export function socketTransport(
 
   return {
     async upgrade(request, origin, upgrade) {
-      const token = URL.parse(request.url)?.searchParams.get("token") ?? bearer(request);
+      const inAddress = URL.parse(request.url)?.searchParams.get("token");
+      const token = inAddress ?? subprotocolToken(request) ?? bearer(request);
       const who = await authenticator.authenticate(token, origin);
       if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
       const open = hub.limitedSockets(who.account);
       if (open >= config.limits.sockets_per_user) throw rateLimited(5, "too many sockets");
       const connection = new Connection(shared, who, origin);
-      if (upgrade(request, connection)) return undefined;
+      const isNamed = subprotocols(request).includes(SUBPROTOCOL);
+      if (upgrade(request, connection, isNamed ? SUBPROTOCOL : undefined)) return undefined;
       throw new Failure("bad_request", "bad request: this address is for WebSocket upgrades");
     },
     handlers: {
