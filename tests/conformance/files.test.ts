@@ -392,3 +392,15 @@ test("a server without a storage of files says so", async () => {
     items: [],
   });
 });
+
+test("files of everybody together have at most stored_file_bytes", async () => {
+  await using small = await startServer({ ...limits({ stored_file_bytes: 100 }) });
+  const [ada, bob] = await people(small.url, "ada", "bob");
+  const group = await groupOf(ada, bob);
+  await announce(ada, group.id, "a.txt", 60);
+  expect(await failure(announce(bob, group.id, "b.txt", 41))).toMatchObject({
+    code: "forbidden",
+    message: "forbidden: this server has no room for more files",
+  });
+  await announce(bob, group.id, "c.txt", 40);
+});

@@ -43,6 +43,7 @@ const defaults = {
   mentions_per_message: 100,
   image_pixels: 50_000_000,
   upload_bytes_per_day: 1_073_741_824,
+  stored_file_bytes: 0,
   uploads_at_once: 4,
   reactions_per_message: 50,
   reactions_per_person: 20,

@@ -6,6 +6,7 @@ import type { Blobs } from "./blobs.ts";
 import { type Download, type DownloadRequest, download } from "./downloads.ts";
 import { fileLinks, type Links } from "./links.ts";
 import { fileMetrics } from "./metrics.ts";
+import { type FileQuota, fileQuota } from "./quota.ts";
 import { type Uploads, uploads } from "./uploads.ts";
 
 export interface FilesOptions {
@@ -20,6 +21,7 @@ export interface FilesOptions {
 export interface Files extends Uploads {
   readonly links: Links;
   readonly blobs: Blobs;
+  readonly quota: FileQuota;
   /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
   download(request: DownloadRequest): Promise<Download>;
 }
@@ -31,6 +33,7 @@ export function filesService({ store, blobs, vault, limits, metrics }: FilesOpti
     receive: (fileId, bytes) => counted.upload(() => receive(fileId, bytes)),
     links: fileLinks(vault),
     blobs,
+    quota: fileQuota(store, limits.stored_file_bytes, metrics),
     download: (request) => counted.download(() => download({ store, blobs }, request)),
   };
 }

@@ -28,6 +28,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
     throw forbidden("agents upload files to conversations only");
   }
   checkFileSize(size, file_bytes);
+  await files.quota.check(size);
   const id = Bun.randomUUIDv7();
   const now = Date.now();
   const file = await store.write(async (tx) => {
@@ -41,6 +42,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
     if (!inserted) throw new Error(`the file ${id} was not inserted`);
     return publicFile(inserted);
   });
+  files.quota.add(size);
   const expires = now + UPLOAD_MS;
   return {
     file,

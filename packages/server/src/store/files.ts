@@ -15,6 +15,8 @@ export interface FileReads {
   storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs(limit: number): Awaitable<string[]>;
+  /** The announced sizes of all files, of those whose bytes have not arrived too. */
+  announcedBytes(): Awaitable<number>;
   /** The bytes that `insertFile` has counted for a person on a day. */
   uploadedBytes(ownerId: number, day: string): Awaitable<number>;
 }

@@ -44,7 +44,9 @@ async function checkFolder(folder: string, config: Config): Promise<Check[]> {
   if (!parent) return [ok(NAME, `${folder}, which the server creates`)];
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  const found = `${folder}, ${(free / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB free`;
+  const { stored_file_bytes: most } = config.limits;
+  const quota = most === 0 ? "" : `, at most ${(most / 1e9).toLocaleString("en-GB")} GB of files`;
+  const found = `${folder}, ${(free / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB free${quota}`;
   if (free > SCARCE_BYTES) return [ok(NAME, found)];
   return [warning(NAME, found, "Free space, or move the files to a larger disk.")];
 }

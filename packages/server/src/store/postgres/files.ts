@@ -1,5 +1,6 @@
 import type { FileReads, FileWrites, StoredFile } from "../files.ts";
 import {
+  ANNOUNCED_BYTES,
   attachFiles,
   COUNT_UPLOAD,
   contentValues,
@@ -37,6 +38,10 @@ export const fileReads: Methods<keyof FileReads> = {
   abandonedBlobs: async (unit, limit) => {
     const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
     return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
+  },
+  announcedBytes: async (unit) => {
+    const row = await unit.get<{ bytes: number }>(ANNOUNCED_BYTES);
+    return row?.bytes ?? 0;
   },
   uploadedBytes: async (unit, ownerId, day) => {
     const row = await unit.get<{ bytes: number }>(

@@ -20,6 +20,8 @@ export const STORED_FILES = `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS me
   FROM files f LEFT JOIN messages m ON m.id = f.message_id
   WHERE f.blob IS NOT NULL AND f.uuid > $1 ORDER BY f.uuid LIMIT $2`;
 
+export const ANNOUNCED_BYTES = "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files";
+
 export const UNUSED_FILES =
   "SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2";
 

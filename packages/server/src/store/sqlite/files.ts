@@ -1,5 +1,6 @@
 import type { FileReads, FileWrites, StoredFile } from "../files.ts";
 import {
+  ANNOUNCED_BYTES,
   attachFiles,
   COUNT_UPLOAD,
   contentValues,
@@ -25,6 +26,7 @@ export function fileReads(db: Connection): FileReads {
   const owned = db.query<FileRow>(FILES_OF);
   const stored = db.query<StoredFile>(STORED_FILES);
   const abandoned = db.query<{ blob: string }>("SELECT blob FROM abandoned_blobs LIMIT ?");
+  const announced = db.query<{ bytes: number }>(ANNOUNCED_BYTES);
   const uploaded = db.query<{ bytes: number }>(
     "SELECT bytes FROM upload_usage WHERE owner_id = ? AND day = ?",
   );
@@ -35,6 +37,7 @@ export function fileReads(db: Connection): FileReads {
     filesOf: (ownerId, after, limit) => owned.all(ownerId, after, limit).map(toFileRecord),
     storedFiles: (after, limit) => stored.all(after, limit),
     abandonedBlobs: (limit) => abandoned.all(limit).map(({ blob }) => blob),
+    announcedBytes: () => announced.get()?.bytes ?? 0,
     uploadedBytes: (ownerId, day) => uploaded.get(ownerId, day)?.bytes ?? 0,
   };
 }

@@ -113,6 +113,7 @@ function uploads(check: Check) {
       expect(await bytes(ada, DAY)).toBe(16);
       expect(await bytes(ada, "2026-11-16")).toBe(0);
       expect(await bytes(bob, DAY)).toBe(0);
+      expect(await store.read((tx) => tx.announcedBytes())).toBe(10);
     },
   );
 
