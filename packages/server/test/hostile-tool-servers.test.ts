@@ -40,6 +40,7 @@ async function callOf(answer: Call, options: Parameters<typeof startToolServers>
 
 const failed = (text: string) => ({ text: `The call failed. ${text}`, is_error: true });
 const TIMEOUT = failed("The server did not answer in time.");
+const NO_RESULT = failed("The server ended its answer without a result.");
 const TOO_LARGE = failed("The request failed: the response exceeds 4194304 bytes.");
 const TOO_COMPLEX = failed("The request failed: the response is too complex.");
 const INVALID = failed("The server cannot be reached, or its answer is not valid.");
@@ -141,7 +142,7 @@ describe("a call ends with a sentence when the server", () => {
     for (const body of ["", "nonsense", "null", '{"jsonrpc":"2.0"}']) {
       expect(await callOf(() => json(body))).toEqual(INVALID);
     }
-    expect(await callOf(() => json("[]"), impatient)).toEqual(TIMEOUT);
+    expect(await callOf(() => json("[]"))).toEqual(NO_RESULT);
     const page = () => new Response("<p>hello", { headers: { "content-type": "text/html" } });
     expect(await callOf(page)).toEqual(INVALID);
     const wrong = ({ id }: McpMessage) => reply(id, { content: "hello" });
@@ -152,7 +153,13 @@ describe("a call ends with a sentence when the server", () => {
 
   test("answers another request", async () => {
     const other = ({ id }: McpMessage) => reply(`not ${id}`, textResult("hello"));
-    expect(await callOf(other, impatient)).toEqual(TIMEOUT);
+    expect(await callOf(other)).toEqual(NO_RESULT);
+  });
+
+  test("ends its answer before the result", async () => {
+    expect(await callOf(() => eventStream(""))).toEqual(NO_RESULT);
+    const progress = event({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+    expect(await callOf(() => eventStream(progress))).toEqual(NO_RESULT);
   });
 
   test("answers with an HTTP status", async () => {

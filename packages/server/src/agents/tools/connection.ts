@@ -9,6 +9,7 @@ import { z } from "zod";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 import { pausableDeadline } from "./deadline.ts";
+import { NoResult } from "./errors.ts";
 import { type Elicit, McpClient } from "./mcp-client.ts";
 import { SentResult, type ToolResult, toolResult } from "./result-text.ts";
 import { toolFetch } from "./tool-fetch.ts";
@@ -73,6 +74,8 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** The client parses the end of an answer meanwhile. */
+const PARSE_MS = 100;
 const MAX_LIST_PAGES = 8;
 /** Notifications of cancelled calls are sent before the connection is closed. */
 const CANCEL_MS = 2000;
@@ -90,7 +93,8 @@ export function httpConnection(
   signal: AbortSignal,
 ): Promise<Connection> {
   const broken = Promise.withResolvers<never>();
-  const answers = toolFetch(fetch, broken.reject);
+  const endings: Endings = { onEnded: () => {} };
+  const answers = toolFetch(fetch, broken.reject, (method) => endings.onEnded(method));
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     fetch: answers.fetch,
     authProvider: auth,
@@ -101,13 +105,20 @@ export function httpConnection(
   });
   const end = () => transport.terminateSession();
   const { isAnswering } = answers;
-  return connect({ transport, broken: broken.promise, isAnswering, end, timeouts }, signal);
+  const parts = { transport, broken: broken.promise, endings, isAnswering, end, timeouts };
+  return connect(parts, signal);
+}
+
+/** Tells when the answer to a request with a method has ended, whether or not it had the result. */
+interface Endings {
+  onEnded: (method: string) => void;
 }
 
 interface Parts {
   readonly transport: Transport;
   /** Rejects when an answer breaks off. */
   readonly broken: Promise<never>;
+  readonly endings?: Endings;
   /** Whether an answer has begun and not ended. */
   readonly isAnswering: () => boolean;
   /** Tells the server that the connection ends. */
@@ -187,6 +198,12 @@ class McpConnection implements Connection {
     const deadline = pausableDeadline(timeoutMs);
     const cancelled = new AbortController();
     this.elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
+    const unanswered = Promise.withResolvers<never>();
+    if (this.parts.endings) {
+      this.parts.endings.onEnded = (method) => {
+        if (method === "tools/call") setTimeout(() => unanswered.reject(new NoResult()), PARSE_MS);
+      };
+    }
     const params = { name: tool, arguments: input };
     const call = this.client.request({ method: "tools/call", params }, SentResult, {
       signal: cancelled.signal,
@@ -195,7 +212,10 @@ class McpConnection implements Connection {
     });
     try {
       return toolResult(
-        await untilAborted(Promise.race([call, deadline.ended, this.parts.broken]), signal),
+        await untilAborted(
+          Promise.race([call, deadline.ended, unanswered.promise, this.parts.broken]),
+          signal,
+        ),
       );
     } catch (error) {
       // An error of the protocol is an answer too.

@@ -8,7 +8,7 @@ import {
 import type { ToolServer } from "@parley/protocol";
 import { TooComplex } from "../../security/bounded-json.ts";
 import { FetchError } from "../../security/destination.ts";
-import { ContactDelayed, ContactTimeout, PoolFull } from "./errors.ts";
+import { ContactDelayed, ContactTimeout, NoResult, PoolFull } from "./errors.ts";
 
 /** How a contact with a tool server failed, in a sentence that contains nothing that the server sent. */
 export interface ContactError {
@@ -36,6 +36,8 @@ function knownError(error: unknown): ContactError | null {
   if (error instanceof ContactDelayed) {
     return unreachable("The program failed to start, and is started again later.");
   }
+  if (error instanceof NoResult)
+    return unreachable("The server ended its answer without a result.");
   if (error instanceof PoolFull) return unreachable("Too many calls of tools are in progress.");
   if (error instanceof UnauthorizedError) return DEMANDS_TOKEN;
   if (error instanceof FetchError || error instanceof TooComplex) {

@@ -1,4 +1,7 @@
 /** Thrown when a contact did not end in time. */
+/** The server has ended its answer, and the result is not in it. */
+export class NoResult extends Error {}
+
 export class ContactTimeout extends Error {
   override name = "ContactTimeout";
 }

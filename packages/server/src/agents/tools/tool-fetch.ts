@@ -33,9 +33,14 @@ export interface ToolFetch {
 
 /**
  * The fetch of an MCP client: the guarded one, within the bounds that a tool server has. `onBroken` is
- * called when an answer ends with an error: whoever waits for it waits in vain.
+ * called when an answer ends with an error: whoever waits for it waits in vain. `onEnded` is called when
+ * the answer to a request with this method ends, and cannot be resumed.
  */
-export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => void): ToolFetch {
+export function toolFetch(
+  fetch: GuardedFetch,
+  onBroken: (error: unknown) => void,
+  onEnded: (method: string) => void = () => {},
+): ToolFetch {
   let answers = 0;
   let replies = 0;
 
@@ -72,9 +77,10 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
     );
     if (!isPost || headers.get("mcp-method") === LISTEN) return new Response(bounded, response);
     answers++;
-    const onEnd = (error?: unknown) => {
+    const onEnd = (isResumable: boolean, error?: unknown) => {
       answers--;
       if (error !== undefined) onBroken(error);
+      else if (method !== undefined && !isResumable) onEnded(method);
     };
     return new Response(watched(bounded, onEnd), response);
   }
@@ -99,11 +105,17 @@ function bodyOf(body: BodyInit | null | undefined, headers: Headers): { body?: s
   return body === null || body === undefined ? {} : { body: String(body) };
 }
 
+/** The client reconnects to an answer whose events have ids, and the server goes on with it there. */
+const EVENT_ID = /^id:/m;
+/** An id is at the beginning of an event, and a server that sends any begins with one. */
+const SCANNED_BYTES = 1024;
+
 function watched(
   body: ReadableStream<Uint8Array>,
-  onEnd: (error?: unknown) => void,
+  onEnd: (isResumable: boolean, error?: unknown) => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
+  let isResumable = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -111,16 +123,19 @@ function watched(
           const { value } = await reader.read();
           // The client parses what it gets at once.
           await shareOfLoop();
-          if (value) return controller.enqueue(value);
-          onEnd();
+          if (value) {
+            isResumable ||= EVENT_ID.test(Buffer.from(value.subarray(0, SCANNED_BYTES)).toString());
+            return controller.enqueue(value);
+          }
+          onEnd(isResumable);
           controller.close();
         } catch (error) {
-          onEnd(error);
+          onEnd(isResumable, error);
           controller.error(error);
         }
       },
       cancel: (reason) => {
-        onEnd();
+        onEnd(true);
         return reader.cancel(reason);
       },
     },
