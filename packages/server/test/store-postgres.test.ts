@@ -189,6 +189,54 @@ test("a server that stops answering is left for one that answers", async () => {
   await database.drop();
 });
 
+test("units that are under way when the server hangs are refused before a lock wait would end", async () => {
+  const database = await postgres.database();
+  await using proxy = await FaultyProxy.to(database.url.replace(/^postgres/, "http"));
+  const url = new URL(database.url);
+  url.port = new URL(proxy.url).port;
+  const store = await openPostgresStore({ url: url.href, tls: false });
+  await store.write((tx) => newAccount(tx, { username: "alice" }));
+  proxy.stall("toServer", "toClient");
+  const refused = store
+    .write((tx) => newAccount(tx, { username: "bob" }))
+    .catch((error: unknown) => error);
+  // A statement may wait for a lock for eight seconds, and for an answer for fifteen.
+  expect(await Promise.race([refused, Bun.sleep(8000)])).toBeInstanceOf(Unavailable);
+  expect(store.background.failing()).toContain("writes");
+  proxy.reset();
+  await store.write((tx) => newAccount(tx, { username: "carol" }));
+  await store.close();
+  await database.drop();
+});
+
+test("a database that is read-only refuses units until it takes writes again", async () => {
+  const database = await postgres.database();
+  const store = await openPostgresStore({ url: database.url, tls: false });
+  await store.write((tx) => newAccount(tx, { username: "alice" }));
+  const setReadOnly = async (value: "on" | "off") => {
+    const [, name] = /([^/]+)$/.exec(database.url) ?? [];
+    await execute(
+      postgres.url,
+      `ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`,
+    );
+    await execute(
+      postgres.url,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
+    );
+  };
+  await setReadOnly("on");
+  const write = () => store.write((tx) => newAccount(tx, { username: "bob" }));
+  const refusal = await write().catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(Unavailable);
+  expect(String(refusal)).toContain("the database is read-only");
+  expect(store.background.failing()).toContain("writes");
+  await setReadOnly("off");
+  await write();
+  expect(store.background.failing()).not.toContain("writes");
+  await store.close();
+  await database.drop();
+});
+
 /** Several stores on an empty database, as of several nodes. */
 async function nodes(count: number) {
   const stores = await Promise.all(times(count).map(() => open(shared.url)));

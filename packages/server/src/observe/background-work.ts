@@ -3,6 +3,7 @@ import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 
 const FAILED: Record<BackgroundKind, string> = {
+  writes: "store writes failed",
   search_indexing: "search indexing failed",
   checkpoint: "checkpoint failed",
   pruning: "pruning failed",
@@ -12,6 +13,7 @@ const FAILED: Record<BackgroundKind, string> = {
 };
 
 const RECOVERED: Record<BackgroundKind, string> = {
+  writes: "store writes recovered",
   search_indexing: "search indexing recovered",
   checkpoint: "checkpoint recovered",
   pruning: "pruning recovered",

@@ -1,5 +1,7 @@
-/** Work that the stores of data and files do by themselves, apart from units of work. */
+/** What the stores of data and files do for all units of work together, or by themselves. */
 export type BackgroundKind =
+  /** Commits, of which the disk or the database server refused the latest. */
+  | "writes"
   | "search_indexing"
   | "checkpoint"
   | "pruning"

@@ -79,8 +79,12 @@ export interface Store {
 /** Thrown when the store cannot be reached, or it is unknown whether a unit has committed. */
 export class Unavailable extends Failure {
   override name = "Unavailable";
-  constructor(why: string) {
-    super("unavailable", `unavailable: ${why}`, { retry_after: 1 });
+  constructor(
+    why: string,
+    { retryAfter = 1, cause }: { retryAfter?: number; cause?: unknown } = {},
+  ) {
+    super("unavailable", `unavailable: ${why}`, { retry_after: retryAfter });
+    this.cause = cause;
   }
 }
 

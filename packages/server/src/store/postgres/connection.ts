@@ -15,13 +15,17 @@ const IDLE_IN_TRANSACTION_MS = 5000;
 /** How long a statement waits for a lock of another transaction. */
 const LOCK_TIMEOUT_MS = 8000;
 /**
- * How long to wait for the answer to a statement of a unit: longer than one waits for a lock. A server that
- * lost its power, or whose network did, never answers and never closes a connection.
+ * How long to wait for the answer to a statement of a unit while the server answers others: longer than
+ * one waits for a lock.
  */
 export const ANSWER_TIMEOUT_MS = LOCK_TIMEOUT_MS + 7000;
 const CONNECT_TIMEOUT_S = 5;
-/** Longer than a connection attempt may take. */
-const RESERVE_TIMEOUT_MS = CONNECT_TIMEOUT_S * 1000 + 1000;
+/** How long a unit waits for a new connection at a time. It is tried again until its deadline. */
+const RESERVE_TIMEOUT_MS = 1000;
+/** A statement without an answer after this time may have a server that hangs: another connection asks. */
+const SUSPICION_MS = 2000;
+/** How long a server that works may take to answer on a new connection. */
+const PROBE_MS = 1000;
 
 export function openPool(
   { url, tls }: PostgresOptions,
@@ -60,8 +64,30 @@ export type Rows<Row> = Row[] & { count: number; command: string };
 
 /** The connection broke during a transaction, which the server then rolls back unless it is committing. */
 export class ConnectionLost extends Unavailable {
-  constructor() {
-    super("the database cannot be reached");
+  constructor(cause?: unknown) {
+    super(REFUSALS[stateOf(cause) ?? ""] ?? "the database cannot be reached", { cause });
+  }
+}
+
+const REFUSALS: Record<string, string> = {
+  "53100": "the disk of the database is full",
+  "25006": "the database is read-only",
+};
+
+/**
+ * Whether the server answers on a new connection. One that lost its power, or whose network did, never
+ * answers and never closes a connection, and a statement may take long for good reasons.
+ */
+async function isAlive(options: PostgresOptions): Promise<boolean> {
+  const pool = openPool(options, 1);
+  try {
+    await inTime(pool.unsafe("SELECT 1"), PROBE_MS);
+    return true;
+  } catch (error) {
+    // A refusal is an answer, such as that of a server with too many connections.
+    return stateOf(error) !== undefined;
+  } finally {
+    void pool.close({ timeout: 0 }).catch(() => {});
   }
 }
 
@@ -73,8 +99,13 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Without `answerTimeoutMs`, a statement may take as long as it takes. */
-export function connections(pool: SQL, most: number, answerTimeoutMs?: number): Connections {
+export interface AnswerTimeout {
+  readonly options: PostgresOptions;
+  readonly ms: number;
+}
+
+/** Without a timeout, a statement may take as long as it takes. */
+export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): Connections {
   const idle: ReservedSQL[] = [];
   const waiting: (() => void)[] = [];
   let taken = 0;
@@ -103,7 +134,7 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
       let isInTransaction = false;
       const run = async <Row>(sql: string, values: readonly unknown[] = []) => {
         try {
-          const rows = await inTime(reserved.unsafe(sql, values as unknown[]), answerTimeoutMs);
+          const rows = await answerTo(reserved.unsafe(sql, values as unknown[]), timeout);
           isInTransaction = isOpenAfter((rows as unknown as Rows<Row>).command, isInTransaction);
           return numbered(rows) as unknown as Rows<Row>;
         } catch (error) {
@@ -112,7 +143,9 @@ export function connections(pool: SQL, most: number, answerTimeoutMs?: number): 
           if (!isSilent && !lost(error)) throw error;
           broken = true;
           // Units are not tried again after their time is over if the database does not answer at all.
-          throw isSilent ? new Unavailable("the database does not answer") : new ConnectionLost();
+          throw isSilent
+            ? new Unavailable("the database does not answer")
+            : new ConnectionLost(error);
         }
       };
       try {
@@ -142,9 +175,29 @@ const discard = (reserved: ReservedSQL) => void reserved.close({ timeout: 0 }).c
 
 class NoAnswer extends Error {}
 
-/** The answer to a statement. Rejects with `NoAnswer` when it takes too long. */
-async function inTime<Answer>(answer: Promise<Answer>, ms?: number): Promise<Answer> {
-  if (ms === undefined) return answer;
+/** The answer to a statement. Rejects with `NoAnswer` when it takes too long, or the server hangs. */
+async function answerTo<Answer>(answer: Promise<Answer>, timeout?: AnswerTimeout): Promise<Answer> {
+  if (!timeout) return answer;
+  const { options, ms } = timeout;
+  const noAnswer = Promise.withResolvers<never>();
+  const startedAt = performance.now();
+  let isDone = false;
+  let timer = setTimeout(check, Math.min(SUSPICION_MS, ms));
+  async function check(): Promise<void> {
+    const isLate = performance.now() - startedAt >= ms;
+    if (isLate || !(await isAlive(options))) noAnswer.reject(new NoAnswer());
+    else if (!isDone) timer = setTimeout(check, SUSPICION_MS);
+  }
+  try {
+    return await Promise.race([answer, noAnswer.promise]);
+  } finally {
+    isDone = true;
+    clearTimeout(timer);
+  }
+}
+
+/** Rejects with `NoAnswer` when it takes too long. */
+async function inTime<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => timeout.reject(new NoAnswer()), ms);
   try {
@@ -198,7 +251,8 @@ export const stateOf = (error: unknown): string | undefined =>
 /** Whether the connection is lost, or refused by a server that is starting, stopping or full. */
 export function lost(error: unknown): boolean {
   const state = stateOf(error);
-  if (state !== undefined) return /^(08|57P|53|25P03|28|3D)/.test(state);
+  // 25006: the server is a replica now, or was made read-only.
+  if (state !== undefined) return /^(08|57P|53|25P03|25006|28|3D)/.test(state);
   return error instanceof SQL.SQLError;
 }
 

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../changes.ts";
-import { backgroundRunner } from "../shared/background-work.ts";
+import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
@@ -165,19 +165,22 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
-  const connected = (most: number) => connections(pool, most, answerTimeoutMs);
+  const timeout = { options, ms: answerTimeoutMs };
+  const connected = (most: number) => connections(pool, most, timeout);
   const reading = new ReadLane(connected(CONNECTIONS.read));
   // The server cancels a search at its deadline, because nobody waits for it any more.
   const searchPool = openPool(options, SEARCH_SLOTS, {
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
-  const searchConnections = connections(searchPool, SEARCH_SLOTS, answerTimeoutMs);
+  const searchConnections = connections(searchPool, SEARCH_SLOTS, timeout);
   const changes = changeLog((unit) => on(reading, unit));
   let isClosed = false;
   const isStored = (entry: Cursor) => wasCommitted(changes, entry, () => isClosed);
   const order = commitOrder();
   const log = changeWriter(options.node ?? Bun.randomUUIDv7());
-  const common = { order, log, wasCommitted: isStored, committed };
+  const background = backgroundRunner("writes", "pruning");
+  const finished = watchWrites(background);
+  const common = { finished, order, log, wasCommitted: isStored, committed };
   const writing = new WriteLane({
     connections: connected(CONNECTIONS.write),
     lockWaitConnections: connected(CONNECTIONS.lockWait),
@@ -190,7 +193,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
     lane.enter(work) as Promise<Result>;
-  const background = backgroundRunner("pruning");
   const limits = { ...LOG_LIMITS, ...options.logLimits };
   // The interval is random, so that nodes prune at different times and the first leaves nothing to do.
   const pruning = pruneRegularly(background, limits.pruneEveryMs * (0.5 + Math.random()), () =>

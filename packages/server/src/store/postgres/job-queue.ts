@@ -44,6 +44,7 @@ export interface Lane {
 /** Runs jobs in batches, one after another: `runBatch` resolves when the next batch may begin. */
 export class JobQueue {
   readonly #runBatch: (jobs: Job[]) => Promise<void>;
+  readonly #refused: ((error: Unavailable) => void) | undefined;
   readonly #jobs: Job[] = [];
   /** Batches that run before all other jobs, and what follows each. */
   readonly #again: { jobs: Job[]; ran: () => void }[] = [];
@@ -56,8 +57,10 @@ export class JobQueue {
   /** Number of jobs that have no result yet, those that run included. */
   #unfinished = 0;
 
-  constructor(runBatch: (jobs: Job[]) => Promise<void>) {
+  /** `refused` is called for each job that is rejected because the database is unavailable. */
+  constructor(runBatch: (jobs: Job[]) => Promise<void>, refused?: (error: Unavailable) => void) {
     this.#runBatch = runBatch;
+    this.#refused = refused;
   }
 
   enter(work: Work): Promise<unknown> {
@@ -110,7 +113,10 @@ export class JobQueue {
       if (error instanceof ConnectionLost) job.losses++;
       const mayTryAgain = error instanceof ConnectionLost && job.losses < MIN_ATTEMPTS;
       if (mayTryAgain || isInTime) this.#retryAfter(UNAVAILABLE_RETRY_MS, job);
-      else job.reject(error);
+      else {
+        job.reject(error);
+        this.#refused?.(error);
+      }
       if (!(error instanceof ConnectionLost)) this.#rejectLate(error);
     } else if (!conflicting(error)) job.reject(error);
     else if (++job.conflicts < MIN_ATTEMPTS || isInTime) this.#retryAfter(0, job);

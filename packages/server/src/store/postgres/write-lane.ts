@@ -39,6 +39,8 @@ export interface WriteLaneOptions {
   /** Whether an entry was committed. Called when the connection broke during COMMIT. */
   wasCommitted(entry: Cursor): Promise<boolean>;
   committed(changes: readonly Change[]): void;
+  /** Called with the error for a unit that the database refuses, and with null after a commit. */
+  finished?(refusal: Unavailable | null): void;
 }
 
 interface RunningJob {
@@ -53,10 +55,13 @@ interface RunningJob {
  */
 export class WriteLane implements Lane {
   readonly #options: WriteLaneOptions;
-  readonly #queue = new JobQueue((jobs) => {
-    const isWanted = (key: string) => this.#waiting.has(key);
-    return this.#runBatch(jobs, this.#options.connections, { isWanted });
-  });
+  readonly #queue = new JobQueue(
+    (jobs) => {
+      const isWanted = (key: string) => this.#waiting.has(key);
+      return this.#runBatch(jobs, this.#options.connections, { isWanted });
+    },
+    (refusal) => this.#options.finished?.(refusal),
+  );
   /** Jobs that wait for locks, by the key of the lock. Jobs that began to wait together share a list. */
   readonly #waiting = new Map<string, Job[]>();
 
@@ -170,6 +175,7 @@ export class WriteLane implements Lane {
       if (isInDoubt && entry !== null) void this.#publishIfCommitted(entry, changes);
       return;
     }
+    if (finished.some((run) => run.wrote)) this.#options.finished?.(null);
     await place.earlierLeft;
     this.#publish(changes);
     place.leave();

@@ -1,8 +1,21 @@
 import type { BackgroundKind, BackgroundWork } from "../background-work.ts";
+import type { Unavailable } from "../store.ts";
 
 export interface BackgroundRunner extends BackgroundWork {
   /** Runs work of a kind and records its outcome. Never rejects. */
   run(kind: BackgroundKind, work: () => unknown): Promise<void>;
+}
+
+/** Records that commits are refused, once for each, and that they succeed again. */
+export function watchWrites(background: BackgroundRunner) {
+  let isRefused = false;
+  return (refusal: Unavailable | null): void => {
+    if (!refusal && !isRefused) return;
+    isRefused = refusal !== null;
+    void background.run("writes", () => {
+      if (refusal) throw refusal;
+    });
+  };
 }
 
 /** `kinds` are those that the store does. */

@@ -1,8 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
-import type { WriteTx } from "../store.ts";
+import { Unavailable, type WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
+import { explained } from "./refused.ts";
 
 const BATCH_MS = 10;
 
@@ -28,6 +29,8 @@ export interface BatchOptions {
   tx: Omit<WriteTx, "emit" | "signal">;
   /** Writes the changes of the transaction's units to the change log, before it commits. */
   log(units: readonly { changes: readonly Change[] }[]): void;
+  /** Called with the error if the disk refuses a transaction, and with null when one has committed. */
+  finished?(refusal: Unavailable | null): void;
   /** No further unit joins a transaction after this time: reads and sockets wait while it runs. */
   batchMs?: number;
 }
@@ -38,7 +41,7 @@ export interface BatchOptions {
  * have seen it. Jobs that fail are rejected.
  */
 export function batchTransaction(
-  { db, connection, log, tx: methods, batchMs = BATCH_MS }: BatchOptions,
+  { db, connection, log, tx: methods, finished, batchMs = BATCH_MS }: BatchOptions,
   committed: (jobs: readonly Job[]) => void,
 ) {
   const begin = db.query("BEGIN IMMEDIATE");
@@ -48,6 +51,7 @@ export function batchTransaction(
   const release = db.query("RELEASE unit");
   const undo = db.query("ROLLBACK TO unit");
   let changes: Change[] = [];
+  let refusal: Unavailable | null = null;
   const emit = (change: Change) => void changes.push(change);
   const tx: WriteTx = { ...methods, emit, signal: emit };
 
@@ -59,8 +63,7 @@ export function batchTransaction(
       const result = job.unit(tx);
       return result instanceof Promise ? awaitUnit(job, result) : succeed(job, result);
     } catch (error) {
-      job.reject(error);
-      return false;
+      return fail(job, error);
     }
   }
 
@@ -68,9 +71,15 @@ export function batchTransaction(
     try {
       return succeed(job, await result);
     } catch (error) {
-      job.reject(error);
-      return false;
+      return fail(job, error);
     }
+  }
+
+  function fail(job: Job, error: unknown): false {
+    const reason = explained(error);
+    if (reason !== error && reason instanceof Unavailable) refusal = reason;
+    job.reject(reason);
+    return false;
   }
 
   function succeed(job: Job, result: unknown): boolean {
@@ -85,6 +94,7 @@ export function batchTransaction(
     const done: Job[] = [];
     let remaining: Job[] = [];
     const startedAt = performance.now();
+    refusal = null;
     try {
       begin.run();
       for (const [index, job] of jobs.entries()) {
@@ -96,7 +106,7 @@ export function batchTransaction(
         const ran = runUnit(job);
         const hasSucceeded = ran === true || (ran !== false && (await ran));
         // After some errors, such as a full disk, SQLite has rolled back the whole transaction.
-        if (!db.inTransaction) throw new Error("the transaction was rolled back");
+        if (!db.inTransaction) throw refusal ?? new Error("the transaction was rolled back");
         if (hasSucceeded) done.push(job);
         else if (savepoints) undo.run();
         else if (connection.wrote) {
@@ -110,9 +120,12 @@ export function batchTransaction(
       log(done);
       commit.run();
       committed(done);
+      if (done.some(({ wrote }) => wrote)) finished?.(refusal);
     } catch (error) {
       if (db.inTransaction) rollback.run();
-      for (const job of jobs) job.reject(error);
+      const reason = explained(error);
+      for (const job of jobs) job.reject(reason);
+      if (reason instanceof Unavailable) finished?.(reason);
     }
     return remaining;
   };

@@ -1,9 +1,9 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import { backgroundRunner } from "../shared/background-work.ts";
+import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
-import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
+import { searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
@@ -79,6 +79,13 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 
+  const background = backgroundRunner(
+    "writes",
+    "search_indexing",
+    "checkpoint",
+    "pruning",
+    "restore_mark",
+  );
   const batches = batchWriter({
     db,
     connection: writer,
@@ -86,10 +93,10 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
     sync: log.sync,
     committed: (changes) => listener(changes),
+    finished: watchWrites(background),
   });
   const reader = connection(readerDb);
   const readTx = reads(reader);
-  const background = backgroundRunner("search_indexing", "checkpoint", "pruning", "restore_mark");
   const searchChanges = searchChangePruning(reader, writer);
   const maintenance = new Maintenance({
     background,
@@ -100,6 +107,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       await batches.note(() => searchChanges.prune(lastIndexed));
     },
     saveMark,
+    isInPlace: () => statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(file).ino,
     eraseMs: options.eraseMs ?? ERASE_MS,
   });
 
@@ -225,15 +233,21 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...subscriptionWrites(db),
 });
 
-/** The index catches up before each search, so that it finds all messages acknowledged before. */
+/** How long a search waits for the index. After an import of a million messages it is behind for long. */
+const INDEX_WAIT_MS = 2000;
+
+/**
+ * The index catches up before each search, so that it finds all messages acknowledged before. If that
+ * takes too long, the search finds what is indexed.
+ */
 function startSearching(path: string, indexer: Background<"index">) {
   const searchers: Background<"search">[] = [];
 
   async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
-    const deadline = performance.now() + SEARCH_DEADLINE_MS;
-    while ((await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })).more) {
-      // The search queue has answered the caller at the deadline.
-      if (performance.now() > deadline) return [];
+    const waitedUntil = performance.now() + INDEX_WAIT_MS;
+    let isBehind = true;
+    while (isBehind && performance.now() < waitedUntil) {
+      isBehind = (await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })).more;
     }
     searchers[slot] ??= startSearcher(path);
     return searchers[slot].ask({ kind: "search", query });

@@ -26,6 +26,8 @@ export interface MaintenanceOptions {
   /** Deletes rows of `search_changes` up to the last one that is indexed. */
   pruneSearchChanges(lastIndexed: number): Promise<unknown>;
   saveMark(): void;
+  /** Whether the database is still the file at its path. */
+  isInPlace(): boolean;
   /** How long deleted or replaced text stays in the log at most. */
   readonly eraseMs: number;
 }
@@ -79,7 +81,10 @@ export class Maintenance {
   }
 
   async #maintainLog(): Promise<void> {
-    const failure = this.#options.batches.failure();
+    const { batches, isInPlace } = this.#options;
+    // What is written to a file without a name is gone with this process.
+    if (!isInPlace()) batches.fail(new Error("the database file was moved or deleted"));
+    const failure = batches.failure();
     // The store has stopped. What the log or the database file has on disk is unknown.
     if (failure) throw failure.error;
     const hasDeletedText = this.#lastIndexed !== this.#erasedUpTo;

@@ -1,4 +1,5 @@
 import type { Change } from "../../changes/change.ts";
+import { Unavailable } from "../store.ts";
 import type { Job } from "./batch-transaction.ts";
 
 /** Jobs that share one sync. */
@@ -45,16 +46,17 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
       finish(batch.jobs);
       batch.synced.resolve();
     } catch (error) {
-      for (const job of batch.jobs) job.reject(error);
       fail(error);
-      batch.synced.reject(error);
+      for (const job of batch.jobs) job.reject(failure?.error);
+      batch.synced.reject(failure?.error);
     }
     current = null;
   }
 
   function fail(error: unknown): void {
-    failure ??= { error };
-    failed(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    failure ??= { error: new Unavailable(`the store has stopped: ${reason}`, { cause: error }) };
+    failed(failure.error);
   }
 
   function finish(jobs: readonly Job[]): void {
