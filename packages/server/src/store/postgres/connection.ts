@@ -19,9 +19,9 @@ const LOCK_TIMEOUT_MS = 8000;
  * one waits for a lock.
  */
 export const ANSWER_TIMEOUT_MS = LOCK_TIMEOUT_MS + 7000;
-const CONNECT_TIMEOUT_S = 5;
-/** How long a unit waits for a new connection at a time. It is tried again until its deadline. */
-const RESERVE_TIMEOUT_MS = 1000;
+const CONNECT_TIMEOUT_S = 2;
+/** Longer than a connection attempt may take. */
+const RESERVE_TIMEOUT_MS = CONNECT_TIMEOUT_S * 1000 + 1000;
 /** A statement without an answer after this time may have a server that hangs: another connection asks. */
 const SUSPICION_MS = 2000;
 /** How long a server that works may take to answer on a new connection. */

@@ -8,7 +8,7 @@ import { migrations } from "./migrations.ts";
 const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];
 /** SQLSTATEs of a lock timeout, a deadlock and a serialization failure: running nodes use the tables. */
 const LOCK_CONFLICTS = ["55P03", "40P01", "40001"];
-const MAX_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 25;
 
 export interface Migrated {
   /** Identifies the installation. */
