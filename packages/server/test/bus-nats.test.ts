@@ -880,6 +880,21 @@ describe("the connection to NATS", () => {
     expect(() => bus([nats.url], { tls: { caFile: file("missing.pem") } })).toThrow("missing.pem");
   });
 
+  test("a NATS server that hangs is noticed, and connected to again when it answers", async () => {
+    const { node } = installation();
+    await using proxy = await FaultyProxy.to(nats.url.replace(/^nats/, "http"));
+    const { bus } = await node({}, proxy.url.replace(/^http/, "nats"));
+    proxy.stall("toServer", "toClient");
+    const isDown = () =>
+      bus.ready().then(
+        () => false,
+        () => true,
+      );
+    await until(isDown, "the node notices that NATS does not answer");
+    proxy.reset();
+    await untilReady(bus);
+  });
+
   test("a node works before NATS starts, and connects when it does", async () => {
     await using late = await startNats();
     await late.stop();

@@ -29,7 +29,13 @@ function testStreams(read?: (message: string) => Promise<string | null>) {
   const receive = (...events: EventChange[]) => {
     for (const event of events) made.receive(event);
   };
-  return { delivered, receive, forget: (conversation: string) => made.forget(conversation) };
+  const { readStored } = made;
+  return {
+    delivered,
+    receive,
+    readStored: readStored.bind(made),
+    forget: (conversation: string) => made.forget(conversation),
+  };
 }
 
 /** A store whose reads wait until `answer` is called. */
@@ -71,6 +77,21 @@ describe("deltas of a streaming message", () => {
     await store.answer("abc");
     receive(delta("d", 4), complete("abcd"));
     expect(delivered).toEqual([["b", 2], "new", ["abc", 3], ["d", 4], "complete abcd"]);
+  });
+
+  test("deltas that do not arrive are read from the store while other nodes cannot be reached", async () => {
+    const store = heldStore();
+    const { delivered, receive, readStored } = testStreams(store.read);
+    receive(placeholder(), delta("a", 1));
+    // The stream has just received something.
+    readStored();
+    expect(store.asked).toEqual([]);
+    readStored();
+    await store.answer("abc");
+    readStored();
+    await store.answer("abc");
+    receive(delta("d", 4), complete("abcd"));
+    expect(delivered).toEqual(["new", ["a", 1], ["bc", 3], ["d", 4], "complete abcd"]);
   });
 
   test("an end that was replayed after the message was deleted is delivered", () => {

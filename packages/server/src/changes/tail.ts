@@ -11,7 +11,7 @@ const STALL_FACTOR = 3;
 
 export interface TailOptions {
   store: Pick<Store, "changes" | "read">;
-  bus: Pick<Bus, "isMissing" | "replay" | "lose" | "ready">;
+  bus: Pick<Bus, "isMissing" | "replay" | "lose" | "readStreams" | "ready">;
   /** This node's id: its own changes were delivered when they were committed. */
   node: string;
   log: Logger;
@@ -134,7 +134,7 @@ class LogTail implements Tail {
         const isAway = await this.#isAway();
         if (this.#isStopped) return;
         const wasPaused = lateMs > STALL_FACTOR * this.#stepMs;
-        if (isAway || waitedMs >= everyMs || wasPaused) void this.#readAndSchedule();
+        if (isAway || waitedMs >= everyMs || wasPaused) void this.#readAndSchedule(isAway);
         else waitStep();
       }, this.#stepMs);
       this.#timer.unref();
@@ -142,9 +142,11 @@ class LogTail implements Tail {
     waitStep();
   }
 
-  async #readAndSchedule(): Promise<void> {
-    const { log } = this.#options;
+  async #readAndSchedule(isAway: boolean): Promise<void> {
+    const { log, bus } = this.#options;
     await this.now().catch((error) => log.error({ err: error }, "change log read failed"));
+    // The log has no deltas. It has the beginnings of streams, which come first.
+    if (isAway) bus.readStreams?.();
     this.#scheduleRead();
   }
 

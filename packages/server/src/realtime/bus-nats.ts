@@ -153,6 +153,10 @@ export class NatsBus implements Bus {
     this.deliver({ kind: "events_lost" });
   }
 
+  readStreams(): void {
+    this.answers.readStored();
+  }
+
   onGap(readLog: () => Promise<void>): void {
     this.readLog = readLog;
   }

@@ -52,6 +52,8 @@ export interface Bus {
   replay(change: Change): Promise<void> | void;
   /** Reports that changes were pruned from the log before this node read them. */
   lose(): void;
+  /** Delivers what is stored of streaming messages, while other nodes cannot be reached. */
+  readStreams?(): void;
   /** Sets the function that the bus calls when this node should read the log at once. */
   onGap(readLog: () => Promise<void>): void;
   /** Rejects when other nodes cannot be reached. */

@@ -4,8 +4,12 @@ import { type ConnectionOptions, credsAuthenticator } from "@nats-io/transport-n
 const CONNECT_TIMEOUT_MS = 5000;
 export const RECONNECT_DELAY_MS = 250;
 export const RECONNECT_JITTER_MS = 500;
-/** The client reconnects when two pings in a row are not answered. */
-const PING_INTERVAL_MS = 5000;
+/**
+ * The client reconnects at the third ping if the two before are not answered: a server that hangs is
+ * noticed within two seconds, and one that only pauses for a second is not given up.
+ */
+const PING_INTERVAL_MS = 600;
+const MAX_UNANSWERED_PINGS = 2;
 
 export interface NatsOptions {
   /** Such as `nats://host:4222`, with `user:password@` or `token@`; `tls://` requires TLS. */
@@ -47,6 +51,7 @@ export function connectionOptions(
     reconnectJitter: RECONNECT_JITTER_MS,
     reconnectJitterTLS: RECONNECT_JITTER_MS,
     pingInterval: PING_INTERVAL_MS,
+    maxPingOut: MAX_UNANSWERED_PINGS,
     ...(withUserInfo && userInfo(withUserInfo)),
     ...(credentialsFile && {
       authenticator: credsAuthenticator(() => readFileSync(credentialsFile)),

@@ -6,6 +6,11 @@ const MAX_ENDED = 10_000;
 export interface Streams {
   /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
   receive(event: EventChange): void;
+  /**
+   * Delivers the stored text of the streams that received nothing since the last call: for a node that
+   * others cannot send their deltas to.
+   */
+  readStored(): void;
   /** Forgets the streams of a conversation that no client on this node receives any more. */
   forget(conversation: string): void;
 }
@@ -24,6 +29,8 @@ interface Stream {
   /** Number of bytes of the message that were delivered here. */
   delivered: number;
   reading: boolean;
+  /** Whether a delta was delivered since the last `readStored`. */
+  isFresh: boolean;
   /** Whether a delta arrived during the read that the read may not include. */
   readAgain: boolean;
 }
@@ -62,6 +69,16 @@ class MessageStreams implements Streams {
     else if (!this.ended.has(part.message)) this.receiveDelta(place, event, part);
   }
 
+  readStored(): void {
+    for (const [conversation, messages] of this.open) {
+      for (const [message, stream] of messages) {
+        if (!stream.isFresh && !stream.reading)
+          void this.catchUp({ conversation, message }, stream);
+        stream.isFresh = false;
+      }
+    }
+  }
+
   forget(conversation: string): void {
     this.open.delete(conversation);
   }
@@ -89,6 +106,7 @@ class MessageStreams implements Streams {
       this.options.deliver(event);
     } else if (from === stream.delivered && !stream.reading) {
       stream.delivered = to;
+      stream.isFresh = true;
       this.options.deliver(event);
     } else if (to > stream.delivered) {
       void this.catchUp(place, stream);
@@ -128,7 +146,7 @@ class MessageStreams implements Streams {
   private begin({ conversation, message }: Place, delivered: number): void {
     const streams = this.open.get(conversation) ?? new Map<string, Stream>();
     this.open.set(conversation, streams);
-    streams.set(message, { delivered, reading: false, readAgain: false });
+    streams.set(message, { delivered, reading: false, readAgain: false, isFresh: true });
   }
 
   private end({ conversation, message }: Place): void {
