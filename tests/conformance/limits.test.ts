@@ -42,6 +42,7 @@ const defaults = {
   files_per_message: 10,
   mentions_per_message: 100,
   image_pixels: 50_000_000,
+  image_pixels_per_hour: 2_000_000_000,
   upload_bytes_per_day: 1_073_741_824,
   stored_file_bytes: 0,
   uploads_at_once: 4,
@@ -72,7 +73,10 @@ describe("GET /api/limits", () => {
   });
 
   test("shows the overrides of PARLEY_LIMITS", async () => {
-    expect(await inForce(server.url)).toEqual({ ok: true, result: { ...defaults, ...small } });
+    expect(await inForce(server.url)).toEqual({
+      ok: true,
+      result: { ...defaults, ...small, cost_per_second: 0 },
+    });
   });
 });
 

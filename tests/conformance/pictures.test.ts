@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { OutputOf } from "@parley/protocol";
 import { failure, groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { announce, linkOf, pngOf, put, upload, uploadPicture } from "@parley/testkit/files.ts";
-import { startServer } from "@parley/testkit/server.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
@@ -234,4 +234,21 @@ describe("the picture of a group", () => {
     expect(await failure(send)).toMatchObject({ code: "conflict" });
     expect((await announce(alice, chat.id, "a.txt", 1)).file.status).toBe("waiting");
   });
+});
+
+test("image_pixels_per_hour limits the pixels of a person's pictures, whatever their bytes", async () => {
+  await using limited = await startServer(limits({ image_pixels_per_hour: 4_000_000 }));
+  const [carol, dave] = await people(limited.url, "carol", "dave");
+  const picture = await pngOf(1500, 1500);
+  const send = async (person: Person) => {
+    const name = { purpose: "picture", name: "a.png", size: picture.length } as const;
+    const { upload_url } = await person.call("createUpload", name);
+    return put(new URL(upload_url, limited.url).href, picture);
+  };
+  expect(await send(carol)).toMatchObject({ status: 200 });
+  expect(await send(carol)).toMatchObject({
+    status: 429,
+    body: { code: "rate_limited", parameters: { retry_after: expect.any(Number) } },
+  });
+  expect(await send(dave)).toMatchObject({ status: 200 });
 });

@@ -276,7 +276,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = newMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
-  const limiting = throttles(limits, cluster);
+  const { pixels, ...limited } = throttles(limits, cluster);
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = toolServers({
     store: yieldingStore(store),
@@ -300,15 +300,15 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     oidcAccounts,
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, audit }),
     exports: exports({ store, blobs, vault, log }),
-    files: blobs && filesService({ store, blobs, vault, limits, metrics }),
+    files: blobs && filesService({ store, blobs, vault, limits, metrics, pixels }),
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({
       store,
       config,
-      costs: limiting.rates.costs,
+      costs: limited.rates.costs,
       ...hookRates(limits, cluster),
     }),
-    ...limiting,
+    ...limited,
     externalTurns: externalTurns({ store, hub, log }),
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
@@ -383,6 +383,7 @@ function throttles(limits: Limits, cluster: Cluster) {
     signInThrottle: signInThrottle(shared),
     inviteCodes: failureThrottle(10, 300, shared("wrong invite codes by network")),
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
+    pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
     exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),
     accountCreations: rate(

@@ -82,6 +82,7 @@ test("the defaults are those of the contract", () => {
     files_per_message: 10,
     mentions_per_message: 100,
     image_pixels: 50_000_000,
+    image_pixels_per_hour: 2_000_000_000,
     upload_bytes_per_day: 1_073_741_824,
     stored_file_bytes: 0,
     uploads_at_once: 4,

@@ -25,6 +25,35 @@ test("keys take turns, regardless of how many tasks each has waiting", async () 
   expect(begun).toEqual(["1", "2", "4", "3"]);
 });
 
+test("large tasks do not hold up small ones of other keys", async () => {
+  const enter = fairQueue({ running: 1, waiting: 6, full: () => new Error("full") });
+  const begun: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const come = (key: string, work: number) =>
+    enter(
+      key,
+      async () => {
+        begun.push(`${key} ${work}`);
+        await gate.promise;
+      },
+      undefined,
+      work,
+    );
+  const all = [come("first", 50), come("one", 50), come("one", 49), come("two", 48)];
+  all.push(come("small", 5), come("small", 6), come("small", 50));
+  gate.resolve();
+  await Promise.all(all);
+  expect(begun).toEqual([
+    "first 50",
+    "small 5",
+    "small 6",
+    "two 48",
+    "one 50",
+    "small 50",
+    "one 49",
+  ]);
+});
+
 test("when the queue is full, the key with the most waiting tasks loses its latest to another key", async () => {
   const { come, begun, open } = counter(3);
   const busy = ["1", "2", "3", "4"].map((name) => outcome(come("busy", name)));

@@ -71,6 +71,7 @@ export const noRates = limits({
   hooks_per_hour: 0,
   searches_per_second: 0,
   upload_bytes_per_day: 0,
+  image_pixels_per_hour: 0,
   uploads_at_once: 1000,
 });
 

@@ -10,12 +10,22 @@ const DECODED_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1));
 /** Beyond it pictures are refused with `unavailable`. */
 const MAX_WAITING = 200;
 
-/**
- * Runs all work of this process that decodes or encodes pictures. The key is the person whose picture
- * it is, so that many pictures of one person do not hold up the others.
- */
-export const decodeInTurn = fairQueue({
+/** What work on a picture takes besides its pixels, and on one whose size is not known. */
+const LEAST_PIXELS = 1_000_000;
+
+const inTurn = fairQueue({
   running: DECODED_AT_ONCE,
   waiting: MAX_WAITING,
   full: () => unavailable("too many pictures are being processed", 2),
 });
+
+/**
+ * Runs all work of this process that decodes or encodes pictures. The key is the person whose picture
+ * it is, so that many or large pictures of one person do not hold up the others.
+ */
+export const decodeInTurn = <Result>(
+  key: string,
+  task: () => Promise<Result>,
+  signal?: AbortSignal,
+  pixels = 0,
+): Promise<Result> => inTurn(key, task, signal, LEAST_PIXELS + pixels);

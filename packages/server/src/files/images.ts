@@ -105,12 +105,19 @@ export async function cleanProfilePicture(path: string, files: PictureFiles): Pr
   });
 }
 
+/** The number of pixels to decode. Throws for a picture that is damaged or too large. */
+export const pixelsOf = (path: string, files: PictureFiles): Promise<number> =>
+  decodable(path, files, async (source) => {
+    const { width, height } = await sizeOf(source, files.maxPixels);
+    return width * height;
+  });
+
 /** Works on a picture without a large colour profile: on the file itself, or on a copy. */
-async function decodable(
+async function decodable<Result>(
   path: string,
   { cleaned }: PictureFiles,
-  work: (source: string) => Promise<Picture>,
-): Promise<Picture> {
+  work: (source: string) => Promise<Result>,
+): Promise<Result> {
   const copy = `${cleaned}.source`;
   try {
     const parts = withoutLargeProfile(Bun.mmap(path));

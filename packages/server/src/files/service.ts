@@ -1,5 +1,6 @@
 import type { Limits } from "../config/limits.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { Throttle } from "../security/throttle.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
 import type { Blobs } from "./blobs.ts";
@@ -15,6 +16,7 @@ export interface FilesOptions {
   readonly vault: Pick<Vault, "fingerprint">;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  readonly pixels: Throttle;
 }
 
 /** The bytes of files, and the links that lead to them. */
@@ -26,11 +28,18 @@ export interface Files extends Uploads {
   download(request: DownloadRequest): Promise<Download>;
 }
 
-export function filesService({ store, blobs, vault, limits, metrics }: FilesOptions): Files {
-  const { receive } = uploads({ store, blobs, limits });
+export function filesService({
+  store,
+  blobs,
+  vault,
+  limits,
+  metrics,
+  pixels,
+}: FilesOptions): Files {
+  const { receive } = uploads({ store, blobs, limits, pixels });
   const counted = fileMetrics(metrics);
   return {
-    receive: (fileId, bytes) => counted.upload(() => receive(fileId, bytes)),
+    receive: (...given) => counted.upload(() => receive(...given)),
     links: fileLinks(vault),
     blobs,
     quota: fileQuota(store, limits.stored_file_bytes, metrics),

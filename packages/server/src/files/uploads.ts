@@ -12,13 +12,14 @@ import {
 } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
 import { fairQueue } from "../security/fair-queue.ts";
+import type { Throttle } from "../security/throttle.ts";
 import type { FileContent, FileRecord } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
 import { type Blobs, previewOf } from "./blobs.ts";
 import { deleteBlob } from "./cleanup.ts";
 import { decodeInTurn } from "./decoding.ts";
 import { detectType } from "./detect-type.ts";
-import { cleanPicture, cleanProfilePicture, isPicture, notAPicture } from "./images.ts";
+import { cleanPicture, cleanProfilePicture, isPicture, notAPicture, pixelsOf } from "./images.ts";
 import { durationOf } from "./media.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
@@ -31,35 +32,56 @@ export interface UploadsOptions {
   readonly store: Pick<Store, "read" | "write">;
   readonly blobs: Blobs;
   readonly limits: Limits;
+  /** Limits the pixels of the pictures of a person and their agents. */
+  readonly pixels: Throttle;
 }
 
 export interface Uploads {
-  /** Receives the bytes of an announced file. A file that is ready is returned as it is. */
-  receive(fileId: string, bytes: ReadableStream<Uint8Array> | null): Promise<File>;
+  /**
+   * Receives the bytes of an announced file. A file that is ready is returned as it is. The signal is
+   * aborted when the client is gone: what then waits for its turn is not examined any more.
+   */
+  receive(
+    fileId: string,
+    bytes: ReadableStream<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<File>;
 }
 
 /** Receives, examines and stores the bytes of files. */
-export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
+export function uploads({ store, blobs, limits, pixels }: UploadsOptions): Uploads {
   const slots = slotsPerPerson(limits.uploads_at_once);
   const full = () => unavailable("too many files are being examined", 2);
   const examining = fairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
+
+  /** The pixels of a picture, which count toward the limit of the person. */
+  async function countPixels(key: string, path: string, signal: AbortSignal): Promise<number> {
+    const cleaned = join(blobs.incoming, Bun.randomUUIDv7());
+    const files = { cleaned, preview: cleaned, maxPixels: limits.image_pixels, maxBytes: 0 };
+    const count = await decodeInTurn(key, () => pixelsOf(path, files), signal);
+    pixels.take(key, count);
+    return count;
+  }
 
   async function process(
     file: FileRecord,
     person: number,
     bytes: ReadableStream<Uint8Array> | null,
+    signal: AbortSignal,
   ) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
     const type = await detectType(received.path);
-    const inTurn = isPicture(type) ? decodeInTurn : examining;
-    await using examined = await inTurn(`${person}`, () =>
+    const key = `${person}`;
+    const examineFile = () =>
       examine(received.path, type, {
         folder: blobs.incoming,
         maxPixels: limits.image_pixels,
         maxBytes: limits.file_bytes,
         isProfilePicture: file.conversation_uuid === null,
-      }),
-    );
+      });
+    await using examined = isPicture(type)
+      ? await decodeInTurn(key, examineFile, signal, await countPixels(key, received.path, signal))
+      : await examining(key, examineFile, signal);
     await announced(store, file.id);
     await putAll(blobs, examined);
     const { content } = examined;
@@ -69,13 +91,13 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
   }
 
   return {
-    async receive(fileId, bytes) {
+    async receive(fileId, bytes, signal) {
       const file = await announced(store, fileId);
       if (file.status === "ready") return publicFile(file);
       const person = await uploaderOf(store, file);
       using _slot = slots.take(person);
       try {
-        await process(file, person, bytes);
+        await process(file, person, bytes, signal);
       } catch (error) {
         if (isRefusal(error)) await store.write((tx) => tx.failFile(fileId));
         throw error;

@@ -146,6 +146,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   image_pixels: "Maximum number of pixels of a picture, width times height.",
   stored_file_bytes:
     "Bytes of all files of everybody together; further ones are answered with 403. 0: no limit.",
+  image_pixels_per_hour:
+    "Pixels of the pictures that a person and their agents may upload per hour. 0: no limit.",
   upload_bytes_per_day:
     "Bytes that a person and their agents may announce per day (UTC); a file counts as at least 65,536. 0: no limit.",
   uploads_at_once: "Uploads of a person and their agents that a node receives at the same time.",

@@ -9,40 +9,50 @@ export interface FairQueueOptions {
 
 /**
  * Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full, or
- * if the signal aborts before the task starts.
+ * if the signal aborts before the task starts. `work` says how much there is to do, compared with other
+ * tasks of the queue.
  */
 export type FairQueue = <Result>(
   key: string,
   task: () => Promise<Result>,
   signal?: AbortSignal,
+  work?: number,
 ) => Promise<Result>;
 
 interface Waiter {
+  /** When the task would begin and end if all keys were served at once, each at the same speed. */
+  readonly begin: number;
+  readonly end: number;
   start(): void;
   refuse(error: Error): void;
 }
 
 /**
- * Limits concurrency, with round-robin over the keys, so that a key with many waiting tasks does not
- * hold up the others. When the queue is full, a new task displaces the latest task of the key with
+ * Limits concurrency, with weighted fair queueing over the keys: the task starts next that would end
+ * first if all keys were served at once. With tasks of the same size keys take turns. A key with many
+ * or large tasks does not hold up the others. When the queue is full, a new task displaces the latest task of the key with
  * the most waiting, unless its own key has as many.
  */
 export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: FairQueueOptions) {
-  // The waiting tasks by key; the order of the keys is the order of their turns.
+  // The waiting tasks by key, in their order.
   const queues = new Map<string, Waiter[]>();
   let running = 0;
   let waiting = 0;
+  /** The `begin` of the task that started last. */
+  let now = 0;
 
   function startNext(): void {
-    const [next] = queues;
-    if (!next || running >= maxRunning) return;
-    const [key, queue] = next;
-    queues.delete(key);
-    const waiter = queue.shift();
-    if (queue.length > 0) queues.set(key, queue);
-    waiting--;
+    if (running >= maxRunning) return;
+    let next: readonly [string, Waiter] | undefined;
+    for (const [key, [first]] of queues) {
+      if (first && (!next || first.end < next[1].end)) next = [key, first];
+    }
+    if (!next) return;
+    const [key, waiter] = next;
+    remove(key, waiter);
+    now = Math.max(now, waiter.begin);
     running++;
-    waiter?.start();
+    waiter.start();
   }
 
   function makeRoom(key: string): void {
@@ -53,10 +63,11 @@ export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: Fa
     longest[1].pop()?.refuse(full());
   }
 
-  function waitForTurn(key: string, signal?: AbortSignal): Promise<void> {
+  function waitForTurn(key: string, work: number, signal?: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const queue = queues.get(key) ?? [];
-    const waiter = { start: resolve, refuse: reject };
+    const begin = Math.max(now, queue.at(-1)?.end ?? 0);
+    const waiter = { begin, end: begin + work, start: resolve, refuse: reject };
     queue.push(waiter);
     queues.set(key, queue);
     waiting++;
@@ -78,12 +89,12 @@ export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: Fa
     waiting--;
   }
 
-  const run: FairQueue = async (key, task, signal) => {
+  const run: FairQueue = async (key, task, signal, work = 1) => {
     signal?.throwIfAborted();
     if (running < maxRunning) running++;
     else {
       if (waiting >= maxWaiting) makeRoom(key);
-      await waitForTurn(key, signal);
+      await waitForTurn(key, work, signal);
     }
     try {
       return await task();

@@ -23,7 +23,7 @@ export function fileRoute(
 
 async function receive(files: Files, id: string, request: Request): Promise<Response> {
   checkLink(files, "upload", id, request);
-  return successResponse(await files.receive(id, request.body));
+  return successResponse(await files.receive(id, request.body, request.signal));
 }
 
 async function send(
