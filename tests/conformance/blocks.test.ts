@@ -25,6 +25,30 @@ const CANNOT_WRITE = "forbidden: you cannot write to this person";
 const OWN_BLOCK = "forbidden: you have blocked this person: unblock them to write";
 
 describe.each(transports)("over %s", (transport) => {
+  test("blockUser with leave_groups also leaves the person's groups in which one has never written", async () => {
+    const [alice, mallory, carol] = await people(server.url, "alice", "mallory", "carol");
+    const forced = [await groupOf(mallory, alice), await groupOf(mallory, alice, carol)];
+    const answered = await groupOf(mallory, alice);
+    await say(alice, answered, "hello");
+    const others = await groupOf(carol, alice, mallory);
+    await using caller = await alice.via(transport);
+    const { username } = mallory;
+    const left = await caller.call("blockUser", { username, leave_groups: true });
+    expect(left).toEqual({ groups_left: 2, has_more: false });
+    const { items } = await alice.call("getChats");
+    expect(items.map(({ id }) => id).toSorted()).toEqual([answered.id, others.id].toSorted());
+    for (const { id } of forced) {
+      const { participants } = await mallory.call("getChat", { chat_id: id });
+      expect(participants.map((each) => each.username)).not.toContain(alice.username);
+    }
+    expect((await alice.call("getBlocked")).items).toEqual([mallory.account]);
+    expect(await caller.call("blockUser", { username, leave_groups: true })).toEqual({
+      groups_left: 0,
+      has_more: false,
+    });
+    expect(await caller.call("blockUser", { username })).toBeUndefined();
+  });
+
   test("blockUser, unblockUser and getBlocked keep a list of one's own", async () => {
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     await using caller = await alice.via(transport);

@@ -131,6 +131,30 @@ describe.concurrent("a frame", () => {
   });
 });
 
+describe.concurrent("strangers_per_hour", () => {
+  test("limits how many groups an account adds people to who do not know it", async () => {
+    await using server = await startServer(limits({ strangers_per_hour: 4 }));
+    const [mallory, alice, bob] = await people(server.url, "mallory", "alice", "bob");
+    const one = atOneNode(server, mallory);
+    const chat = await groupOf(one, bob);
+    expect(await callsUntilRefused(() => groupOf(one, alice))).toBe(3);
+    const usernames = [alice.username];
+    const added = await failure(one.call("addChatMembers", { chat_id: chat.id, usernames }));
+    expect(added.code).toBe("rate_limited");
+    expect((await alice.call("getChats")).items).toHaveLength(3);
+    await one.call("startChat", { usernames });
+  });
+
+  test("does not count people who have written to the account, nor its agents", async () => {
+    await using server = await startServer(limits({ strangers_per_hour: 1 }));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const one = atOneNode(server, alice);
+    await say(bob, await groupOf(one, bob), "hello");
+    const agent = { username: `${alice.username}:claude` };
+    for (let n = 0; n < 3; n++) await groupOf(one, bob, agent);
+  });
+});
+
 test("only the first mentions_per_message handles of a message mention somebody", async () => {
   await using server = await startServer(limits({ mentions_per_message: 2 }));
   const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");

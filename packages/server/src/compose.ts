@@ -385,6 +385,7 @@ function throttles(limits: Limits, cluster: Cluster) {
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
+    strangers: rate("strangers", limits.strangers_per_hour / 3600, limits.strangers_per_hour),
     exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),
     accountCreations: rate(
       "account creations",

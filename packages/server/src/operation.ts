@@ -76,6 +76,8 @@ export interface Services {
   toolContacts: Throttle;
   /** Limits reports of messages per account. */
   reports: Throttle;
+  /** Limits the people per account who are added to groups and do not know it. */
+  strangers: Throttle;
   /** Limits links to their own data per account. */
   exportLinks: Throttle;
   /** Limits the accounts that a person creates for agents and incoming hooks: their names stay taken. */

@@ -74,6 +74,7 @@ test("the defaults are those of the contract", () => {
     reports_per_hour: 60,
     exports_per_hour: 10,
     hooks_per_hour: 60,
+    strangers_per_hour: 200,
     cost_per_second: 500,
     cost_burst: 5000,
     searches_per_second: 10,

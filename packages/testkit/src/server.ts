@@ -69,6 +69,7 @@ export const noRates = limits({
   reports_per_hour: 0,
   exports_per_hour: 0,
   hooks_per_hour: 0,
+  strangers_per_hour: 0,
   searches_per_second: 0,
   upload_bytes_per_day: 0,
   image_pixels_per_hour: 0,

@@ -96,7 +96,21 @@ export const blockUser = operation({
   policy: "directory",
   summary:
     "Blocks a person: they and their agents can no longer write to the caller directly, add the caller to conversations or mention the caller. They are not told.",
-  input: z.object({ username }),
+  cost: { call: 5 },
+  input: z.object({
+    username,
+    leave_groups: z.boolean().optional().meta({
+      description:
+        "True: the caller also leaves the groups that the person has started and in which the caller has never written, up to 100 of them.",
+    }),
+  }),
+  output: z
+    .object({
+      groups_left: z.int().meta({ description: "How many groups the caller has left." }),
+      has_more: z.boolean().meta({ description: "Whether to call again to leave more of them." }),
+    })
+    .optional()
+    .meta({ description: "With `leave_groups` only." }),
   errors: ["not_found", "conflict"],
 });
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Config } from "../config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
+import { removeMember } from "../domain/groups.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
 import { policyOf, visibleAccounts } from "../domain/policies.ts";
@@ -12,9 +13,14 @@ import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
+import type { Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { ReadTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+
+/** Groups that one call of `blockUser` leaves, and what each of them costs. */
+const GROUPS_PER_CALL = 100;
+const COST_OF_LEAVING = 5;
 
 const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
@@ -86,15 +92,34 @@ const getProfiles = bind(operations.getProfiles, async (context, { usernames }) 
   };
 });
 
-const blockUser = bind(operations.blockUser, ({ store, config, caller }, { username }) =>
-  store.write(async (tx) => {
-    const { account } = caller;
-    const person = checkPerson(await accountNamed(tx, config, account, username));
-    if (person.id === account.id) throw badField("username", "is your own");
+const blockUser = bind(operations.blockUser, async (context, { username, leave_groups }) => {
+  const { store, config, caller, charge } = context;
+  const { account } = caller;
+  const person = await store.write(async (tx) => {
+    const found = checkPerson(await accountNamed(tx, config, account, username));
+    if (found.id === account.id) throw badField("username", "is your own");
     await lockActive(tx, account);
-    await setBlocked(tx, account, person, true);
-  }),
-);
+    await setBlocked(tx, account, found, true);
+    return found;
+  });
+  if (!leave_groups) return undefined;
+  const groups = await store.read((tx) =>
+    tx.unansweredGroups(account.id, person.id, GROUPS_PER_CALL + 1),
+  );
+  const left = groups.slice(0, GROUPS_PER_CALL);
+  // Each in a unit of its own, so that calls of others are served in between.
+  for (const uuid of left) {
+    charge(COST_OF_LEAVING);
+    await store.write((tx) => leaveIfMember(tx, uuid, caller));
+  }
+  return { groups_left: left.length, has_more: groups.length > left.length };
+});
+
+/** Leaves a group, unless the caller is no member of it any more. */
+async function leaveIfMember(tx: WriteTx, uuid: string, { account }: Caller): Promise<void> {
+  const group = await tx.conversation(uuid, account.id);
+  if (group?.joined) await removeMember(tx, group, await tx.members(group.id), account, account);
+}
 
 const unblockUser = bind(operations.unblockUser, ({ store, caller: { account } }, { username }) =>
   store.write(async (tx) => {

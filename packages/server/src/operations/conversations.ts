@@ -2,7 +2,12 @@ import { type InputOf, operations, type Policy } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
 import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
-import { checkInvitation, checkNotBlockedBy, checkNotGone } from "../domain/blocks.ts";
+import {
+  checkInvitation,
+  checkNotBlockedBy,
+  checkNotGone,
+  countStrangers,
+} from "../domain/blocks.ts";
 import {
   addMembers,
   announceChanges,
@@ -45,6 +50,9 @@ const startChat = bind(operations.startChat, (context, input) => {
     }
     await checkMayAdd(tx, policy, caller.account, others);
     await checkInvitation(tx, caller.account, others);
+    if (!direct && caller.kind !== "delegate") {
+      await countStrangers(tx, context, caller.account, others);
+    }
     checkGroupSize(others.length + 1, config.limits);
     await lockActive(tx, caller.account);
     await lockInvited(tx, others);
@@ -127,6 +135,7 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
     await checkMayAdd(tx, policy, caller.account, added);
     await checkNotGone(tx, group, added);
     await checkInvitation(tx, caller.account, added);
+    if (caller.kind !== "delegate") await countStrangers(tx, context, caller.account, added);
     checkGroupSize(group.participant_count + added.length, config.limits);
     if (added.length > 0) await addMembers(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);

@@ -138,6 +138,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   cost_per_second:
     "Cost of the calls of an account per second; a plain call costs 1. 0: no limit. If it is not set, it is 0 when one of the other rates of calls is, and grows with `operations_per_second`.",
   cost_burst: "Cost of the calls that an account may make at once after a pause.",
+  strangers_per_hour:
+    "People who do not know an account that it may add to groups per hour. 0: no limit.",
   searches_per_second: "Searches per second and account. 0: no limit.",
   search_burst: "Searches that an account may make at once after a pause.",
   file_bytes: "Maximum size of a file, in bytes.",

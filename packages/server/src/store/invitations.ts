@@ -11,6 +11,10 @@ export interface InvitationReads {
    * conversations in which they have written.
    */
   refusingInvitation(accountIds: readonly number[], inviterId: number): Awaitable<number[]>;
+  /** The subset of these people who do not know the inviter. */
+  strangersAmong(accountIds: readonly number[], inviterId: number): Awaitable<number[]>;
+  /** Groups that the creator started and in which the member has never written, oldest first. */
+  unansweredGroups(memberId: number, creatorId: number, limit: number): Awaitable<string[]>;
   /** The subset of these accounts that left the conversation for good. */
   goneForGood(conversationId: number, accountIds: readonly number[]): Awaitable<number[]>;
 }

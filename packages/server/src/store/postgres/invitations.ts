@@ -1,6 +1,6 @@
 import type { AddedBy } from "@parley/protocol";
 import type { InvitationReads, InvitationWrites } from "../invitations.ts";
-import { LEAVE_FOR_GOOD, REFUSES } from "../shared/invitations.ts";
+import { IS_STRANGER, LEAVE_FOR_GOOD, REFUSES, UNANSWERED_GROUPS } from "../shared/invitations.ts";
 import { list, type Methods } from "./unit.ts";
 
 const ids = (rows: readonly { id: number }[]) => rows.map(({ id }) => id);
@@ -21,6 +21,18 @@ export const invitationReads: Methods<keyof InvitationReads> = {
         inviterId,
       ),
     ),
+  strangersAmong: async (unit, accountIds, inviterId) =>
+    ids(
+      await unit.all<{ id: number }>(
+        `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[]) AND ${IS_STRANGER}`,
+        list(accountIds),
+        inviterId,
+      ),
+    ),
+  unansweredGroups: async (unit, memberId, creatorId, limit) => {
+    const rows = await unit.all<{ uuid: string }>(UNANSWERED_GROUPS, memberId, creatorId, limit);
+    return rows.map(({ uuid }) => uuid);
+  },
   goneForGood: async (unit, conversationId, accountIds) =>
     ids(
       await unit.all<{ id: number }>(

@@ -1,6 +1,6 @@
 import type { AddedBy } from "@parley/protocol";
 import type { InvitationReads, InvitationWrites } from "../invitations.ts";
-import { LEAVE_FOR_GOOD, REFUSES } from "../shared/invitations.ts";
+import { IS_STRANGER, LEAVE_FOR_GOOD, REFUSES, UNANSWERED_GROUPS } from "../shared/invitations.ts";
 import type { Connection } from "./connection.ts";
 
 export function invitationReads(db: Connection): InvitationReads {
@@ -8,6 +8,10 @@ export function invitationReads(db: Connection): InvitationReads {
   const refusing = db.query<{ id: number }>(
     `SELECT a.id FROM json_each($1) j JOIN accounts a ON a.id = j.value WHERE ${REFUSES}`,
   );
+  const strangers = db.query<{ id: number }>(
+    `SELECT a.id FROM json_each($1) j JOIN accounts a ON a.id = j.value WHERE ${IS_STRANGER}`,
+  );
+  const unanswered = db.query<{ uuid: string }>(UNANSWERED_GROUPS);
   const gone = db.query<{ id: number }>(
     `SELECT d.account_id AS id FROM json_each(?2) j
      JOIN final_departures d ON d.conversation_id = ?1 AND d.account_id = j.value`,
@@ -17,6 +21,10 @@ export function invitationReads(db: Connection): InvitationReads {
     addedBy: (accountId) => addedBy.get(accountId)?.added_by ?? "everyone",
     refusingInvitation: (accountIds, inviterId) =>
       ids(refusing.all(JSON.stringify(accountIds), inviterId)),
+    strangersAmong: (accountIds, inviterId) =>
+      ids(strangers.all(JSON.stringify(accountIds), inviterId)),
+    unansweredGroups: (memberId, creatorId, limit) =>
+      unanswered.all(memberId, creatorId, limit).map(({ uuid }) => uuid),
     goneForGood: (conversationId, accountIds) =>
       ids(gone.all(conversationId, JSON.stringify(accountIds))),
   };

@@ -121,6 +121,40 @@ export function invitations(check: Check) {
     expect(await refusing(fixture, bob, alice)).toEqual([alice.id]);
   });
 
+  check(
+    "strangers are those who have written in no conversation with the inviter",
+    async (fixture) => {
+      const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
+      const strangers = () =>
+        fixture.store.read((tx) => tx.strangersAmong([alice.id, carol.id], bob.id));
+      const chat = await fixture.group(bob, alice, carol);
+      expect(await strangers()).toEqual([alice.id, carol.id]);
+      await fixture.send(chat, alice, "hello");
+      expect(await strangers()).toEqual([carol.id]);
+    },
+  );
+
+  check(
+    "unanswered groups are those of a creator in which the member has not written",
+    async (fixture) => {
+      const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
+      const groups = [];
+      for (let n = 0; n < 3; n++) groups.push(await fixture.group(bob, alice));
+      const [first, second, third] = groups as [
+        (typeof groups)[0],
+        (typeof groups)[0],
+        (typeof groups)[0],
+      ];
+      await fixture.group(carol, alice, bob);
+      await fixture.send(second, alice, "hello");
+      const unanswered = (member: AccountRecord, limit = 10) =>
+        fixture.store.read((tx) => tx.unansweredGroups(member.id, bob.id, limit));
+      expect(await unanswered(alice)).toEqual([first.uuid, third.uuid]);
+      expect(await unanswered(alice, 1)).toEqual([first.uuid]);
+      expect(await unanswered(carol)).toEqual([]);
+    },
+  );
+
   check("somebody who is blocked may not add the person", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
     await fixture.store.write((tx) => tx.block(alice.id, bob.id, START));
