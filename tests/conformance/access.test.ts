@@ -346,6 +346,7 @@ const rows: Record<OperationName, Row> = {
     input: ({ chat_id, message }) => ({ chat_id, message_id: message.id, action: "dismiss:x" }),
   },
   upsertUsers: { input: () => ({ users: [{ external_id: fresh() }] }) },
+  upsertChats: { input: () => ({ chats: [{ external_id: fresh(), members: ["as_owner"] }] }) },
   issueToken: ofVictim,
   revokeTokens: ofVictim,
   importMessages: {

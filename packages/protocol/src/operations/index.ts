@@ -79,7 +79,7 @@ import {
   removeSecondFactor,
   renewRecoveryCodes,
 } from "./second-factor.ts";
-import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service.ts";
+import { importMessages, issueToken, revokeTokens, upsertChats, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
@@ -203,6 +203,7 @@ export const operations = {
   cancelUpload,
   getFileLinks,
   upsertUsers,
+  upsertChats,
   issueToken,
   revokeTokens,
   importMessages,

@@ -7,6 +7,7 @@ import {
   entries,
   historyId,
   isBlank,
+  jsonObject,
   text,
   uuid,
 } from "../text/fields.ts";
@@ -52,6 +53,10 @@ export const sendMessage = operation({
           "The client's own identifier of the message, returned in its record and event. Makes a retry safe: each sender and conversation has at most one message per identifier.",
       }),
       reply_to_id: uuid.optional(),
+      metadata: jsonObject.optional().meta({
+        description:
+          "A JSON object of at most 4 KiB, which all participants receive with the message. Only a service key that acts for a person may give it.",
+      }),
     })
     .refine(({ content, file_ids }) => file_ids !== undefined || !isBlank(content), {
       message: BLANK,

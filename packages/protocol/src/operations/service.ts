@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
-import { Account, PolicyOverrides, SignedIn } from "../records.ts";
+import { Account, PolicyOverrides, SharedConversation, SignedIn } from "../records.ts";
 import {
   anyText,
   content,
   displayName,
   externalId,
+  jsonObject,
+  line,
   metadata,
   newUsername,
   text,
@@ -26,6 +28,13 @@ const person = {
 
 const namesPerson = <Shape extends z.ZodRawShape>(object: z.ZodObject<Shape & typeof person>) =>
   exactlyOne(object, "external_id", "username");
+
+/** A username, or `id:` and an external id. */
+const accountName = anyText
+  .refine((value) => value.length >= 1 && value.length <= 256, {
+    message: "must have 1 to 256 characters",
+  })
+  .meta({ minLength: 1, maxLength: 256 });
 
 export const upsertUsers = operation({
   name: "upsertUsers",
@@ -68,6 +77,43 @@ export const upsertUsers = operation({
     ),
   }),
   errors: ["conflict"],
+});
+
+export const upsertChats = operation({
+  name: "upsertChats",
+  socket: "service.upsert_chats",
+  summary:
+    "Creates groups for what a product's users talk about, such as orders, or updates those that exist: all of them, or none.",
+  access: "service",
+  input: z.object({
+    chats: z
+      .array(
+        z.object({
+          external_id: externalId.meta({ description: "The group's id in the product." }),
+          title: line(1, 128).optional().meta({ description: "Left out: it stays." }),
+          members: z.array(accountName).min(1).max(1000).optional().meta({
+            description:
+              "Who takes part from then on: usernames, or `id:` and external ids. An agent needs its owner among them; agents that are in the group stay as long as their owners. Required for a new group; left out: they stay.",
+          }),
+          metadata: jsonObject.optional().meta({
+            description:
+              "A JSON object of at most 4 KiB, which all participants receive with the group. It replaces an earlier one. Left out: it stays.",
+          }),
+        }),
+      )
+      .min(1)
+      .max(100),
+  }),
+  output: z.object({
+    items: z.array(
+      z.object({
+        external_id: z.string(),
+        chat: SharedConversation,
+        created: z.boolean().meta({ description: "Whether the call created the group." }),
+      }),
+    ),
+  }),
+  errors: ["not_found"],
 });
 
 export const issueToken = operation({
@@ -114,20 +160,17 @@ export const importMessages = operation({
     messages: z
       .array(
         z.object({
-          sender: anyText
-            .refine((value) => value.length >= 1 && value.length <= 256, {
-              message: "must have 1 to 256 characters",
-            })
-            .meta({
-              minLength: 1,
-              maxLength: 256,
-              description:
-                "A participant, person or agent: the username, or `id:` and a person's external id. Anybody else is `bad_request`.",
-            }),
+          sender: accountName.meta({
+            description:
+              "A participant, person or agent: the username, or `id:` and a person's external id. Anybody else is `bad_request`.",
+          }),
           content: content(MAX_CONTENT_BYTES),
           created_at: z.iso.datetime({ offset: true }).meta({
             description:
               "When the message was sent, in the past. The order of the messages is the given one, whatever their times.",
+          }),
+          metadata: jsonObject.optional().meta({
+            description: "A JSON object of at most 4 KiB, which all participants receive.",
           }),
           client_msg_id: text(1, 64).meta({
             description:

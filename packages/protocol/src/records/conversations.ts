@@ -30,6 +30,14 @@ const conversationShape = {
   picture_id: uuid.nullable().meta({
     description: "The file of a group's picture, for `getFileLinks`; null if there is none.",
   }),
+  external_id: z.string().optional().meta({
+    description:
+      "The id that a product has given the group with `upsertChats`; left out for all other conversations.",
+  }),
+  metadata: z.record(z.string(), z.unknown()).optional().meta({
+    description:
+      "What the product stores with the group; left out where there is no `external_id`.",
+  }),
 };
 
 export const ConversationChange = record("ConversationChange", {
@@ -47,10 +55,11 @@ export const ConversationChange = record("ConversationChange", {
       "admin_changed",
       "mode_changed",
       "picture_changed",
+      "metadata_changed",
     ])
     .meta({
       description:
-        "`mode_changed`: an agent was set to always on or to mention-only. `picture_changed`: the group has a new picture, or none any more. Further kinds may follow: ignore those that you do not know.",
+        "`mode_changed`: an agent was set to always on or to mention-only. `picture_changed`: the group has a new picture, or none any more. `metadata_changed`: a product stored other metadata. Further kinds may follow: ignore those that you do not know.",
     }),
   subjects: z.array(Account).meta({
     description:

@@ -47,6 +47,10 @@ export const Message = record("Message", {
     description:
       "The tools that the agent called while it wrote the message, in order. `getToolCalls` has their arguments and results.",
   }),
+  metadata: z.record(z.string(), z.unknown()).optional().meta({
+    description:
+      "What the backend of a product has stored with the message; left out for most messages.",
+  }),
   imported: z.literal(true).optional().meta({
     description:
       "Present if `importMessages` stored the message: it counts as read for everybody, and nobody is notified of it.",

@@ -161,6 +161,32 @@ export const entries = <Value extends z.ZodType>(key: typeof anyText, value: Val
 /** What a product stores with a person. */
 export const metadata = entries(text(1, 64), text(0, 512), 32);
 
+const MAX_METADATA_BYTES = 4096;
+/** Checked before JSON.stringify, which takes seconds for a value of tens of thousands of levels. */
+const MAX_METADATA_DEPTH = 16;
+/** An entry takes at least six bytes. */
+const MAX_METADATA_ENTRIES = MAX_METADATA_BYTES / 4;
+
+/** Whether every store can keep a value, and it has at most this many levels. Looks no deeper. */
+function isStorable(value: unknown, levels: number): boolean {
+  if (typeof value === "string") return anyText.safeParse(value).success;
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  return Object.entries(value).every(
+    ([key, each]) => isStorable(key, 0) && isStorable(each, levels - 1),
+  );
+}
+
+/** What a product stores with a conversation or a message. */
+export const jsonObject = entries(anyText, z.unknown(), MAX_METADATA_ENTRIES)
+  .refine((given) => isStorable(given, MAX_METADATA_DEPTH), {
+    message: `must be well-formed text without NUL characters, nested at most ${MAX_METADATA_DEPTH} levels deep`,
+    abort: true,
+  })
+  .refine((given) => utf8Length(JSON.stringify(given)) <= MAX_METADATA_BYTES, {
+    message: `must have at most ${MAX_METADATA_BYTES} bytes as JSON`,
+  });
+
 /** Emoji characters shown as text unless a variation selector follows: `❤`, `1` before a keycap. */
 const UNQUALIFIED = /(?!\p{Emoji_Presentation})\p{Emoji}(?!\p{Emoji_Modifier}|[\ufe0e\ufe0f])/gu;
 /** An emoji with the variation selectors that its RGI sequence has. */

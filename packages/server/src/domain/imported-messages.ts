@@ -7,6 +7,7 @@ import type { ConversationRecord } from "../store/conversations.ts";
 import type { ImportedMessage, ImportResult } from "../store/imported-messages.ts";
 import { isNonEmpty } from "../store/non-empty.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+import { accountsNamed } from "./users.ts";
 
 /** A message as the product that has its history describes it. */
 type PastMessage = InputOf<"importMessages">["messages"][number];
@@ -22,19 +23,22 @@ export async function importMessages(
 ): Promise<ImportResult[]> {
   const senders = await sendersOf(tx, conversation, past);
   const mentioned = await mentionedIn(tx, conversation, past);
-  const messages = past.flatMap(({ sender: name, content, client_msg_id, created_at }) => {
-    const sender = senders.get(name);
-    if (!sender) return [];
-    const mentions = mentionedHandles(content).filter((handle) => mentioned.has(handle));
-    const message: ImportedMessage = {
-      sender,
-      content,
-      client_msg_id,
-      mentions,
-      at: Date.parse(created_at),
-    };
-    return [message];
-  });
+  const messages = past.flatMap(
+    ({ sender: name, content, client_msg_id, created_at, metadata }) => {
+      const sender = senders.get(name);
+      if (!sender) return [];
+      const mentions = mentionedHandles(content).filter((handle) => mentioned.has(handle));
+      const message: ImportedMessage = {
+        sender,
+        content,
+        client_msg_id,
+        mentions,
+        metadata,
+        at: Date.parse(created_at),
+      };
+      return [message];
+    },
+  );
   if (!isNonEmpty(messages)) return [];
   const results = await tx.importMessages(conversation, messages);
   for (const { inserted } of results) {
@@ -51,35 +55,19 @@ export function checkTimes(past: readonly PastMessage[]): void {
   );
 }
 
-const EXTERNAL_ID = "id:";
-
 /** The senders by the names given. Throws `bad_request` when one does not take part, or is erased. */
 async function sendersOf(
   tx: ReadTx,
   conversation: ConversationRecord,
   past: readonly PastMessage[],
 ): Promise<ReadonlyMap<string, AccountRecord>> {
-  const names = [...new Set(past.map(({ sender }) => sender))];
-  const externalIds = names
-    .filter((name) => name.startsWith(EXTERNAL_ID))
-    .map((name) => name.slice(EXTERNAL_ID.length));
-  const [byId, byUsername] = [
-    await tx.productAccounts(externalIds),
-    await tx.accounts(
-      names.filter((name) => !name.startsWith(EXTERNAL_ID)).map((name) => name.toLowerCase()),
-    ),
-  ];
-  const accounts = new Map<string, AccountRecord>([
-    ...byId.map((account) => [`${EXTERNAL_ID}${account.external_id}`, account] as const),
-    ...byUsername.map((account) => [account.username, account] as const),
-  ]);
+  const accounts = await accountsNamed(
+    tx,
+    past.map(({ sender }) => sender),
+  );
   const usernames = [...accounts.values()].map(({ username }) => username);
   const joined = new Set(await tx.participantsAmong(conversation.id, usernames));
-  const senders = new Map<string, AccountRecord>();
-  for (const name of names) {
-    const account = accounts.get(name.startsWith(EXTERNAL_ID) ? name : name.toLowerCase());
-    if (account?.erased_at === null && joined.has(account.username)) senders.set(name, account);
-  }
+  const senders = new Map([...accounts].filter(([, { username }]) => joined.has(username)));
   throwProblems(past, "sender", ({ sender }) =>
     senders.has(sender) ? null : "is not a participant of the conversation",
   );

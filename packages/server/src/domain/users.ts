@@ -47,12 +47,15 @@ export async function upsertUsers(
   return items;
 }
 
-/** Throws `bad_request` when an external id is given twice. */
-export function checkRepetition(users: readonly ProductUser[]): void {
+/** Throws `bad_request` when an external id is given twice in a list with this name. */
+export function checkRepetition(
+  list: string,
+  items: readonly { readonly external_id: string }[],
+): void {
   const seen = new Set<string>();
   const repeated: Record<string, string> = {};
-  for (const [place, { external_id }] of users.entries()) {
-    if (seen.has(external_id)) repeated[`users.${place}.external_id`] = "is repeated";
+  for (const [place, { external_id }] of items.entries()) {
+    if (seen.has(external_id)) repeated[`${list}.${place}.external_id`] = "is repeated";
     seen.add(external_id);
   }
   if (Object.keys(repeated).length > 0) throw badFields(repeated);
@@ -71,6 +74,33 @@ export async function productUser(
     : tx.accountByExternalId(external_id));
   if (account?.kind === "human" && account.erased_at === null) return account;
   throw notFound(`user ${external_id === undefined ? username : `with the id ${external_id}`}`);
+}
+
+const EXTERNAL_ID = "id:";
+
+/** The accounts of these names: usernames, or `id:` and external ids. Erased accounts are left out. */
+export async function accountsNamed(
+  tx: ReadTx,
+  given: readonly string[],
+): Promise<ReadonlyMap<string, AccountRecord>> {
+  const names = [...new Set(given)];
+  const isId = (name: string) => name.startsWith(EXTERNAL_ID);
+  const byId = await tx.productAccounts(
+    names.filter(isId).map((name) => name.slice(EXTERNAL_ID.length)),
+  );
+  const byUsername = await tx.accounts(
+    names.filter((name) => !isId(name)).map((name) => name.toLowerCase()),
+  );
+  const accounts = new Map<string, AccountRecord>([
+    ...byId.map((account) => [`${EXTERNAL_ID}${account.external_id}`, account] as const),
+    ...byUsername.map((account) => [account.username, account] as const),
+  ]);
+  return new Map(
+    names.flatMap((name) => {
+      const account = accounts.get(isId(name) ? name : name.toLowerCase());
+      return account?.erased_at === null ? [[name, account] as const] : [];
+    }),
+  );
 }
 
 /** The username of each new user, by external id. Throws `conflict` where a requested one is taken. */

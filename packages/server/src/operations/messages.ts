@@ -31,6 +31,9 @@ type Sending = Pick<Context<Participant>, "caller" | "config" | "charge">;
 
 const sendMessage = bind(operations.sendMessage, (context, input) => {
   const { store, caller, config } = context;
+  if (input.metadata && caller.kind !== "delegate") {
+    throw forbidden("only a service key may give metadata");
+  }
   if (input.file_ids) checkFileCount(input.file_ids.length, config.limits.files_per_message);
   return store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
@@ -85,7 +88,7 @@ function insert(
   { caller, config, charge }: Sending,
   files?: readonly File[],
 ): Awaitable<Message> {
-  const { content, client_msg_id = null, reply_to_id = null } = input;
+  const { content, client_msg_id = null, reply_to_id = null, metadata } = input;
   charge(fanOutCost(conversation));
   const mentioned = findMentions(tx, content, conversation, { caller, config, charge });
   const inserted = after(mentioned, (mentions) =>
@@ -97,6 +100,7 @@ function insert(
       reply_to_id,
       mentions,
       ...(files && { files }),
+      metadata,
       at: Date.now(),
     }),
   );

@@ -2,6 +2,7 @@ import { operations } from "@parley/protocol";
 import { checkWritable } from "../domain/access.ts";
 import { retryOnConflict } from "../domain/conflicts.ts";
 import { checkTimes, importMessages as importHistory } from "../domain/imported-messages.ts";
+import { upsertChats as upsertGroups } from "../domain/product-chats.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";
 import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
 import { bind } from "../operation.ts";
@@ -11,9 +12,14 @@ import { NOBODY } from "../store/accounts.ts";
 const DEFAULT_EXPIRES_IN_S = 60 * 60;
 
 const upsertUsers = bind(operations.upsertUsers, async ({ store, config }, { users }) => {
-  checkRepetition(users);
+  checkRepetition("users", users);
   const items = await retryOnConflict(() => store.write((tx) => upsert(tx, users, config)));
   return { items };
+});
+
+const upsertChats = bind(operations.upsertChats, async ({ store, config }, { chats }) => {
+  checkRepetition("chats", chats);
+  return { items: await store.write((tx) => upsertGroups(tx, chats, config.limits)) };
 });
 
 const issueToken = bind(operations.issueToken, async (context, input) => {
@@ -61,4 +67,4 @@ const importMessages = bind(operations.importMessages, async (context, input) =>
   });
 });
 
-export const service = [upsertUsers, issueToken, revokeTokens, importMessages];
+export const service = [upsertUsers, upsertChats, issueToken, revokeTokens, importMessages];

@@ -87,6 +87,9 @@ export interface Credentials {
   readonly password_hash: string | null;
 }
 
+/** What a product stores with a conversation or a message. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** What a product stores with a person. */
 export type Metadata = Readonly<Record<string, string>>;
 

@@ -1,5 +1,5 @@
 import type { Conversation, ConversationDetail, SharedConversation } from "@parley/protocol";
-import type { AccountRecord } from "./accounts.ts";
+import type { AccountRecord, JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 /**
@@ -17,6 +17,8 @@ export interface ConversationReads {
    * order of the two does not matter.
    */
   directConversation(pair: readonly [number, number]): Awaitable<number | null>;
+  /** The conversations that a product knows by one of these ids, in no particular order. */
+  chatsByExternalId(ids: readonly string[]): Awaitable<{ external_id: string; uuid: string }[]>;
   /** All members, in the order in which they joined. */
   members(conversationId: number): Awaitable<MemberRecord[]>;
   /** How far people have read, by username, for the first members: those that lists show. */
@@ -43,7 +45,8 @@ export interface ConversationReads {
 export interface ConversationWrites {
   /**
    * Inserts a conversation without members and returns its id. The creator of a group is its admin.
-   * The uuid must be new, and so must the pair of a direct conversation, unless it was released.
+   * The uuid must be new, and so must the external id, and the pair of a direct conversation unless it
+   * was released.
    */
   insertConversation(conversation: NewConversation): Awaitable<number>;
   /**
@@ -58,6 +61,8 @@ export interface ConversationWrites {
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
   /** Sets the admin of a group; null if it has none any more. */
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
+  /** Replaces what the product stores with the conversation. */
+  setChatMetadata(conversationId: number, metadata: JsonObject): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;
   /** Marks a conversation as one that nobody can write to. */
   closeConversation(conversationId: number, at: number): Awaitable<void>;
@@ -107,5 +112,8 @@ export interface NewConversation {
   created_by: number;
   /** The two accounts of a direct conversation. */
   direct?: readonly [number, number];
+  /** Only for groups of a product. */
+  external_id?: string;
+  metadata?: JsonObject;
   at: number;
 }

@@ -1,5 +1,5 @@
 import type { Message } from "@parley/protocol";
-import type { AccountRecord } from "./accounts.ts";
+import type { AccountRecord, JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { ConversationRecord } from "./conversations.ts";
 import type { NonEmpty } from "./non-empty.ts";
@@ -24,6 +24,7 @@ export interface ImportedMessage {
   content: string;
   client_msg_id: string;
   mentions: readonly string[];
+  metadata?: JsonObject | undefined;
   at: number;
 }
 

@@ -1,5 +1,5 @@
 import type { File, Message, Turn } from "@parley/protocol";
-import type { AccountRecord } from "./accounts.ts";
+import type { AccountRecord, JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { ConversationRecord } from "./conversations.ts";
 import type { NonEmpty } from "./non-empty.ts";
@@ -110,6 +110,8 @@ export interface NewMessage {
   reply_to_id: string | null;
   mentions: readonly string[];
   files?: readonly File[];
+  /** What a product stores with it. */
+  metadata?: JsonObject | undefined;
   /** Set for the placeholder of an agent's answer, which is not finalized yet. */
   turn?: Turn;
   /** Set for the reply to a component action. */

@@ -110,6 +110,7 @@ const changed: Changed = {
   deleteMembers: given,
   setAdmin: given,
   setTitle: given,
+  setChatMetadata: given,
   closeConversation: given,
   markRead: given,
   changeGroup: given,

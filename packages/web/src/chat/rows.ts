@@ -84,7 +84,10 @@ const seqOf = (message: LocalMessage | undefined) =>
   message === undefined ? 0 : message.seq || Number.POSITIVE_INFINITY;
 
 function between(changes: readonly ConversationChange[], after: number, before: number) {
-  const found = changes.filter(({ seq }) => seq > after && seq < before);
+  // What a product stores with a group concerns its programs.
+  const found = changes.filter(
+    ({ seq, kind }) => seq > after && seq < before && kind !== "metadata_changed",
+  );
   return found.length > 0 ? found : NO_CHANGES;
 }
 

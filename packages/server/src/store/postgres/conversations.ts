@@ -71,6 +71,12 @@ export const conversationReads: Methods<keyof ConversationReads> = {
     );
     return row?.id ?? null;
   },
+  chatsByExternalId: (unit, ids) =>
+    unit.all<{ external_id: string; uuid: string }>(
+      `SELECT c.external_id, c.uuid FROM jsonb_array_elements_text($1::jsonb) AS j(external_id)
+       JOIN conversations c ON c.external_id = j.external_id`,
+      ids,
+    ),
   members: async (unit, id) => {
     const rows = await unit.all<MemberRow>(MEMBERS, id);
     return rows.map(toMember);
@@ -172,11 +178,13 @@ async function shownParticipants(
 }
 
 export const conversationWrites: Methods<keyof ConversationWrites> = {
-  insertConversation: async (unit, { uuid, kind, title, created_by, direct, at }) => {
+  insertConversation: async (unit, conversation) => {
+    const { uuid, kind, title, created_by, direct, at } = conversation;
     const [row] = await unit.change<{ id: number }>(
       `WITH made AS (
-         INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id)
+         INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
+           external_id, metadata)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb) RETURNING id)
        INSERT INTO counters (conversation_id, updated_at)
        SELECT id, $7 FROM made RETURNING conversation_id AS id`,
       uuid,
@@ -186,6 +194,8 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
       created_by,
       kind === "group" ? created_by : null,
       at,
+      conversation.external_id ?? null,
+      conversation.metadata ?? null,
     );
     if (!row) throw new Error("a conversation was not inserted");
     return row.id;
@@ -230,6 +240,10 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
   setAdmin: async (unit, id, accountId) => {
     await unit.own(id);
     await unit.change("UPDATE conversations SET admin_id = $2 WHERE id = $1", id, accountId);
+  },
+  setChatMetadata: async (unit, id, metadata) => {
+    await unit.own(id);
+    await unit.change("UPDATE conversations SET metadata = $2::jsonb WHERE id = $1", id, metadata);
   },
   setTitle: async (unit, id, title) => {
     await unit.own(id);

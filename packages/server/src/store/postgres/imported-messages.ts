@@ -38,16 +38,17 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
 /** Inserts imported messages. The totals stay as they are, so that they are unread for nobody. */
 const IMPORT = `WITH given AS (
     SELECT * FROM jsonb_to_recordset($2::jsonb) AS g (uuid uuid, seq bigint, sender_id bigint,
-      by_agent boolean, content text, client_msg_id text, mentions jsonb, at bigint, words text)
+      by_agent boolean, content text, client_msg_id text, mentions jsonb, metadata jsonb, at bigint,
+      words text)
   ), counted AS (
     UPDATE counters SET seq = $3, updated_at = ${importedAt("$4::bigint", "greatest")}
     WHERE conversation_id = $1
     RETURNING humans, agents
   ), inserted AS (
     INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
-      agent_n, content, client_msg_id, mentions, created_at, finalized_at, imported)
+      agent_n, content, client_msg_id, mentions, metadata, created_at, finalized_at, imported)
     SELECT g.uuid, $1, g.seq, g.seq, g.sender_id, g.by_agent, n.humans, n.agents, g.content,
-      g.client_msg_id, g.mentions, g.at, g.at, true
+      g.client_msg_id, g.mentions, g.metadata, g.at, g.at, true
     FROM given g CROSS JOIN counted n ORDER BY g.seq
     RETURNING id, uuid
   )
@@ -64,6 +65,7 @@ const toImportRow =
     content: message.content,
     client_msg_id: message.client_msg_id,
     mentions: toStoredMentions(message.mentions),
+    metadata: message.metadata ?? null,
     at: message.at,
     words: searchVector(conversationId, message.content),
   });

@@ -1,5 +1,6 @@
 import type { File, Turn } from "@parley/protocol";
 import { searchedText } from "../../rules/files.ts";
+import type { JsonObject } from "../accounts.ts";
 import type { MessageReads, MessageRecord, MessageWrites, NewMessage } from "../messages.ts";
 import { type StoredAction, toStoredAction } from "../shared/components.ts";
 import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
@@ -122,6 +123,7 @@ interface Details {
   turn?: Turn;
   action?: StoredAction;
   files?: readonly File[];
+  metadata?: JsonObject;
 }
 
 /**
@@ -143,11 +145,11 @@ const INSERT: Batch<NewRow, number | null> = {
       RETURNING g.*, k.seq, k.humans, k.agents
     ), inserted AS (
       INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
-        agent_n, content, client_msg_id, reply_to_id, mentions, turn, action, files,
+        agent_n, content, client_msg_id, reply_to_id, mentions, turn, action, files, metadata,
         created_at, finalized_at)
       SELECT uuid, conversation_id, seq, seq, sender_id, by_agent, humans, agents, content,
         client_msg_id, (details ->> 'reply_to_id')::uuid, details -> 'mentions', details -> 'turn',
-        details -> 'action', details -> 'files', at,
+        details -> 'action', details -> 'files', details -> 'metadata', at,
         CASE WHEN details -> 'turn' IS NULL THEN at END
       FROM counted RETURNING id, conversation_id
     ), seen AS (
@@ -180,15 +182,16 @@ const INSERT: Batch<NewRow, number | null> = {
 };
 
 function detailsOf(message: NewMessage): Details | null {
-  const { reply_to_id, mentions, turn, files } = message;
+  const { reply_to_id, mentions, turn, files, metadata } = message;
   const action = toStoredAction(message);
-  if (!reply_to_id && mentions.length === 0 && !turn && !action && !files) return null;
+  if (!reply_to_id && mentions.length === 0 && !turn && !action && !files && !metadata) return null;
   return {
     ...(reply_to_id && { reply_to_id }),
     ...(mentions.length > 0 && { mentions }),
     ...(turn && { turn }),
     ...(action && { action }),
     ...(files && { files }),
+    ...(metadata && { metadata }),
   };
 }
 

@@ -8,9 +8,10 @@ import type {
 import { publicAccount } from "../../rules/accounts.ts";
 import { excerptOf } from "../../rules/excerpt.ts";
 import { iso } from "../../rules/time.ts";
-import type { AccountRecord } from "../accounts.ts";
+import type { AccountRecord, JsonObject } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
 import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./accounts.ts";
+import { decoded } from "./json.ts";
 
 /** Columns of a `ConversationRecord` that do not depend on the viewer. `k` is the alias of the counters. */
 export const CONVERSATION = `c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id,
@@ -71,7 +72,8 @@ const creator = joinedAccount("creator");
  * Selects `ConversationRow`s for the viewer, parameter 1. `k` is the alias of the counters, `me` of the
  * viewer's membership.
  */
-export const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
+export const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id,
+    c.metadata, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin, ${creator.columns},
     k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS unread_humans,
     k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS unread_agents,
@@ -90,6 +92,8 @@ export interface ConversationRow extends JoinedAccount<"creator"> {
   kind: "direct" | "group";
   title: string | null;
   picture_id: string | null;
+  external_id: string | null;
+  metadata: string | JsonObject | null;
   created_at: number;
   updated_at: number;
   seq: number;
@@ -119,6 +123,10 @@ export const toSharedConversation = (
   last_message: last_message && excerptOf(last_message),
   participant_count: row.participant_count,
   picture_id: row.picture_id,
+  ...(row.external_id !== null && {
+    external_id: row.external_id,
+    metadata: decoded(row.metadata) ?? {},
+  }),
 });
 
 export const toConversation = (

@@ -2,15 +2,17 @@ import type { Account, ComponentUse, File, Message, ReactionSummary, Turn } from
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { iso, isoOrNull } from "../../rules/time.ts";
 import { type CallOfMessage, shownCallOfMessage } from "../../rules/tool-calls.ts";
+import type { JsonObject } from "../accounts.ts";
 import type { MessagePageQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
+import { decoded } from "./json.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
-  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files, m.tool_calls`;
+  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files, m.tool_calls, m.metadata`;
 
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
@@ -60,6 +62,7 @@ export interface MessageRow extends AccountRow {
   imported: boolean | number;
   files: File[] | null;
   tool_calls: CallOfMessage[] | null;
+  metadata: string | JsonObject | null;
 }
 
 /** What other tables hold about messages. */
@@ -104,6 +107,7 @@ export function toMessage(row: MessageRow, details: MessageDetails): Message {
     uses: (showsUses(row) && details.uses(id)) || [],
     files: row.files ?? [],
     tool_calls: row.tool_calls?.map(shownCallOfMessage) ?? [],
+    ...(row.metadata !== null && { metadata: decoded(row.metadata) }),
     ...(row.imported && { imported: true }),
   };
 }
@@ -130,6 +134,7 @@ export function toNewMessage(message: NewMessage, id: string, seq: number): Mess
     uses: [],
     files: [...(message.files ?? [])],
     tool_calls: [],
+    ...(message.metadata && { metadata: message.metadata }),
   };
 }
 
@@ -166,7 +171,7 @@ export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
 
 /** Turns a message into a tombstone. */
 export const DELETE_MESSAGE = `UPDATE messages SET content = '', mentions = NULL, turn = NULL,
-    reactions = 0, action = NULL, uses = 0, files = NULL, tool_calls = NULL, deleted_at = $2,
+    reactions = 0, action = NULL, uses = 0, files = NULL, tool_calls = NULL, metadata = NULL, deleted_at = $2,
     version = $3
   WHERE id = $1`;
 

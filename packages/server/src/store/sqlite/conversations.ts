@@ -40,6 +40,9 @@ export function conversationReads(db: Connection): ConversationReads {
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
   );
   const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");
+  const external = db.query<{ external_id: string; uuid: string }>(
+    `SELECT c.external_id, c.uuid FROM json_each(?) j JOIN conversations c ON c.external_id = j.value`,
+  );
   const members = db.query<MemberRow>(MEMBERS);
   const positions = db.query<ReadPositionRow>(READ_POSITIONS);
   const among = db.query<{ username: string }>(
@@ -58,6 +61,7 @@ export function conversationReads(db: Connection): ConversationReads {
       return row && { ...row, joined: row.joined === 1 };
     },
     directConversation: (pair) => direct.get(pairKey(pair))?.id ?? null,
+    chatsByExternalId: (ids) => external.all(JSON.stringify(ids)),
     members: memberRecords,
     readPositions: (conversationId) => toReadPositions(positions.all(conversationId)),
     participantsAmong: (conversationId, usernames) =>
@@ -105,8 +109,9 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
 
 export function conversationWrites(db: Connection): ConversationWrites {
   const insert = db.change<{ id: number }>(
-    `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+    `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
+       external_id, metadata)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
   );
   const insertCounters = db.change(
     "INSERT INTO counters (conversation_id, updated_at) VALUES (?, ?)",
@@ -135,14 +140,26 @@ export function conversationWrites(db: Connection): ConversationWrites {
   const release = db.change("UPDATE conversations SET direct_pair = NULL WHERE id = ?");
   const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
   const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
+  const describe = db.change("UPDATE conversations SET metadata = ?2 WHERE id = ?1");
   const close = db.change("UPDATE conversations SET closed_at = ?2 WHERE id = ?1");
 
   return {
     insertConversation: (conversation) => {
-      const { uuid, kind, title: name, created_by, at } = conversation;
+      const { uuid, kind, title: name, created_by, at, external_id = null } = conversation;
+      const metadata = conversation.metadata ? JSON.stringify(conversation.metadata) : null;
       const pair = conversation.direct ? pairKey(conversation.direct) : null;
       const adminId = kind === "group" ? created_by : null;
-      const row = insert.get(uuid, kind, name, pair, created_by, adminId, at);
+      const row = insert.get(
+        uuid,
+        kind,
+        name,
+        pair,
+        created_by,
+        adminId,
+        at,
+        external_id,
+        metadata,
+      );
       if (!row) throw new Error("a conversation was not inserted");
       insertCounters.run(row.id, at);
       return row.id;
@@ -164,6 +181,8 @@ export function conversationWrites(db: Connection): ConversationWrites {
       countMembers.run(conversationId);
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
+    setChatMetadata: (conversationId, metadata) =>
+      void describe.run(conversationId, JSON.stringify(metadata)),
     setTitle: (conversationId, name) => void title.run(conversationId, name),
     closeConversation: (conversationId, at) => void close.run(conversationId, at),
     markRead: markRead(db),

@@ -15,8 +15,9 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
   // The totals stay as they are, so that the messages are unread for nobody.
   const insert = db.change(
     `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
-       content, client_msg_id, mentions, created_at, finalized_at, imported)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 1)`,
+       content, client_msg_id, mentions, created_at, finalized_at, imported,
+       metadata)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 1, ?12)`,
   );
   const count = db.change(
     `UPDATE counters SET seq = ?2, updated_at = ${importedAt("?3", "max")}
@@ -43,6 +44,7 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
           message.client_msg_id,
           storedMentions(message.mentions),
           message.at,
+          message.metadata ? JSON.stringify(message.metadata) : null,
         );
       }
       const last = rows.at(-1);

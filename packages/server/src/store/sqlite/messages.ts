@@ -107,8 +107,8 @@ function insertMessage(db: Connection): MessageWrites["insertMessage"] {
   const insert = db.change(
     `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
        content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at, action,
-       files)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+       files, metadata)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
      ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
      DO NOTHING`,
   );
@@ -145,6 +145,7 @@ function insertMessage(db: Connection): MessageWrites["insertMessage"] {
       message.turn ? null : at,
       message.action ? JSON.stringify(toStoredAction(message)) : null,
       message.files ? JSON.stringify(message.files) : null,
+      message.metadata ? JSON.stringify(message.metadata) : null,
     );
     if (changes === 0) return null;
     count.run(conversation.id, seq, humans, agents, at);

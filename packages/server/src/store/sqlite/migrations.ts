@@ -721,4 +721,12 @@ export const migrations: readonly string[] = [
   -- What a product lets a person do, where that differs from what the server does, as JSON.
   ALTER TABLE accounts ADD COLUMN policy TEXT;
   `,
+  `
+  -- What the backend of a product stores, as JSON, and its own ids of conversations.
+  ALTER TABLE messages ADD COLUMN metadata TEXT;
+  ALTER TABLE conversations ADD COLUMN metadata TEXT;
+  ALTER TABLE conversations ADD COLUMN external_id TEXT;
+  CREATE UNIQUE INDEX conversations_by_external_id ON conversations (external_id)
+    WHERE external_id IS NOT NULL;
+  `,
 ];

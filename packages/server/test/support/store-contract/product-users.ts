@@ -1,6 +1,15 @@
 import { expect } from "bun:test";
 import type { NewAccount } from "../../../src/store/accounts.ts";
-import { type Check, conversationOf, newAccount, newAgent, START, times } from "./fixture.ts";
+import {
+  type Check,
+  conversationOf,
+  failed,
+  NOBODY,
+  newAccount,
+  newAgent,
+  START,
+  times,
+} from "./fixture.ts";
 
 export function productUsers(check: Check) {
   const user = (n: number, more: Partial<NewAccount> = {}): NewAccount => ({
@@ -114,5 +123,45 @@ export function productUsers(check: Check) {
       [ada, friend, former, own, theirs].map(({ id }) => id).toSorted((a, b) => a - b),
     );
     expect(await store.read((tx) => tx.sharingAccounts(stranger.id, ids))).toHaveLength(3);
+  });
+
+  check("a group is found by the id of the product, with its metadata", async (fixture) => {
+    const { store } = fixture;
+    const [ada] = await fixture.people("ada");
+    const made = { kind: "group", title: null, created_by: ada.id, at: START } as const;
+    const uuid = Bun.randomUUIDv7();
+    const metadata = { order: 17, größe: ["a", { b: null }] };
+    const id = await store.write((tx) =>
+      tx.insertConversation({ ...made, uuid, external_id: "order 17", metadata }),
+    );
+    const find = () => store.read((tx) => tx.chatsByExternalId(["order 17", "order 18"]));
+    expect(await find()).toEqual([{ external_id: "order 17", uuid }]);
+    const shared = () => store.read((tx) => tx.sharedConversation(id));
+    expect(await shared()).toMatchObject({ external_id: "order 17", metadata });
+    await store.write(async (tx) => {
+      await tx.conversation(uuid, NOBODY);
+      await tx.setChatMetadata(id, {});
+    });
+    expect((await shared()).metadata).toEqual({});
+    const again = { ...made, uuid: Bun.randomUUIDv7(), external_id: "order 17" };
+    expect(await failed(store.write((tx) => tx.insertConversation(again)))).toBe(true);
+    const other = await fixture.group(ada);
+    expect(await fixture.view(other, ada)).not.toHaveProperty("metadata");
+  });
+
+  check("a message keeps its metadata until it is deleted", async (fixture) => {
+    const [ada] = await fixture.people("ada");
+    const chat = await fixture.group(ada);
+    const metadata = { kind: "shipped", parcel: { no: 4711 } };
+    const sent = await fixture.send(chat, ada, "on its way", { metadata });
+    const plain = await fixture.send(chat, ada, "hello");
+    const views = () => fixture.store.read((tx) => tx.messageViews([sent.id, plain.id], ada.id));
+    expect(sent.metadata).toEqual(metadata);
+    expect(await views()).toEqual([sent, plain]);
+    expect(plain).not.toHaveProperty("metadata");
+    await fixture.edit(sent, "late");
+    expect((await views())[0]?.metadata).toEqual(metadata);
+    await fixture.remove(sent);
+    expect(await views()).toEqual([plain]);
   });
 }
