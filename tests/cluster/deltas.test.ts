@@ -155,7 +155,7 @@ describe("the deltas of an answer are its content", () => {
       }),
     );
     for (const node of nodes) node.disconnectNats();
-    // Each node continues its own turns.
+    // Each node continues its own turns, and reads the others from the store.
     const deltasAt = (socket: Socket) => socket.eventsNamed("events.messageDelta");
     await Promise.race(
       everywhere.all.map((socket) => {
@@ -163,6 +163,16 @@ describe("the deltas of an answer are its content", () => {
         return socket.until(() => deltasAt(socket).length > before + 20, "more deltas");
       }),
     );
+    for (const socket of everywhere.all) {
+      for (const message of messages) {
+        const before = Math.max(
+          ...deltasAt(socket)
+            .filter(({ params }) => params.id === message.id)
+            .map(({ params }) => params.offset),
+        );
+        await waitForDelta(message, socket, before + 1);
+      }
+    }
     const all = everywhere.all.flatMap(deltasAt).map(({ params }) => params);
     const furthest = ({ id }: Message) =>
       Math.max(...all.filter((delta) => delta.id === id).map(({ offset }) => offset));

@@ -87,6 +87,7 @@ async function isAlive(options: PostgresOptions): Promise<boolean> {
     // A refusal is an answer, such as that of a server with too many connections.
     return stateOf(error) !== undefined;
   } finally {
+    // A connection that cannot be closed is lost already.
     void pool.close({ timeout: 0 }).catch(() => {});
   }
 }
