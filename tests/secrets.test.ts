@@ -393,7 +393,7 @@ describe("rotation of the master key", () => {
       child.exited,
     ]);
     expect(code).toBe(0);
-    expect(JSON.parse(problems)).toMatchObject({ event: "master_key_rotated" });
+    expect(problems).toBe("");
     return out;
   }
 

@@ -30,8 +30,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     await using _ = server;
     const { code, stderr, result } = await run("create", "Ada", "--name", "Ada Lovelace");
     expect(code).toBe(0);
-    expect(stderr).toContain('"event":"sign_up"');
-    expect(stderr).not.toContain(result.password);
+    expect(stderr).toBe("");
     expect(result).toMatchObject({ username: "ada", display_name: "Ada Lovelace" });
     const { username, password, display_name } = result;
     const { status, body } = await post(server.url, "signIn", { username, password });
@@ -55,7 +54,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     await addSecondFactor(person, password);
     const { stderr, result } = await reset();
     expect(result).toEqual({ username, removed: true });
-    expect(stderr).toContain('"event":"second_factor_removed"');
+    expect(stderr).toBe("");
     expect((await post(server.url, "signIn", { username, password })).status).toBe(200);
     expect(await person.call("getSecondFactor")).toMatchObject({ enabled: false });
   });
@@ -102,7 +101,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     expect(result.sessions).toEqual(items.map(({ current: _, ...session }) => session));
     const ended = await run("sessions", alice.username, "--end");
     expect(ended.result).toEqual({ username: alice.username, sessions_ended: 1 });
-    expect(ended.stderr).toContain('"event":"session_ended"');
+    expect(ended.stderr).toBe("");
     await socket.until(() => socket.closed, "the end of the session");
     expect(socket.closed?.code).toBe(closeCodes.signedOut);
     expect((await run("sessions", alice.username)).result.sessions).toEqual([]);
