@@ -21,7 +21,7 @@ import {
   endsWith,
 } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
-import { noRates, spawnMain, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { noRates, runMain, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { keyOf, startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
 
@@ -386,15 +386,9 @@ describe("rotation of the master key", () => {
   const masterOf = ({ sealed }: Sealed) => sealed.split(".")[1] ?? "";
 
   async function rotate(env: Record<string, string>): Promise<string> {
-    const child = spawnMain(env, ["keys", "rotate"]);
-    const [out, problems, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    expect(code).toBe(0);
-    expect(problems).toBe("");
-    return out;
+    const { code, stdout, stderr } = await runMain(["keys", "rotate"], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return stdout;
   }
 
   /** A person with keys for both agents, and a conversation with each. */
@@ -518,16 +512,25 @@ describe("rotation of the master key", () => {
     }
     await third.stop();
 
-    // Without the key that sealed them nothing opens, and the failure reveals nothing.
-    await using fourth = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: old });
+    // Without the key that sealed them nothing opens, and the refusal of the start reveals nothing.
+    const refused = await runMain([], { ...env, PARLEY_DATA, PARLEY_MASTER_KEY: old });
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toStartWith("PARLEY_MASTER_KEY does not open");
+    // What another key has sealed does not open either, and the rest does.
+    using db = databaseOf({ dataDir: PARLEY_DATA });
+    const older = before.find(({ provider }) => provider === "claude") as Sealed;
+    db.run("UPDATE agent_keys SET sealed = ? WHERE provider = 'claude'", [older.sealed]);
+    await using fourth = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: fresh });
     const calls = sharedProvider.requests.length;
     expect(await asks("claude", fourth)).toBe(
       "The stored API key cannot be opened here. Store it again.",
     );
     expect(sharedProvider.requests).toHaveLength(calls);
+    expect(await asks("gpt", fourth)).toBe("All is well.");
     for (const secret of [...Object.values(keys), old, fresh]) {
-      for (const { output } of [first, second, third, fourth]) {
-        expect(holds(Buffer.from(output()), secret)).toBe(false);
+      const outputs = [first, second, third, fourth].map(({ output }) => output());
+      for (const output of [...outputs, refused.stderr]) {
+        expect(holds(Buffer.from(output), secret)).toBe(false);
       }
       expect(filesHolding(PARLEY_DATA, secret)).toEqual([]);
     }
