@@ -119,9 +119,11 @@ describe("a call that needs approval", () => {
     ]);
     expect(await pendingOf(bob)).toEqual([]);
 
-    const decide = (person: Person) =>
-      person.call("decideToolCall", { call_id, decision: "approve", note: "just once" });
-    expect((await failure(decide(bob))).code).toBe("forbidden");
+    const decide = (person: Person, decision: "approve" | "reject" = "approve") =>
+      person.call("decideToolCall", { call_id, decision, note: "just once" });
+    for (const decision of ["approve", "reject"] as const) {
+      expect((await failure(decide(bob, decision))).code).toBe("forbidden");
+    }
     const approved = await decide(alice);
     expect(approved).toMatchObject({ status: "running", decided_by: alice.username });
     const last = await continuation(reader, first);
