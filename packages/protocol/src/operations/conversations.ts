@@ -40,7 +40,7 @@ export const getChats = operation({
   socket: "conversations.list",
   agents: true,
   summary: "Lists the caller's conversations, most recent activity first.",
-  cost: { call: 10 },
+  cost: { call: 20 },
   input: z.object({ cursor, limit }),
   output: page(Conversation),
 });

@@ -132,7 +132,7 @@ export const deleteMessages = operation({
   socket: "messages.delete",
   agents: true,
   summary: "Deletes messages for everyone: all of those given, or none.",
-  cost: { call: 1, each: { message_ids: 1 } },
+  cost: { call: 3, each: { message_ids: 2 } },
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
 });
@@ -245,7 +245,7 @@ export const searchMessages = operation({
   agents: true,
   summary: "Searches the messages of the caller's conversations, newest first.",
   rate: "searches",
-  cost: { call: 30 },
+  cost: { call: 40 },
   input: z.object({
     query: text(1, 256).meta({
       description:

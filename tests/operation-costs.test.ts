@@ -1,0 +1,430 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { type Operation, type OperationName, operations } from "@parley/protocol";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { type Answer, Person, post, say, signUp } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+
+/**
+ * Every operation with the worst input that its contract allows, against a server with much data. A call
+ * may take so many times the CPU time of plain calls as it costs, times a factor that leaves room for
+ * a busy machine. An operation without a row fails, and does not compile.
+ */
+
+const BACKLOG_BYTES = 4_194_304;
+/** CPU time of a call, compared with that of a plain call times its cost. */
+const FACTOR = 6;
+/** Whatever a call costs, it may take as long as this many plain calls: writes are synced, for example. */
+const FREE_PLAIN_CALLS = 60;
+/** The CPU time of a process is counted in steps of 10 ms: calls are repeated until they took some. */
+const STEP_MS = 10;
+const MEASURED_MS = 40;
+const MAX_REPEATS = 12;
+
+const server = await startServer({
+  ...noRates,
+  ...serviceKeySetting(),
+  PARLEY_PRIVATE_ADDRESSES: "allow",
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const NOBODY = Bun.randomUUIDv7();
+/** As long as a message may be; as JSON it is longer, and a search finds it. */
+const LONGEST = '"word '.repeat(5461);
+const service = new Backend(server.url);
+
+async function createUsers(from: number): Promise<string[]> {
+  const users = Array.from({ length: 499 }, (_, n) => ({ external_id: `user ${from + n}` }));
+  const { items } = await service.call("upsertUsers", { users });
+  return items.map(({ account }) => account.username);
+}
+
+const alice = await signUp(server.url, "alice");
+const usernames = [...(await createUsers(0)), ...(await createUsers(499))];
+const crowd = await alice.call("startChat", { usernames, kind: "group" });
+const long = await alice.call("startChat", { usernames: [], kind: "group" });
+const sent = await Promise.all(Array.from({ length: 100 }, () => say(alice, long, LONGEST)));
+const messageIds = sent.map(({ id }) => id);
+for (let n = 0; n < 40; n++) {
+  const chat = await alice.call("startChat", { usernames: usernames.slice(0, 60), kind: "group" });
+  await say(alice, chat, LONGEST);
+}
+const inCrowd = await say(alice, crowd, "hello");
+const reported = await say(await member(usernames[0] as string), crowd, "spam");
+const { agent, chat: agentChat } = await externalAgent(alice);
+
+/** One of the people whom the service created. */
+async function member(username: string): Promise<Person> {
+  const { access_token, account } = await service.call("issueToken", { username });
+  return new Person(server.url, access_token, account);
+}
+
+let created = 0;
+/** A person who is in no conversation. */
+async function newcomer(): Promise<Person> {
+  const external_id = `newcomer ${++created}`;
+  const { items } = await service.call("upsertUsers", { users: [{ external_id }] });
+  return member(items[0]?.account.username as string);
+}
+
+interface Row {
+  /** Made anew for each call, before it is measured. */
+  input?: (n: number) => unknown;
+  by?: () => Person | Backend | null | Promise<Person | Backend>;
+  /** What the call announces and mentions, which the declaration does not have. */
+  charged?: number;
+  /** The worst call that is not refused at once may still fail. */
+  code?: string;
+  /** Limited by a rate of its own: hashes of passwords, requests to others, calls of the operator. */
+  ownRate?: true;
+}
+
+/** Participants of `crowd` divided by those that cost as much as a plain call. */
+const FAN_OUT = 19;
+const handles = Array.from({ length: 6000 }, (_, n) => `@x${n.toString(36)}`).join(" ");
+const mentions = `${usernames
+  .slice(0, 100)
+  .map((name) => `@${name}`)
+  .join(" ")} ${handles}`.slice(0, 32_768);
+const known = Object.fromEntries(Array.from({ length: 5000 }, () => [Bun.randomUUIDv7(), 1]));
+const uuids = Array.from({ length: 100 }, () => Bun.randomUUIDv7());
+const text = (length: number) => "é".repeat(length);
+const ofMessage = { input: () => ({ message_id: messageIds[0] }) };
+const inChat = { input: () => ({ chat_id: crowd.id }) };
+const missing = { code: "not_found" } as const;
+const asService = { by: () => service, ownRate: true } as const;
+const asAgent = { by: () => agent } as const;
+const page = { limit: 100 };
+
+const rows: Record<OperationName, Row | readonly Row[]> = {
+  signUp: {
+    by: () => null,
+    ownRate: true,
+    input: (n) => ({ username: `new_${n}`, password: text(1024) }),
+  },
+  signIn: {
+    by: () => null,
+    ownRate: true,
+    code: "unauthorized",
+    input: (n) => ({ username: `nobody_${n}`, password: text(1024) }),
+  },
+  getSignInMethods: { by: () => null },
+  startOidcSignIn: { by: () => null, code: "not_found" },
+  finishOidcSignIn: {
+    by: () => null,
+    code: "not_found",
+    input: () => ({ flow: "f".repeat(2048), state: "s".repeat(512), code: "c".repeat(4096) }),
+  },
+  changePassword: {
+    ownRate: true,
+    code: "forbidden",
+    input: () => ({ current_password: text(1024), new_password: "x7".repeat(512) }),
+  },
+  signOut: { by: newcomer },
+  getSessions: {},
+  revokeSession: { ...missing, input: () => ({ session_id: NOBODY }) },
+  getSecondFactor: {},
+  beginSecondFactor: { ownRate: true, code: "forbidden", input: () => ({ password: text(1024) }) },
+  confirmSecondFactor: { code: "not_found", input: () => ({ code: "000000" }) },
+  renewRecoveryCodes: {
+    ownRate: true,
+    code: "not_found",
+    input: () => ({ password: text(1024), code: "000000" }),
+  },
+  removeSecondFactor: {
+    ownRate: true,
+    code: "not_found",
+    input: () => ({ password: text(1024), code: "000000" }),
+  },
+  getMe: {},
+  getUser: { input: () => ({ username: usernames[0] }) },
+  getUsers: [
+    { input: () => ({ usernames: usernames.slice(0, 1000), ...page }) },
+    { input: () => ({ query: "u", ...page }) },
+  ],
+  getProfiles: { input: () => ({ usernames: usernames.slice(0, 100) }) },
+  updateMe: { charged: FAN_OUT, input: (n) => ({ display_name: `${n} ${"e\u0301".repeat(30)}` }) },
+  setAvatar: { ...missing, input: () => ({ file_id: NOBODY }) },
+  exportMe: {},
+  deleteMe: { by: newcomer, code: "bad_request" },
+  blockUser: { by: newcomer, input: (n) => ({ username: usernames[n], leave_groups: true }) },
+  unblockUser: { input: () => ({ username: usernames[0] }) },
+  getBlocked: { input: () => page },
+  startChat: { input: () => ({ usernames, title: text(128) }) },
+  getChats: { input: () => page },
+  getChat: inChat,
+  setChatTitle: {
+    charged: FAN_OUT,
+    input: (n) => ({ chat_id: crowd.id, title: `${n}${text(120)}` }),
+  },
+  setChatPicture: { ...missing, input: () => ({ chat_id: crowd.id, file_id: NOBODY }) },
+  addChatMembers: { input: () => ({ chat_id: crowd.id, usernames }) },
+  removeChatMember: {
+    charged: FAN_OUT,
+    input: (n) => ({ chat_id: crowd.id, username: usernames.at(-1 - n) }),
+  },
+  leaveChat: {
+    charged: FAN_OUT,
+    by: () => member(usernames[100 + ++created] as string),
+    input: () => ({ chat_id: crowd.id }),
+  },
+  readChat: {
+    charged: FAN_OUT,
+    by: () => member(usernames[300 + ++created] as string),
+    input: () => ({ chat_id: crowd.id, seq: 1_000_000 }),
+  },
+  sendMessage: [
+    { charged: FAN_OUT, input: () => ({ chat_id: crowd.id, content: LONGEST }) },
+    { charged: FAN_OUT + 100, input: () => ({ chat_id: crowd.id, content: mentions }) },
+    { input: () => ({ chat_id: long.id, content: "*\n".repeat(16_000) }) },
+    { input: () => ({ chat_id: long.id, content: "[".repeat(32_000) }) },
+  ],
+  getChatHistory: [
+    { input: () => ({ chat_id: long.id, ...page }) },
+    { input: () => ({ chat_id: long.id, around: messageIds[50], ...page }) },
+  ],
+  getMessage: ofMessage,
+  editMessage: {
+    charged: FAN_OUT + 100,
+    input: (n) => ({ message_id: inCrowd.id, content: n % 2 ? mentions : "none" }),
+  },
+  deleteMessages: {
+    input: (n) => ({ chat_id: long.id, message_ids: messageIds.slice(90 + n, 91 + n) }),
+  },
+  deleteMessagesForMe: {
+    input: () => ({ chat_id: long.id, message_ids: messageIds.slice(60, 90) }),
+  },
+  getUpdates: [
+    { input: () => ({ chat_id: long.id, since_seq: 0, ...page }) },
+    { input: () => ({ known, accounts_since: 0, own_since: 0 }) },
+  ],
+  searchMessages: [
+    { input: () => ({ query: "word", chat_id: long.id, ...page }) },
+    { input: () => ({ query: "w ".repeat(128), ...page }) },
+  ],
+  reportMessage: { input: () => ({ message_id: reported.id, reason: text(1000) }) },
+  setMessageReaction: { charged: FAN_OUT, input: () => ({ message_id: inCrowd.id, emoji: "👍" }) },
+  addReaction: { charged: FAN_OUT, input: () => ({ message_id: inCrowd.id, emoji: "👍" }) },
+  removeReaction: { charged: FAN_OUT, input: () => ({ message_id: inCrowd.id, emoji: "👍" }) },
+  getMessageReactions: { input: () => ({ message_id: inCrowd.id, ...page }) },
+  sendChatAction: { charged: FAN_OUT, input: () => ({ chat_id: crowd.id, action: "typing" }) },
+  getMyAgents: {},
+  createAgent: {
+    code: "conflict",
+    input: () => ({ name: "claude", kind: "model", provider: "claude", instructions: text(8000) }),
+  },
+  updateAgent: {
+    input: (n) => ({
+      agent_username: `${alice.username}:claude`,
+      instructions: `${n}${text(7990)}`,
+    }),
+  },
+  deleteAgent: { ...missing, input: () => ({ agent_username: `${alice.username}:no-one` }) },
+  setAgentKey: { input: () => ({ provider: "claude", api_key: `sandbox-${"k".repeat(1000)}` }) },
+  removeAgentKey: { input: () => ({ provider: "claude" }) },
+  testAgentKey: {
+    ownRate: true,
+    input: () => ({ provider: "claude", api_key: "sandbox-0123456789" }),
+  },
+  getAgentModels: { ownRate: true, input: () => ({ provider: "claude" }) },
+  setAgentProfile: { input: (n) => ({ provider: "claude", instructions: `${n}${text(7990)}` }) },
+  setAgentLimits: { input: () => ({ provider: "claude", daily_tokens: 1_000_000 }) },
+  setAgentTools: {
+    code: "bad_request",
+    input: () => ({
+      agent_username: `${alice.username}:claude`,
+      grants: uuids
+        .slice(0, 64)
+        .map((server_id) => ({ server_id, tool: "t".repeat(128), policy: "ask" })),
+    }),
+  },
+  getAgentUsage: {},
+  stopAgentTurn: { code: "not_found", input: () => ({ message_id: messageIds[0] }) },
+  retryAgentTurn: { code: "not_found", input: () => ({ message_id: messageIds[0] }) },
+  getTurn: { ...missing, input: () => ({ message_id: messageIds[0] }) },
+  addToolServer: {
+    ownRate: true,
+    input: (n) => ({ name: `server ${n}`, url: "http://127.0.0.1:9/mcp" }),
+  },
+  getToolServers: {},
+  updateToolServer: { ...missing, input: () => ({ server_id: NOBODY, name: text(64) }) },
+  refreshToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
+  authorizeToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
+  finishToolServer: {
+    code: "forbidden",
+    ownRate: true,
+    input: () => ({ state: "s".repeat(512), code: "c".repeat(4096) }),
+  },
+  removeToolServer: { ...missing, input: () => ({ server_id: NOBODY }) },
+  getToolCalls: ofMessage,
+  getPendingToolCalls: {},
+  decideToolCall: {
+    ...missing,
+    input: () => ({ call_id: NOBODY, decision: "approve", note: text(1000) }),
+  },
+  sendComponentAction: {
+    ...missing,
+    input: () => ({
+      chat_id: long.id,
+      message_id: NOBODY,
+      action: "a".repeat(1024),
+      fields: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`f${n}`, text(100)])),
+    }),
+  },
+  getGroupAgents: inChat,
+  addGroupAgent: {
+    charged: FAN_OUT,
+    input: (n) => ({
+      chat_id: crowd.id,
+      agent_username: `${alice.username}:claude`,
+      always_on: n % 2 === 0,
+    }),
+  },
+  setGroupAgentMode: {
+    charged: FAN_OUT,
+    input: (n) => ({
+      chat_id: crowd.id,
+      agent_username: `${alice.username}:claude`,
+      always_on: n % 2 === 0,
+    }),
+  },
+  removeGroupAgent: {
+    ...missing,
+    input: () => ({ chat_id: crowd.id, agent_username: `${alice.username}:gpt` }),
+  },
+  stopChatAgents: inChat,
+  claimTurn: { ...asAgent },
+  writeTurn: { ...asAgent, ...missing, input: () => ({ turn_id: 1, delta: LONGEST, offset: 0 }) },
+  setTurnStatus: { ...asAgent, ...missing, input: () => ({ turn_id: 1, text: text(200) }) },
+  finishTurn: {
+    ...asAgent,
+    ...missing,
+    input: () => ({ turn_id: 1, status: "failed", error: text(300) }),
+  },
+  createAgentToken: { input: () => ({ agent_username: agent.username, name: text(64) }) },
+  getAgentTokens: {},
+  revokeAgentToken: { ...missing, input: () => ({ token_id: NOBODY }) },
+  createUpload: { input: (n) => ({ chat_id: long.id, name: `${n}${text(120)}`, size: 1 }) },
+  cancelUpload: { input: () => ({ file_id: NOBODY }) },
+  getFileLinks: { input: () => ({ file_ids: uuids }) },
+  createIncomingHook: { input: (n) => ({ chat_id: long.id, name: `hook-${n}` }) },
+  getIncomingHooks: { input: () => ({ chat_id: long.id }) },
+  deleteIncomingHook: { ...missing, input: () => ({ hook_id: NOBODY }) },
+  getAccounts: { ...asService, input: () => ({ query: "u", ...page }) },
+  suspendAccount: { ...asService, ...missing, input: () => ({ username: "nobody_there" }) },
+  restoreAccount: { ...asService, ...missing, input: () => ({ username: "nobody_there" }) },
+  eraseAccount: { ...asService, ...missing, input: () => ({ username: "nobody_there" }) },
+  getStatistics: asService,
+  getAuditLog: { ...asService, input: () => page },
+  getReports: { ...asService, input: () => page },
+  resolveReport: { ...asService, ...missing, input: () => ({ report_id: NOBODY }) },
+  createWebhook: {
+    ...asService,
+    input: () => ({ url: "http://127.0.0.1:9/", events: [], chat_id: agentChat.id }),
+  },
+  getWebhooks: asService,
+  setWebhook: { ...asService, ...missing, input: () => ({ webhook_id: NOBODY, disabled: true }) },
+  deleteWebhook: { ...asService, ...missing, input: () => ({ webhook_id: NOBODY }) },
+  getDeliveries: { ...asService, ...missing, input: () => ({ webhook_id: NOBODY, ...page }) },
+  replayDelivery: { ...asService, ...missing, input: () => ({ delivery_id: 1 }) },
+  upsertUsers: {
+    ...asService,
+    input: (n) => ({
+      users: Array.from({ length: 20 }, (_, k) => ({ external_id: `more ${n} ${k}` })),
+    }),
+  },
+  issueToken: { ...asService, input: () => ({ username: usernames[0] }) },
+  revokeTokens: { ...asService, input: () => ({ username: usernames[1] }) },
+  importMessages: {
+    ...asService,
+    input: (n) => ({
+      chat_id: long.id,
+      messages: [
+        {
+          sender: alice.username,
+          content: LONGEST,
+          created_at: "2020-01-01T00:00:00Z",
+          client_msg_id: `i${n}`,
+        },
+      ],
+    }),
+  },
+};
+
+/** CPU time that the server has used, on all its threads, in milliseconds. */
+function cpuMs(): number {
+  const fields =
+    readFileSync(`/proc/${server.pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  // utime and stime, fields 14 and 15, in ticks of 1/100 s; the state is field 3.
+  return (Number(fields[11]) + Number(fields[12])) * STEP_MS;
+}
+
+interface Measured {
+  cpu: number;
+  bytes: number;
+  cost: number;
+  codes: ReadonlySet<string>;
+}
+
+const codeOf = ({ body }: Answer) => (body.ok ? "ok" : body.code);
+const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
+
+/** Calls again and again, until the calls have taken long enough to be measured. */
+async function measure(name: OperationName, row: Row, repeats = MAX_REPEATS): Promise<Measured> {
+  const { input = () => ({}), by = () => alice } = row;
+  const prepared: { caller: Person | Backend | null; input: unknown }[] = [];
+  const isOwn = by === newcomer || name === "leaveChat" || name === "readChat";
+  const most = isOwn ? 4 : repeats;
+  for (let n = 0; n < most; n++) prepared.push({ caller: await by(), input: input(n) });
+  const codes = new Set<string>();
+  let bytes = 0;
+  let calls = 0;
+  const before = cpuMs();
+  for (const { caller, input: given } of prepared) {
+    const answer =
+      caller instanceof Backend
+        ? await caller.post(name, given)
+        : await post(server.url, name, given, caller?.token);
+    codes.add(codeOf(answer));
+    bytes = Math.max(bytes, lengthOf(answer.body));
+    calls++;
+    if (calls >= 2 && cpuMs() - before >= MEASURED_MS && repeats === MAX_REPEATS) break;
+  }
+  const given = prepared[0]?.input ?? {};
+  return { cpu: (cpuMs() - before) / calls, bytes, cost: costOf(name, row, given, bytes), codes };
+}
+
+function costOf(name: OperationName, { charged = 0 }: Row, input: object, bytes: number): number {
+  const { call, each = {} } = (operations[name] as Operation).cost;
+  const entries = Object.entries(each).map(
+    ([field, cost]) => Object.keys(Reflect.get(input, field) ?? {}).length * cost,
+  );
+  const sum = entries.reduce((total, cost) => total + cost, 0);
+  return call + sum + charged + Math.floor(lengthOf(input) / 4096) + Math.floor(bytes / 16_384);
+}
+
+const plain = await measure("getMe", {}, 400);
+
+test("every operation has a row", () => {
+  expect(Object.keys(rows).toSorted()).toEqual(Object.keys(operations).toSorted());
+});
+
+describe.each(Object.keys(rows) as OperationName[])("%s", (name) => {
+  const each = [rows[name]].flat() as Row[];
+  test.each(each.map((row, place) => [place + 1, row] as const))(
+    "takes no more than it costs, with its worst input (%d)",
+    async (_, row) => {
+      const { cpu, bytes, cost, codes } = await measure(name, row);
+      const ratio = cpu / plain.cpu;
+      expect([row.code ?? "ok", ...(row.ownRate ? ["rate_limited"] : [])]).toContain(
+        [...codes][0] ?? "",
+      );
+      expect(codes).not.toContain("internal");
+      expect(bytes).toBeLessThan(BACKLOG_BYTES / 2);
+      const limit = FREE_PLAIN_CALLS + FACTOR * cost;
+      const what = `${name}: ${cpu} ms, ${ratio} plain calls, costs ${cost}`;
+      if (!row.ownRate) expect(ratio, what).toBeLessThan(limit);
+    },
+  );
+});
