@@ -334,6 +334,16 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
       users: Array.from({ length: 20 }, (_, k) => ({ external_id: `more ${n} ${k}` })),
     }),
   },
+  upsertChats: {
+    ...asService,
+    input: (n) => ({
+      chats: Array.from({ length: 20 }, (_, k) => ({
+        external_id: `group ${n} ${k}`,
+        members: usernames.slice(0, 50),
+        metadata: { note: text(2000) },
+      })),
+    }),
+  },
   issueToken: { ...asService, input: () => ({ username: usernames[0] }) },
   revokeTokens: { ...asService, input: () => ({ username: usernames[1] }) },
   importMessages: {

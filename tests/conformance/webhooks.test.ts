@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { agentOf, failure, groupOf, type Person, say, signUp } from "@parley/testkit/client.ts";
 import { operatorAt } from "@parley/testkit/operators.ts";
@@ -44,6 +44,63 @@ async function latestDelivery(hook: { id: string }, status: string) {
 /** Lets time pass until a receiver has got so many requests. */
 const retried = (receiver: { received: unknown[] }, count: number) =>
   server.moveClockUntil(() => receiver.received.length >= count, `request ${count}`);
+
+describe("a webhook with a name", () => {
+  const create = (name: string | undefined, url: string, more: object = {}) =>
+    backend.call("createWebhook", { ...(name && { name }), url, events: newMessages, ...more });
+  const listed = async (name: string) =>
+    (await backend.call("getWebhooks")).items.filter((each) => each.name === name);
+
+  // None of them is sent what other tests do.
+  afterEach(async () => {
+    for (const { id, url } of (await backend.call("getWebhooks")).items) {
+      if (url.startsWith("https://192.0.2.1/")) {
+        await backend.call("deleteWebhook", { webhook_id: id });
+      }
+    }
+  });
+
+  test("is created once, also by concurrent calls, and returned with its secret", async () => {
+    const url = "https://192.0.2.1/parley";
+    const made = await Promise.all(Array.from({ length: 4 }, () => create("shop", url)));
+    expect(new Set(made.map(({ id, secret }) => `${id} ${secret}`)).size).toBe(1);
+    expect(await listed("shop")).toMatchObject([{ id: made[0]?.id, url, name: "shop" }]);
+  });
+
+  test("is changed by a call with another address or other events", async () => {
+    const { id, secret } = await create("moved", "https://192.0.2.1/old");
+    const url = "https://192.0.2.1/new";
+    const events = ["events.messageComplete"];
+    expect(await create("moved", url, { events })).toEqual({ id, secret });
+    expect(await listed("moved")).toMatchObject([{ id, url, events }]);
+    const chat = await groupOf(alice, bob);
+    const other = create("moved", url, { chat_id: chat.id });
+    expect((await failure(other)).code).toBe("conflict");
+  });
+
+  test("stays disabled when the call is repeated", async () => {
+    const url = "https://192.0.2.1/parley";
+    const { id } = await create("paused", url);
+    await backend.call("setWebhook", { webhook_id: id, disabled: true });
+    await create("paused", url);
+    expect(await listed("paused")).toMatchObject([{ id, disabled: "manual" }]);
+  });
+
+  test("of an operator is another one than that of a service key", async () => {
+    const chat = await groupOf(olga);
+    const hook = { name: "both", url: "https://192.0.2.1/parley", events: newMessages };
+    const own = await olga.call("createWebhook", { ...hook, chat_id: chat.id });
+    const others = await create("both", hook.url);
+    expect(others.id).not.toBe(own.id);
+    expect(await listed("both")).toHaveLength(2);
+  });
+
+  test("differs from one without a name, of which every call makes another", async () => {
+    const url = "https://192.0.2.1/parley";
+    const [one, other] = [await create(undefined, url), await create(undefined, url)];
+    expect(one.id).not.toBe(other.id);
+  });
+});
 
 describe("a webhook", () => {
   test("receives the frames of events, in order, signed as Standard Webhooks specifies", async () => {
@@ -484,6 +541,7 @@ describe("webhooks are managed", () => {
     const { items } = await backend.call("getWebhooks");
     expect(items.find(({ id }) => id === hook.id)).toEqual({
       id: hook.id,
+      name: null,
       url: "https://192.0.2.1/hook",
       events: newMessages,
       chat_id: chat.id,

@@ -54,7 +54,7 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
     everyMs: 1000,
   });
   const vault = newVault([Buffer.alloc(32, 7)]);
-  const of = { events: [], chat: null, creator: null, since: 0 };
+  const of = { name: null, events: [], chat: null, creator: null, since: 0 };
   const like = (id: string, itsUrl: string) => {
     const secret = vault.seal(newSecret(), secretBinding(id));
     return { ...of, id, url: itsUrl, secret, created_at: Date.now() };
@@ -166,7 +166,14 @@ test("changes that are handled twice do not reach webhooks that were created mea
   await hook.emit();
   const since = await store.changes.head();
   const settings = { url: "https://example.com/later", secret: "", events: [], chat: null };
-  const later = { ...settings, id: "later", creator: null, since, created_at: Date.now() };
+  const later = {
+    ...settings,
+    id: "later",
+    name: null,
+    creator: null,
+    since,
+    created_at: Date.now(),
+  };
   await store.write((tx) => tx.insertWebhook(later));
   await hook.emit();
   const entries = (await store.changes.read(0, 10)) ?? [];

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type EventName, events } from "../events.ts";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { deliveryStatuses, Webhook, WebhookDelivery } from "../records.ts";
-import { text, uuid } from "../text/fields.ts";
+import { line, text, uuid } from "../text/fields.ts";
 
 const names = Object.keys(events) as EventName[];
 /** The events that webhooks can receive: those that are stored, and concern more than one's own clients. */
@@ -32,9 +32,13 @@ export const createWebhook = operation({
   name: "createWebhook",
   socket: "webhooks.create",
   summary:
-    "Creates a webhook: an address that is sent events. The secret, which signs them, is not shown again.",
+    "Creates a webhook: an address that is sent events. The secret, which signs them, is not shown again, except to a repeated call with the same `name`.",
   access: "operator",
   input: z.object({
+    name: line(1, 64).optional().meta({
+      description:
+        "A name that makes the call idempotent: a webhook of the same creator with this name is changed and returned, and none is created. All service keys count as one creator.",
+    }),
     url,
     events: eventNames,
     chat_id: uuid.optional().meta({

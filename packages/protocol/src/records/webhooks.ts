@@ -4,6 +4,7 @@ import { record } from "./record.ts";
 
 export const Webhook = record("Webhook", {
   id: uuid,
+  name: z.string().nullable().meta({ description: "As given to `createWebhook`; null: none." }),
   url: z.string().meta({
     description:
       "The whole address for its creator, for others its origin. All service keys count as the creator of what one of them has created.",

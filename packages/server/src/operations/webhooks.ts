@@ -11,8 +11,9 @@ import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import { checkUrlField } from "../security/destination.ts";
+import type { Vault } from "../security/vault.ts";
 import { NOBODY } from "../store/accounts.ts";
-import type { ReadTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
 
 /** Every event is matched against all of them. */
@@ -21,21 +22,29 @@ const deliveryCursor = cursorOf(z.int());
 
 const createWebhook = bind(operations.createWebhook, async (context, input) => {
   const { config, store, audit, vault, webhooks, caller } = context;
-  const { url, events, chat_id: chat = null } = input;
+  const { url, events, chat_id: chat = null, name = null } = input;
   await checkUrlField(url, config.allowPrivateAddresses);
-  const id = Bun.randomUUIDv7();
-  const secret = newSecret();
-  const sealed = vault.seal(secret, secretBinding(id));
+  const made = newWebhook(vault);
   const since = await store.changes.head();
-  await audit.write(async (tx, record) => {
+  const result = await audit.write(async (tx, record) => {
     await checkReading(tx, chat, caller);
-    const { length } = await tx.webhooks();
+    const creator = usernameOf(caller);
+    const known = await tx.webhooks();
+    const named = known.find((each) => each.name !== null && is(each, { name, creator }));
+    if (named) {
+      if (named.chat !== chat) throw conflict(`the webhook ${name} is of another conversation`);
+      await change(tx, named, { url, events });
+      await record("webhook_changed", { ...actorOf(context), webhook: named.id });
+      return { id: named.id, secret: vault.open(named.secret, secretBinding(named.id)) };
+    }
+    const { length } = known;
     if (length >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`);
     // An earlier webhook may have left a position behind.
     if (length === 0) await tx.advanceSubscription(WEBHOOK_SUBSCRIPTION, since);
-    const creator = usernameOf(caller);
+    const { id, secret, sealed } = made;
     await tx.insertWebhook({
       id,
+      name,
       url,
       secret: sealed,
       events,
@@ -45,9 +54,10 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
       created_at: Date.now(),
     });
     await record("webhook_created", { ...actorOf(context), webhook: id });
+    return { id, secret };
   });
   webhooks.wake();
-  return { id, secret };
+  return result;
 });
 
 const getWebhooks = bind(operations.getWebhooks, async ({ store, caller }) => ({
@@ -71,9 +81,7 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
       ...(disabled !== undefined && { disabled: disabled ? "manual" : null }),
       ...(isEnabled && { since }),
     };
-    const isMoved = url !== undefined && url !== webhook.url;
-    if (isEnabled || isMoved) await tx.resumeLanes(id, CLAIM_MS, Date.now());
-    await tx.setWebhook(id, fields);
+    await change(tx, webhook, fields, isEnabled);
     await record("webhook_changed", { ...actorOf(context), webhook: id });
     return { ...webhook, ...fields };
   });
@@ -125,6 +133,28 @@ export const webhooks = [
   replayDelivery,
 ];
 
+function newWebhook(vault: Vault) {
+  const id = Bun.randomUUIDv7();
+  const secret = newSecret();
+  return { id, secret, sealed: vault.seal(secret, secretBinding(id)) };
+}
+
+type Identity = Pick<WebhookRecord, "name" | "creator">;
+const is = (one: Identity, other: Identity) =>
+  one.name === other.name && one.creator === other.creator;
+
+/** Changes a webhook. What waits is sent at once if it is enabled or has another address. */
+async function change(
+  tx: WriteTx,
+  { id, url }: WebhookRecord,
+  fields: WebhookFields,
+  isEnabled = false,
+): Promise<void> {
+  const isMoved = fields.url !== undefined && fields.url !== url;
+  if (isEnabled || isMoved) await tx.resumeLanes(id, CLAIM_MS, Date.now());
+  await tx.setWebhook(id, fields);
+}
+
 async function webhookBy(tx: ReadTx, id: string): Promise<WebhookRecord> {
   const webhook = await tx.webhook(id);
   if (!webhook) throw notFound("webhook");
@@ -173,6 +203,7 @@ async function checkCreatorReading(
 /** Receivers often have secrets in their addresses: others than the creator see the origin alone. */
 const shownTo = (caller: AnyCaller, webhook: WebhookRecord): Webhook => ({
   id: webhook.id,
+  name: webhook.name,
   url: isCreator(webhook, caller) ? webhook.url : new URL(webhook.url).origin,
   events: [...webhook.events],
   chat_id: webhook.chat,

@@ -86,6 +86,8 @@ export interface WebhookRecord {
   readonly secret: string;
   /** Names of events; empty for all. */
   readonly events: readonly string[];
+  /** Unique among those of its creator; null if it has none. */
+  readonly name: string | null;
   /** The UUID of the only conversation whose events it receives; null for all. */
   readonly chat: string | null;
   /** The username of the operator who created it; null for a service key. */

@@ -782,4 +782,10 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX conversations_by_external_id ON conversations (external_id)
     WHERE external_id IS NOT NULL;
   `,
+  `
+  -- Creating a webhook again by its name creates no other one.
+  ALTER TABLE webhooks ADD COLUMN name TEXT;
+  CREATE UNIQUE INDEX webhooks_by_name ON webhooks (coalesce(creator, ''), name)
+    WHERE name IS NOT NULL;
+  `,
 ];

@@ -96,7 +96,8 @@ export const webhookReads: Methods<keyof WebhookReads> = {
 };
 
 const webhookSettings: Methods<WebhookSettings> = {
-  insertWebhook: async (unit, { id, url, secret, events, chat, creator, since, created_at }) => {
+  insertWebhook: async (unit, webhook) => {
+    const { id, name, url, secret, events, chat, creator, since, created_at } = webhook;
     await unit.change(
       INSERT_WEBHOOK,
       id,
@@ -107,6 +108,7 @@ const webhookSettings: Methods<WebhookSettings> = {
       creator,
       since,
       created_at,
+      name,
     );
   },
   setWebhook: async (unit, id, fields) => {

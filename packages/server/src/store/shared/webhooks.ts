@@ -20,13 +20,13 @@ export type DeliveryQueue = "queueDeliveries" | "requeueDelivery" | "resumeLanes
 export type WebhookPruning = "pruneDeliveries" | "pruneDeletedWebhooks";
 
 export const WEBHOOK =
-  "id, url, secret, events, chat, creator, disabled, since, resumed_at, created_at";
+  "id, name, url, secret, events, chat, creator, disabled, since, resumed_at, created_at";
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
 
 export const INSERT_WEBHOOK = `INSERT INTO webhooks
-    (id, url, secret, events, chat, creator, since, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+    (id, url, secret, events, chat, creator, since, created_at, name)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
 export const DISABLE_WEBHOOK =
   "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3";

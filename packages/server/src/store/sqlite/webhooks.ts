@@ -73,8 +73,11 @@ function webhookSettings(db: Connection): Pick<WebhookWrites, WebhookSettings> {
   const reseal = db.change("UPDATE webhooks SET secret = ?3 WHERE id = ?1 AND secret = ?2");
   const remove = db.change("DELETE FROM webhooks WHERE id = ?");
   return {
-    insertWebhook: ({ id, url, secret, events, chat, creator, since, created_at }) =>
-      void insert.run(id, url, secret, JSON.stringify(events), chat, creator, since, created_at),
+    insertWebhook: ({ events, ...webhook }) => {
+      const { id, url, secret, chat, creator, since, created_at, name } = webhook;
+      const names = JSON.stringify(events);
+      insert.run(id, url, secret, names, chat, creator, since, created_at, name);
+    },
     setWebhook: (id, fields) => {
       for (const [column, value] of fieldColumns(fields)) {
         db.change(`UPDATE webhooks SET ${column} = ? WHERE id = ?`).run(value, id);

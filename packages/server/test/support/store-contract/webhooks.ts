@@ -15,6 +15,7 @@ async function newWebhook(store: Store, id = "w1", creator: string | null = null
   await store.write((tx) =>
     tx.insertWebhook({
       id,
+      name: null,
       url: "https://example.com/hook",
       secret: "sealed",
       events: ["events.messageNew"],
