@@ -191,6 +191,10 @@ test("an answer offers «Answer again» after its question was edited, also afte
   await answer.getByRole("button", { name: "Answer again" }).click();
   await page.getByRole("region", { name: "AAPL price alert" }).waitFor();
   await page.getByText("The question was edited since.").waitFor({ state: "detached" });
+  const earlier = message(page, "Earlier answer, 1 of 2");
+  expect(await page.getByText("I am the built-in sandbox").count()).toBe(0);
+  await earlier.getByRole("button", { name: "Show" }).click();
+  await message(page, "I am the built-in sandbox").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

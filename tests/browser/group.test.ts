@@ -156,9 +156,10 @@ test("an owner stops an answer of their agent and asks for it again", async () =
   const answer = message(page, "I am in no");
   await pressOn(answer, "Stop");
   await message(page, "Stopped").getByRole("button", { name: "Try again" }).click();
-  await message(page, "I am in no").nth(1).waitFor();
+  await page.getByText("Stopped answer, 1 of 2").waitFor();
+  await answer.waitFor();
   await page.getByRole("button", { name: "Stop agents" }).click();
-  await page.getByText("Stopped", { exact: false }).nth(1).waitFor();
+  await answer.getByText("Stopped", { exact: true }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

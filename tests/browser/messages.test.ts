@@ -108,6 +108,18 @@ describe("toolbars of messages", () => {
     expect(visit.problems()).toEqual([]);
   });
 
+  test("the toolbar of an answer is visible when the pointer rests where it streamed", async () => {
+    const { ada, path } = await agentChat(harness());
+    await using visit = await harness().visit(ada, { path });
+    const { page } = visit;
+    await write(page, "slow");
+    const answer = page.getByRole("article").last();
+    await pressOn(answer, "Stop");
+    await answer.getByText("Stopped", { exact: true }).waitFor();
+    await answer.getByRole("button", { name: "Reply" }).waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+
   test("the toolbar of a long answer is at its end", async () => {
     const { ada, path } = await agentChat(harness());
     await using visit = await harness().visit(ada, { path });

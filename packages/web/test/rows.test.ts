@@ -4,9 +4,9 @@ import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
 import { describeChange, joinedAt } from "../src/chat/group-changes.ts";
 import {
+  earlierAnswers,
   outdatedAnswers,
   type Row,
-  repeatedAnswers,
   rowsOf as rowsOfWindow,
 } from "../src/chat/rows.ts";
 import { unsentMessage } from "../src/chat/unsent-message.ts";
@@ -246,11 +246,22 @@ describe("answers", () => {
     expect([...outdatedAnswers([question, first, second, anothers])]).toEqual(["id-5"]);
   });
 
-  test("are repeated once the same agent answers the same message again", () => {
+  test("that continue after a decision are one answer with the message before", () => {
+    const [waiting, goesOn] = [message(2, "ada:gpt", 1, turn("id-1")), turn("id-1")];
+    const continued = message(3, "ada:gpt", 2, { turn: { ...goesOn.turn, continues: "id-2" } });
+    expect(earlierAnswers([waiting, continued]).size).toBe(0);
+    const again = message(4, "ada:gpt", 3, turn("id-1"));
+    expect([...earlierAnswers([waiting, continued, again])]).toEqual([
+      ["id-2", "1 of 2"],
+      ["id-3", "1 of 2"],
+    ]);
+  });
+
+  test("are replaced once the same agent answers the same message again", () => {
     const failed = message(2, "ada:gpt", 1, turn("id-1"));
     const others = [message(3, "bob:gpt", 2, turn("id-1")), message(4, "ada:gpt", 3, turn("id-9"))];
-    expect(repeatedAnswers([failed, ...others]).size).toBe(0);
+    expect(earlierAnswers([failed, ...others]).size).toBe(0);
     const again = message(5, "ada:gpt", 4, turn("id-1"));
-    expect([...repeatedAnswers([failed, ...others, again])]).toEqual(["id-2"]);
+    expect([...earlierAnswers([failed, ...others, again])]).toEqual([["id-2", "1 of 2"]]);
   });
 });

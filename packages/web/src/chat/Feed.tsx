@@ -17,10 +17,10 @@ import type { Start } from "./feed-opening.ts";
 import { type FeedVirtualizer, useFeedScroll } from "./feed-scroll.ts";
 import { MessageRow } from "./MessageRow.tsx";
 import {
+  earlierAnswers,
   isFirstUnreadOlder,
   outdatedAnswers,
   type Row,
-  repeatedAnswers,
   rowsOf,
   strangersFirstMessages,
 } from "./rows.ts";
@@ -81,7 +81,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
   }, [hasOlder, hasNewer, firstShown, lastShown, rows.length, onMore]);
 
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
-  const repeated = useMemo(() => repeatedAnswers(items), [items]);
+  const earlier = useMemo(() => earlierAnswers(items), [items]);
   const strangers = useMemo(() => strangersFirstMessages(items, me.username), [items, me.username]);
   useActiveMessage(box);
   const visibleDay = useVisibleDay(virtual, latestRows);
@@ -120,12 +120,14 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
                 >
                   <MessageRow
                     {...row}
+                    // The name is not shown on a folded answer.
+                    first={row.first || earlier.has(rows[index - 1]?.message.id ?? "")}
                     tabbable={index === lastShown}
                     flash={target?.id === row.message.id}
                     latest={index === rows.length - 1 && !hasNewer}
                     isLastOwn={row.message === lastOwn}
                     outdated={outdated.has(row.message.id)}
-                    repeated={repeated.has(row.message.id)}
+                    earlier={earlier.get(row.message.id)}
                     ofStranger={strangers.has(row.message.id)}
                   />
                 </div>

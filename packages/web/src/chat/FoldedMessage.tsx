@@ -1,10 +1,14 @@
-import { BLOCKED_MESSAGE } from "../lib/blocked.ts";
+interface FoldedMessageProps {
+  /** What stands in place of the message. */
+  text: string;
+  onShow: () => void;
+}
 
-/** A message of somebody whom the person blocked, folded away. */
-export function FoldedMessage({ onShow }: { onShow: () => void }) {
+/** A message that is folded away to one line. */
+export function FoldedMessage({ text, onShow }: FoldedMessageProps) {
   return (
     <p className="py-1 text-sm text-ink-3">
-      {BLOCKED_MESSAGE}
+      {text}
       <span aria-hidden="true"> — </span>
       <button
         type="button"

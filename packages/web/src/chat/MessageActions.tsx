@@ -33,13 +33,12 @@ function Toolbar(props: ActionsProps) {
   const commands = useCommands(message);
   const isQuick = ({ label }: Command) => quick.includes(label);
   const look = pinned
-    ? "group-data-active:bg-raised group-data-active:shadow-pop in-data-elsewhere:invisible"
+    ? "in-data-has-active:invisible group-data-active:visible! group-data-active:bg-raised group-data-active:shadow-pop"
     : "invisible bg-raised shadow-pop group-data-active:visible";
   return (
     <div
       role="toolbar"
       aria-label="Message actions"
-      data-pinned={pinned || undefined}
       className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(props)}`}
     >
       {!isReadOnly && (

@@ -6,6 +6,7 @@ import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, dayLabel, fullTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
+import { isPending } from "../tools/calls.ts";
 import { TurnStatus } from "../tools/TurnStatus.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -35,8 +36,8 @@ interface MessageRowProps extends Omit<Row, "key"> {
   isLastOwn: boolean;
   /** The message answers a question that was edited since. */
   outdated: boolean;
-  /** The agent answered the same question again. */
-  repeated: boolean;
+  /** Which of several answers to its question it is («1 of 2»), if it is not the latest one. */
+  earlier: string | undefined;
   /** The first message of somebody whom one has not answered: the username is shown. */
   ofStranger: boolean;
 }
@@ -55,13 +56,13 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     latest,
     isLastOwn,
     outdated,
-    repeated,
+    earlier,
     ofStranger,
   } = props;
   const { isReadOnly, onReply, onActions } = useChatContext();
   const me = useSelf();
   const speaker = useSenderName();
-  const { folded, unfold } = useFolded(message);
+  const { folded, unfold } = useFolded(message, earlier, flash);
   const hasActions = message.delivery === "sent" && !folded;
   const touch = useTouch({
     onLongPress: () => hasActions && onActions(message),
@@ -79,7 +80,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
       <article
         {...touch}
         tabIndex={tabbable ? 0 : -1}
-        aria-label={`${folded ? BLOCKED_MESSAGE : speaker(message.sender)}, ${clockTime(message.created_at)}`}
+        aria-label={`${folded === BLOCKED_MESSAGE ? folded : speaker(message.sender)}, ${clockTime(message.created_at)}`}
         className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
@@ -92,7 +93,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
           </div>
         )}
         {folded ? (
-          <FoldedMessage onShow={unfold} />
+          <FoldedMessage text={folded} onShow={unfold} />
         ) : (
           <div
             className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
@@ -120,7 +121,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
             {message.finalized_at === null && message.turn_status && (
               <TurnStatus text={message.turn_status} />
             )}
-            <TurnNote message={message} outdated={outdated} repeated={repeated} />
+            <TurnNote message={message} outdated={outdated} repeated={earlier !== undefined} />
             <Reactions message={message} />
             {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
             {agent && actions}
@@ -133,14 +134,31 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   );
 });
 
-/** Whether the message is folded away: in groups, those of people whom the person blocked are. */
-function useFolded({ sender }: LocalMessage) {
+/**
+ * What stands in place of a message that is folded away; null if it is not. In groups, the messages of
+ * people whom the person blocked are folded, and everywhere answers that a later one has replaced.
+ */
+function useFolded(message: LocalMessage, earlier: string | undefined, isTarget: boolean) {
   const { chat } = useChatContext();
   const isBlocked = useIsBlocked();
   const [isShown, setShown] = useState(false);
-  const folded = chat.kind === "group" && !isShown && isBlocked(sender);
-  return { folded, unfold: () => setShown(true) };
+  const { sender, turn, tool_calls } = message;
+  // Who jumps to a message wants to read it.
+  if (isTarget && earlier && !isShown) setShown(true);
+  const unfold = () => setShown(true);
+  if (isShown) return { folded: null, unfold };
+  if (chat.kind === "group" && isBlocked(sender)) return { folded: BLOCKED_MESSAGE, unfold };
+  const isOver = message.finalized_at !== null && !tool_calls.some(isPending);
+  const folded = earlier && turn && isOver ? `${answerNames[turn.status]}, ${earlier}` : null;
+  return { folded, unfold };
 }
+
+const answerNames = {
+  streaming: "Answer",
+  complete: "Earlier answer",
+  stopped: "Stopped answer",
+  failed: "Failed answer",
+};
 
 /** More space between turns than within one. Every answer of an agent is a turn, unless it continues one. */
 const space = (first: boolean, agent: boolean, { turn }: LocalMessage) =>

@@ -11,13 +11,12 @@ export function useActiveMessage(feed: RefObject<HTMLElement | null>): void {
     const activate = (next: Element | null) => {
       // While a menu or picker of a toolbar is open, its message stays active.
       if (box.querySelector("[role=toolbar] [aria-expanded=true]")) return;
+      // Hides the toolbar of the latest answer, unless that answer is the active message.
+      box.toggleAttribute("data-has-active", next !== null);
       const before = box.querySelector("article[data-active]");
       if (before === next) return;
       before?.removeAttribute("data-active");
       next?.setAttribute("data-active", "");
-      // Hides the toolbar of the latest answer while another message is active.
-      const isElsewhere = next !== null && !next.querySelector("[data-pinned]");
-      box.toggleAttribute("data-elsewhere", isElsewhere);
     };
     const enter = ({ target }: Event) => activate(articleOf(target));
     const leave = () => activate(articleOf(document.activeElement));

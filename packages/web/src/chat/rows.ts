@@ -133,18 +133,29 @@ export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<
   return new Set(outdated.map(({ id }) => id));
 }
 
-/** The ids of answers after which the same agent answered the same message again. */
-export function repeatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {
-  const latest = new Map<string, string>();
-  const repeated = new Set<string>();
+/**
+ * The answers that the same agent has replaced by a later one to the same message, by the ids of their
+ * messages: «1 of 2». An answer that continues after a decision has several messages.
+ */
+export function earlierAnswers(messages: readonly LocalMessage[]): ReadonlyMap<string, string> {
+  const questions = new Map<string, string[][]>();
   for (const { id, sender, turn } of messages) {
     if (!turn) continue;
-    const key = `${turn.triggered_by} ${sender.username}`;
-    const before = latest.get(key);
-    if (before !== undefined) repeated.add(before);
-    latest.set(key, id);
+    const { triggered_by, continues: before } = turn;
+    const key = `${triggered_by} ${sender.username}`;
+    const answers = questions.get(key) ?? [];
+    questions.set(key, answers);
+    const continued = before && answers.find((ids) => ids.includes(before));
+    if (continued) continued.push(id);
+    else answers.push([id]);
   }
-  return repeated;
+  const earlier = new Map<string, string>();
+  for (const answers of questions.values()) {
+    for (const [index, ids] of answers.slice(0, -1).entries()) {
+      for (const id of ids) earlier.set(id, `${index + 1} of ${answers.length}`);
+    }
+  }
+  return earlier;
 }
 
 /**
