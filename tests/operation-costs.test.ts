@@ -252,7 +252,7 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   refreshToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
   authorizeToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
   finishToolServer: {
-    code: "forbidden",
+    code: "conflict",
     ownRate: true,
     input: () => ({ state: "s".repeat(512), code: "c".repeat(4096) }),
   },
@@ -306,7 +306,7 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   getAgentTokens: {},
   revokeAgentToken: { ...missing, input: () => ({ token_id: NOBODY }) },
   createUpload: { input: (n) => ({ chat_id: long.id, name: `${n}${text(120)}`, size: 1 }) },
-  cancelUpload: { input: () => ({ file_id: NOBODY }) },
+  cancelUpload: { ...missing, input: () => ({ file_id: NOBODY }) },
   getFileLinks: { input: () => ({ file_ids: uuids }) },
   createIncomingHook: { input: (n) => ({ chat_id: long.id, name: `hook-${n}` }) },
   getIncomingHooks: { input: () => ({ chat_id: long.id }) },
