@@ -18,4 +18,5 @@ export * from "./records/tool-calls.ts";
 export * from "./records/tools.ts";
 export * from "./records/turn-requests.ts";
 export * from "./records/turns.ts";
+export * from "./records/unrestricted.ts";
 export * from "./records/webhooks.ts";

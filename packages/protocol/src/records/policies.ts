@@ -35,14 +35,3 @@ export const PolicyOverrides = z.strictObject({
   delete_account: Policy.shape.delete_account.exactOptional(),
 });
 export type PolicyOverrides = z.infer<typeof PolicyOverrides>;
-
-/** The policy of people for whom nothing is set. */
-export const UNRESTRICTED: Policy = {
-  directory: "everyone",
-  start_chats: "everyone",
-  rename: true,
-  agents: true,
-  files: true,
-  hooks: true,
-  delete_account: true,
-};

@@ -3,6 +3,7 @@ import type { AgentProfile, UsageRow } from "@parley/protocol";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
+import { usePolicy } from "../lib/policy.ts";
 import type { AgentField, AgentTarget } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { TokensSection } from "../tools/TokensSection.tsx";
@@ -38,8 +39,9 @@ export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
     if (target !== null && target.field !== "key") setEditing({ field: target.field });
   }, [target]);
   // All agents of a provider share its key, which the card of the default agent has.
+  const policy = usePolicy();
   const isDefault = agent.name === agent.provider;
-  const withKey = isDefault || !hasKey(agent) || target?.field === "key";
+  const withKey = policy.agents && (isDefault || !hasKey(agent) || target?.field === "key");
   return (
     <section
       ref={card}
@@ -52,12 +54,12 @@ export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
         <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
           <AgentChats username={agent.username} />
         </CardSection>
-        {agent.kind === "model" ? <ToolsSection agent={agent} /> : <TokensSection agent={agent} />}
+        {policy.agents && <Connections agent={agent} />}
         <CardSection title="Usage">
           <UsageChart rows={usage} />
         </CardSection>
       </div>
-      {editing && (
+      {editing && policy.agents && (
         <Suspense>
           <AgentEditor agent={agent} field={editing.field} onClose={() => setEditing(null)} />
         </Suspense>
@@ -65,6 +67,9 @@ export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
     </section>
   );
 }
+
+const Connections = ({ agent }: { agent: AgentProfile }) =>
+  agent.kind === "model" ? <ToolsSection agent={agent} /> : <TokensSection agent={agent} />;
 
 interface CardHeaderProps {
   agent: AgentProfile;
@@ -74,6 +79,7 @@ interface CardHeaderProps {
 
 function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
   const client = useClient();
+  const policy = usePolicy();
   return (
     <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
       <Avatar account={{ ...agent, kind: "agent" }} size={40} />
@@ -86,16 +92,20 @@ function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
         <p className="truncate text-sm text-ink-3">{whatAnswers(agent)}</p>
       </div>
       <div className="flex gap-2">
-        <Button icon="edit" size="small" onClick={onEdit}>
-          Edit
-        </Button>
-        <Button
-          icon="send"
-          size="small"
-          onClick={() => openDirect(client, agent.username).catch(showError)}
-        >
-          Open conversation
-        </Button>
+        {policy.agents && (
+          <Button icon="edit" size="small" onClick={onEdit}>
+            Edit
+          </Button>
+        )}
+        {policy.start_chats !== "none" && (
+          <Button
+            icon="send"
+            size="small"
+            onClick={() => openDirect(client, agent.username).catch(showError)}
+          >
+            Open conversation
+          </Button>
+        )}
       </div>
     </header>
   );

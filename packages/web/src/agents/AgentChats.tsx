@@ -2,6 +2,7 @@ import type { LocalChat } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useState } from "react";
 import { showError } from "../lib/errors.ts";
+import { usePolicy } from "../lib/policy.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
@@ -14,6 +15,7 @@ const SHOWN_CHATS = 5;
 /** Starts another conversation with one's own agent. */
 export function NewChatButton({ username }: { username: string }) {
   const client = useClient();
+  if (usePolicy().start_chats === "none") return null;
   return (
     <Button
       icon="chat"

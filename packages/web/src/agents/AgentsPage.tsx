@@ -1,6 +1,7 @@
 import { useAgents, useClient } from "@parley/client/react";
 import { lazy, Suspense, useCallback, useState } from "react";
 import { useFetched } from "../lib/fetched.ts";
+import { usePolicy } from "../lib/policy.ts";
 import type { AgentTarget } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -16,6 +17,7 @@ const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
 export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   const client = useClient();
   const agents = useAgents();
+  const policy = usePolicy();
   const [created, setCreated] = useState<string | null>(null);
   const usage = useFetched(
     useCallback(async () => {
@@ -27,8 +29,8 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   return (
     <Page
       title="My agents"
-      action={<NewAgentButton onCreated={setCreated} />}
-      intro={`They answer in your name${agents.some(isProvided) ? "" : " and with your keys"}, in conversations you bring them to.`}
+      action={policy.agents && <NewAgentButton onCreated={setCreated} />}
+      intro={`They answer in your name${agents.some(isProvided) || !policy.agents ? "" : " and with your keys"}, in conversations you bring them to.`}
     >
       {problem !== null && <FetchProblem problem={problem} onRetry={usage.fetchAgain} />}
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}

@@ -6,6 +6,7 @@ import { showError } from "../lib/errors.ts";
 import { useFetched } from "../lib/fetched.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
+import { usePolicy } from "../lib/policy.ts";
 import { agentPath, navigate } from "../lib/router.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
@@ -36,8 +37,9 @@ export function GroupAgents() {
     // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
+  const mayAdd = usePolicy().start_chats !== "none";
   const absent = mine.filter(
-    ({ username }) => !agents?.some(({ agent }) => agent.username === username),
+    ({ username }) => mayAdd && !agents?.some(({ agent }) => agent.username === username),
   );
   const change = (work: Promise<unknown>) => work.then(fetched.fetchAgain, showError);
   const stopAll = () =>
@@ -63,7 +65,9 @@ export function GroupAgents() {
           <AgentEntry key={entry.agent.username} entry={entry} onChange={change} />
         ))}
         {agents?.length === 0 && (
-          <p className="text-sm text-ink-3">No agent is here yet. Bring one of yours:</p>
+          <p className="text-sm text-ink-3">
+            No agent is here yet.{mayAdd && " Bring one of yours:"}
+          </p>
         )}
         {agents && absent.length > 0 && <AbsentAgents agents={absent} onChange={change} />}
       </div>

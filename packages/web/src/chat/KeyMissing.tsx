@@ -3,6 +3,7 @@ import { hasKey } from "../agents/keys.ts";
 import { giveSandboxKey } from "../agents/sandbox.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
+import { usePolicy } from "../lib/policy.ts";
 import { agentPath, navigate } from "../lib/router.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 
@@ -21,17 +22,22 @@ export function KeyMissing({ username, onRetry }: KeyMissingProps) {
     await giveSandboxKey(client, username);
     await onRetry();
   };
+  const maySetKey = usePolicy().agents;
   const actions = canAnswer ? (
     <ProblemButton busy={busy} onClick={() => run(onRetry)}>
       Try again
     </ProblemButton>
   ) : (
-    <>
-      <ProblemButton busy={busy} onClick={() => run(trySandbox)}>
-        Try the sandbox
-      </ProblemButton>
-      <ProblemButton onClick={() => navigate(agentPath(username, "key"))}>Set a key</ProblemButton>
-    </>
+    maySetKey && (
+      <>
+        <ProblemButton busy={busy} onClick={() => run(trySandbox)}>
+          Try the sandbox
+        </ProblemButton>
+        <ProblemButton onClick={() => navigate(agentPath(username, "key"))}>
+          Set a key
+        </ProblemButton>
+      </>
+    )
   );
   if (error !== null) return <Problem actions={actions}>{describeError(error)}</Problem>;
   return (

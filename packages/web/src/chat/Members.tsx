@@ -6,6 +6,7 @@ import { useAction } from "../lib/action.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { describeError, showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
+import { meetsPeople, useMayStart, usePolicy } from "../lib/policy.ts";
 import { BlockPerson } from "../people/BlockPerson.tsx";
 import { PeoplePicker } from "../people/PeoplePicker.tsx";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
@@ -19,6 +20,7 @@ import { useChatContext } from "./context.ts";
 export function Members() {
   const { chat } = useChatContext();
   const [adding, setAdding] = useState(false);
+  const mayAdd = meetsPeople(usePolicy());
   const shown = chat.participants.filter(({ kind }) => kind === "human" || chat.kind === "direct");
   return (
     <section aria-labelledby="members-heading">
@@ -26,7 +28,7 @@ export function Members() {
         <h3 id="members-heading" className="text-base font-semibold">
           People
         </h3>
-        {chat.kind === "group" && (
+        {chat.kind === "group" && mayAdd && (
           <Button size="small" icon="plus" look="quiet" onClick={() => setAdding(true)}>
             Add
           </Button>
@@ -47,10 +49,11 @@ function Member({ account }: { account: Account }) {
   const me = useSelf();
   const client = useClient();
   const isBlocked = useIsBlocked();
+  const mayStart = useMayStart();
   const [asking, setAsking] = useState<"remove" | "block" | null>(null);
   const self = account.username === me.username;
   const items: MenuItem[] = [];
-  if (!self && !account.deleted) {
+  if (!self && !account.deleted && mayStart(account)) {
     items.push({
       icon: "send",
       label: "Message",

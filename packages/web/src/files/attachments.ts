@@ -88,7 +88,7 @@ function withFiles(
   limits: FileLimits,
   problem: string | null = null,
 ): Draft {
-  if (limits.files_per_message === 0) return { items, problem: "This server takes no files." };
+  if (limits.files_per_message === 0) return { items, problem: "Files cannot be sent here." };
   const refused = files.filter(isRefusedPicture);
   const rest = files.filter((file) => !isRefusedPicture(file));
   const small = rest.filter(({ size }) => size <= limits.file_bytes);

@@ -1,9 +1,10 @@
 import { useEffect } from "react";
+import { usePolicy } from "../lib/policy.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 
 export interface FileLimits {
   file_bytes: number;
-  /** Zero: the server takes no files, and no pictures of people and groups. */
+  /** Zero: the server or the person's policy allows no files, and no pictures of people and groups. */
   files_per_message: number;
 }
 
@@ -21,7 +22,8 @@ export function useFileLimits(): FileLimits {
       isLoaded = false;
     });
   }, []);
-  return limits.use();
+  const known = limits.use();
+  return usePolicy().files ? known : { ...known, files_per_message: 0 };
 }
 
 async function loadLimits(): Promise<void> {

@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import { type ReactNode, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
+import { usePolicy } from "../lib/policy.ts";
 import { Button } from "../ui/Button.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { DeleteAccount } from "./DeleteAccount.tsx";
@@ -11,6 +12,7 @@ export function OwnData({ hasPassword }: { hasPassword: boolean }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [isDeleting, setDeleting] = useState(false);
+  const { delete_account } = usePolicy();
   const download = () => run(async () => downloadFrom((await client.exportMe()).url));
   return (
     <div className="flex flex-col gap-4">
@@ -20,11 +22,13 @@ export function OwnData({ hasPassword }: { hasPassword: boolean }) {
         </Button>
       </Row>
       {error !== null && <Notice>{describeError(error)}</Notice>}
-      <Row text="Deletes your account, your agents and their keys, for good.">
-        <Button size="small" look="danger" icon="trash" onClick={() => setDeleting(true)}>
-          Delete my account
-        </Button>
-      </Row>
+      {delete_account && (
+        <Row text="Deletes your account, your agents and their keys, for good.">
+          <Button size="small" look="danger" icon="trash" onClick={() => setDeleting(true)}>
+            Delete my account
+          </Button>
+        </Row>
+      )}
       {isDeleting && <DeleteAccount hasPassword={hasPassword} onClose={() => setDeleting(false)} />}
     </div>
   );

@@ -4,9 +4,11 @@ import { SaveRow } from "../agents/SaveRow.tsx";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
+import { usePolicy } from "../lib/policy.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Page, Section } from "../shell/Page.tsx";
 import { ToolServersSection } from "../tools/ToolServersSection.tsx";
+import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
@@ -37,19 +39,24 @@ export default function SettingsPage() {
   const client = useClient();
   const theme = useTheme();
   const hasPassword = useHasPassword();
+  const policy = usePolicy();
   const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
   const switchNotices = async (value: "on" | "off") =>
     setNotices((await setNotifications(value === "on")) ? "on" : "off");
   return (
     <Page
       title="Settings"
-      intro="You, this device, your tool servers, and where you are signed in."
+      intro={`You, this device${policy.agents ? ", your tool servers" : ""}, and where you are signed in.`}
     >
       <Section title="You">
-        <div className="flex flex-col gap-5">
-          <OwnPicture />
-          <NameForm />
-        </div>
+        {policy.rename ? (
+          <div className="flex flex-col gap-5">
+            <OwnPicture />
+            <NameForm />
+          </div>
+        ) : (
+          <OwnName />
+        )}
       </Section>
       {hasPassword && (
         <Section title="Password">
@@ -65,9 +72,11 @@ export default function SettingsPage() {
       <Section title="Notifications">
         <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
       </Section>
-      <Section title="Tool servers">
-        <ToolServersSection />
-      </Section>
+      {policy.agents && (
+        <Section title="Tool servers">
+          <ToolServersSection />
+        </Section>
+      )}
       <Section title="Who may add me">
         <AddedBy />
       </Section>
@@ -84,6 +93,15 @@ export default function SettingsPage() {
         Sign out
       </Button>
     </Page>
+  );
+}
+
+function OwnName() {
+  const me = useSelf();
+  return (
+    <div className="flex items-center gap-3">
+      <AccountLabel account={me} isSelf />
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 import { useChatIds } from "@parley/client/react";
+import { meetsPeople, usePolicy } from "../lib/policy.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { Button } from "../ui/Button.tsx";
 import { Welcome } from "./Welcome.tsx";
@@ -27,15 +28,20 @@ const keys: [string, string][] = [
 ];
 
 function NothingOpen({ onNewChat }: { onNewChat: () => void }) {
+  const mayStart = meetsPeople(usePolicy());
   return (
     <div className="flex flex-col items-center gap-6 text-center">
       <div>
         <h1 className="text-xl font-semibold tracking-tight">Choose a conversation</h1>
-        <p className="mt-1.5 text-md text-ink-2">or start a new one, with people and agents.</p>
+        {mayStart && (
+          <p className="mt-1.5 text-md text-ink-2">or start a new one, with people and agents.</p>
+        )}
       </div>
-      <Button icon="compose" look="primary" onClick={onNewChat}>
-        New conversation
-      </Button>
+      {mayStart && (
+        <Button icon="compose" look="primary" onClick={onNewChat}>
+          New conversation
+        </Button>
+      )}
       <dl className="grid grid-cols-[auto_auto] gap-x-4 gap-y-2 text-sm text-ink-3 pointer-coarse:hidden">
         {keys.map(([key, meaning]) => (
           <div key={key} className="contents">

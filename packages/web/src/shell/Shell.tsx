@@ -34,7 +34,7 @@ export function Shell({ me }: { me: Account }) {
   const open = route.name === "chat" ? route.id : null;
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
   useNotifications(me);
-  const operator = useOperatorCheck();
+  const operator = useOperatorCheck(me);
   const pending = usePendingCalls(me);
   const atList = route.name === "home";
   return (

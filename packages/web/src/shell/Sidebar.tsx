@@ -6,6 +6,7 @@ import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf, others } from "../lib/names.ts";
 import { useOperator } from "../lib/operator.ts";
+import { meetsPeople, usePolicy } from "../lib/policy.ts";
 import { navigate, operatePath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
 import { keyNames } from "../lib/shortcuts.ts";
@@ -33,6 +34,7 @@ interface SidebarProps {
 export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
   const isMain = useNarrow() && !hidden;
   const Name = isMain ? "h1" : "span";
+  const mayStart = meetsPeople(usePolicy());
   return (
     // Only the role changes with the width: another element would lose the scroll position.
     // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles have names
@@ -45,7 +47,7 @@ export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
         <Logo size={26} />
         <Name className="flex-1 text-lg font-semibold tracking-tight">Parley</Name>
         <NewAgentChat />
-        <IconButton icon="compose" label="New conversation" onClick={onNewChat} />
+        {mayStart && <IconButton icon="compose" label="New conversation" onClick={onNewChat} />}
       </div>
       <div className="px-3 pb-2">
         <button
@@ -71,7 +73,8 @@ export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
 function NewAgentChat() {
   const client = useClient();
   const agents = useAgents();
-  if (agents.length === 0) return null;
+  const policy = usePolicy();
+  if (agents.length === 0 || policy.start_chats === "none") return null;
   return (
     <Menu
       label="New chat with an agent"

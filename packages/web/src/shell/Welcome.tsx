@@ -1,12 +1,13 @@
 import { useAgents, useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { useEffect } from "react";
-import { isProvided } from "../agents/keys.ts";
+import { hasKey, isProvided } from "../agents/keys.ts";
 import { trySandbox } from "../agents/sandbox.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { firstName, nameOf } from "../lib/names.ts";
+import { meetsPeople, usePolicy } from "../lib/policy.ts";
 import { navigate } from "../lib/router.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -17,11 +18,12 @@ import { Skeleton } from "../ui/Skeleton.tsx";
 /** The page for a new account: leads to a first answer in one step. */
 export function Welcome({ onNewChat }: { onNewChat: () => void }) {
   const me = useSelf();
-  const agents = useAgents();
+  const policy = usePolicy();
   const client = useClient();
-  const { busy, error, run } = useAction();
-  const [agent] = agents;
-  const open = (chosen: AgentProfile) => trySandbox(client, chosen);
+  const all = useAgents();
+  // Others cannot be given a key.
+  const agents = policy.agents ? all : all.filter(hasKey);
+  const asks = policy.start_chats !== "none" && (policy.agents || agents.length > 0);
   useEffect(() => {
     // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
@@ -33,48 +35,64 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
           Hello, {firstName(me.display_name)}
         </h1>
         <p className="mt-2 text-md text-ink-2">
-          You already have {agents.length > 1 ? "agents of your own" : "an agent of your own"}. Say
-          something to one: no key, no set-up
-          {agents.some(isProvided) ? "." : ", nothing leaves this server."}
+          {asks ? invitation(agents) : "Your conversations appear here as soon as there are any."}
         </p>
       </div>
-      <div className="flex flex-col gap-4 rounded-lg bg-raised p-5 shadow-pop">
-        <ul className="-mx-2 flex flex-col gap-1">
-          {agents.map((each) => (
-            <li key={each.username}>
-              <AgentRow agent={each} disabled={busy} onPress={() => run(() => open(each))} />
-            </li>
-          ))}
-          {agents.length === 0 && <Skeleton className="mx-2 h-10" />}
-        </ul>
-        <Button
-          look="primary"
-          icon="spark"
-          busy={busy}
-          disabled={!agent}
-          onClick={() => agent && run(() => open(agent))}
-        >
-          Try your agent now
-        </Button>
-        {error !== null && <Notice>{describeError(error)}</Notice>}
-      </div>
+      {asks && <FirstAnswer agents={agents} />}
       <div className="grid gap-3 sm:grid-cols-2">
-        <WelcomeLink icon="users" title="Write to people" onPress={onNewChat}>
-          Start a conversation or a group, and bring your agents along.
-        </WelcomeLink>
-        {agents.some(isProvided) ? (
-          <WelcomeLink icon="settings" title="Make it yours" onPress={() => navigate("/agents")}>
-            Give your agent a name and instructions.
-          </WelcomeLink>
-        ) : (
-          <WelcomeLink icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
-            Store your own API key. It is sealed, and never shown again.
+        {meetsPeople(policy) && (
+          <WelcomeLink icon="users" title="Write to people" onPress={onNewChat}>
+            Start a conversation or a group, and bring your agents along.
           </WelcomeLink>
         )}
+        {policy.agents && <OwnAgentsLink isProvided={agents.some(isProvided)} />}
       </div>
     </div>
   );
 }
+
+const invitation = (agents: readonly AgentProfile[]) =>
+  `You already have ${agents.length > 1 ? "agents of your own" : "an agent of your own"}. Say something to one: no key, no set-up${agents.some(isProvided) ? "." : ", nothing leaves this server."}`;
+
+function FirstAnswer({ agents }: { agents: readonly AgentProfile[] }) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const [agent] = agents;
+  const open = (chosen: AgentProfile) => trySandbox(client, chosen);
+  return (
+    <div className="flex flex-col gap-4 rounded-lg bg-raised p-5 shadow-pop">
+      <ul className="-mx-2 flex flex-col gap-1">
+        {agents.map((each) => (
+          <li key={each.username}>
+            <AgentRow agent={each} disabled={busy} onPress={() => run(() => open(each))} />
+          </li>
+        ))}
+        {agents.length === 0 && <Skeleton className="mx-2 h-10" />}
+      </ul>
+      <Button
+        look="primary"
+        icon="spark"
+        busy={busy}
+        disabled={!agent}
+        onClick={() => agent && run(() => open(agent))}
+      >
+        Try your agent now
+      </Button>
+      {error !== null && <Notice>{describeError(error)}</Notice>}
+    </div>
+  );
+}
+
+const OwnAgentsLink = ({ isProvided }: { isProvided: boolean }) =>
+  isProvided ? (
+    <WelcomeLink icon="settings" title="Make it yours" onPress={() => navigate("/agents")}>
+      Give your agent a name and instructions.
+    </WelcomeLink>
+  ) : (
+    <WelcomeLink icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
+      Store your own API key. It is sealed, and never shown again.
+    </WelcomeLink>
+  );
 
 interface AgentRowProps {
   agent: AgentProfile;

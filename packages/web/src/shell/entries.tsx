@@ -9,6 +9,7 @@ import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, nameOf, others } from "../lib/names.ts";
 import { useOperator } from "../lib/operator.ts";
+import { meetsPeople, useMayStart, usePolicy } from "../lib/policy.ts";
 import { chatPath, navigate, operatePath } from "../lib/router.ts";
 import { setTheme } from "../lib/theme.ts";
 import { shortTime } from "../lib/time.ts";
@@ -49,9 +50,13 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     .map((id) => model.get(`chat:${id}`))
     .filter((chat) => chat !== null);
   const { operates } = useOperator();
+  const policy = usePolicy();
+  const mayStart = useMayStart();
   const commands = commandsFor({ onNewChat, onLeave: () => signOut(client) });
   if (operates) commands.splice(4, 0, operatorCommand);
-  commands.push(...useAgents().map((agent) => newChatCommand(client, agent)));
+  if (!meetsPeople(policy)) commands.shift();
+  const agents = useAgents().map((agent) => newChatCommand(client, agent));
+  if (policy.start_chats !== "none") commands.push(...agents);
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
     return { entries: [...recent, ...commands.slice(0, 4).map(commandEntry)], problem, isSettled };
@@ -60,7 +65,8 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
   const chats = ranked(allChats, (chat) => rankOfChat(query, chat, me)).slice(0, 5);
   const shown = new Set(chats.flatMap(({ item }) => directWith(item, me)?.username ?? []));
   const otherPeople = people.filter(
-    ({ username }) => username !== me.username && !shown.has(username),
+    (account) =>
+      account.username !== me.username && !shown.has(account.username) && mayStart(account),
   );
   const sections = [
     toSection(chats, (chat) => chatEntry(chat, me)),
