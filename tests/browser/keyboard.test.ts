@@ -3,6 +3,7 @@ import { agentOf, groupOf, outcome, signUp } from "@parley/testkit/client.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
 import {
   composer,
   giveSandboxKey,
@@ -14,6 +15,7 @@ import {
   sharedHarness,
   test,
   twoPeople,
+  untilFocused,
 } from "./support.ts";
 
 const harness = sharedHarness();
@@ -258,6 +260,38 @@ test("found messages are shown as plain text", async () => {
   const found = page.getByRole("option", { name: "Enjoy" });
   await found.waitFor();
   expect((await found.innerText()).replace(/\s+/g, " ")).toContain("Recipe const tea = hot; Enjoy");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a row of the list has a menu by key, button and right click", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  const other = await ada.call("startChat", { usernames: [bob.username], title: "Left soon" });
+  await say(bob, chat, "Unread");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const list = page.getByRole("navigation", { name: "Conversation list" });
+  const row = list.getByRole("link", { name: /Unread/ });
+  await row.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await expectNoViolations(page);
+  await page.getByRole("menuitem", { name: "Mark as read" }).press("Enter");
+  await row.getByRole("img", { name: "1 unread from people" }).waitFor({ state: "detached" });
+  await page.keyboard.press("ArrowLeft");
+  await untilFocused(row);
+
+  await row.click({ button: "right" });
+  await page.getByRole("menuitem", { name: "Members and agents" }).click();
+  await page.getByRole("complementary", { name: "Details" }).waitFor();
+  expect(page.url()).toContain(chat.id);
+
+  await list.getByRole("link", { name: /Left soon/ }).hover();
+  await list.getByRole("button", { name: "Menu of Left soon" }).click();
+  await page.getByRole("menuitem", { name: "Leave group" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
+  await list.getByRole("link", { name: /Left soon/ }).waitFor({ state: "detached" });
+  expect(page.url()).toContain(chat.id);
+  expect(other.title).toBe("Left soon");
   expect(visit.problems()).toEqual([]);
 });
 

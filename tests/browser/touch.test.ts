@@ -23,6 +23,22 @@ test("a long press opens a sheet with rows large enough for fingers", async () =
   expect(visit.problems()).toEqual([]);
 });
 
+test("a long press on a row of the list opens its menu, and not the conversation", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await say(bob, chat, "Press me");
+  await using visit = await harness().visit(ada, PHONE);
+  const { page } = visit;
+  await using finger = await touch(page, page.getByRole("link", { name: /Press me/ }));
+  const sheet = page.getByRole("dialog", { name: /^Menu of/ });
+  await sheet.waitFor();
+  await finger.lift();
+  await sheet.getByRole("menuitem", { name: "Mark as read" }).tap();
+  await sheet.waitFor({ state: "detached" });
+  await page.getByRole("img", { name: "1 unread from people" }).waitFor({ state: "detached" });
+  expect(page.url()).not.toContain(chat.id);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a long swipe to the left replies to a message, a short one does not", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   await say(bob, chat, "Pull me");

@@ -52,6 +52,10 @@ export function ChatView({ route }: ChatViewProps) {
     if (route.message && loaded) onJump(route.message);
   }, [route, loaded, onJump]);
 
+  useEffect(() => {
+    if (route.details) setDetails(true);
+  }, [route]);
+
   const isBlocked = useIsBlocked();
   const isClosed = chat?.kind === "direct" && chat.participants.some(({ deleted }) => deleted);
   const blocked = chat?.kind === "direct" && chat.participants.find(isBlocked);

@@ -1,23 +1,31 @@
 import { useClient, useFileLinks } from "@parley/client/react";
-import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import {
+  type FormEvent,
+  lazy,
+  Suspense,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { AgentChats, NewChatButton } from "../agents/AgentChats.tsx";
 import { CardSection } from "../agents/CardSection.tsx";
 import { useAction } from "../lib/action.ts";
 import { useBackCloses } from "../lib/back.ts";
-import { describeError, showError } from "../lib/errors.ts";
+import { describeError } from "../lib/errors.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, isMyAgent, others } from "../lib/names.ts";
-import { navigate } from "../lib/router.ts";
+import { isMyAgent, others } from "../lib/names.ts";
 import { useMedia } from "../lib/screen.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
-import { Confirm } from "../ui/Confirm.tsx";
 import { Field } from "../ui/Field.tsx";
 import { PictureField } from "../ui/PictureField.tsx";
 import { useChatContext } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
+
+const LeaveGroup = lazy(() => import("./LeaveGroup.tsx"));
 
 /** The details of a conversation: beside it where there is room, otherwise over it. */
 export default function Details({ onClose }: { onClose: () => void }) {
@@ -100,7 +108,7 @@ function GroupPicture() {
 function Title() {
   const { chat } = useChatContext();
   const client = useClient();
-  const { busy, error, run } = useAction();
+  const { busy, error, run, clearError } = useAction();
   const [title, setTitle] = useState(chat.title ?? "");
   const changed = title.trim() !== "" && title.trim() !== chat.title;
   const save = (event: FormEvent) => {
@@ -118,7 +126,10 @@ function Title() {
               value={title}
               maxLength={128}
               placeholder="No title yet"
-              onChange={(event) => setTitle(event.target.value)}
+              onChange={(event) => {
+                setTitle(event.target.value);
+                clearError();
+              }}
             />
             {changed && (
               <Button type="submit" look="primary" busy={busy}>
@@ -134,52 +145,13 @@ function Title() {
 
 function Leave() {
   const { chat } = useChatContext();
-  const me = useSelf();
-  const client = useClient();
   const [asking, setAsking] = useState(false);
-  const [final, setFinal] = useState(false);
-  const leave = async () => {
-    try {
-      await client.leaveChat({ chat_id: chat.id, final });
-      navigate("/", { replace: true });
-    } catch (error) {
-      showError(error);
-    }
-  };
   return (
     <>
       <Button look="danger" icon="leave" className="self-start" onClick={() => setAsking(true)}>
         Leave group
       </Button>
-      {asking && (
-        <Confirm
-          title={`Leave ${chatTitle(chat, me)}?`}
-          back="Stay"
-          action="Leave"
-          onBack={() => setAsking(false)}
-          onConfirm={leave}
-          option={<ForGood checked={final} onChange={setFinal} />}
-        >
-          Your agents leave with you. To come back, somebody in the group has to add you.
-        </Confirm>
-      )}
+      <Suspense>{asking && <LeaveGroup chat={chat} onClose={() => setAsking(false)} />}</Suspense>
     </>
-  );
-}
-
-function ForGood({ checked, onChange }: { checked: boolean; onChange: (on: boolean) => void }) {
-  return (
-    <label className="flex items-start gap-2.5 text-base">
-      <input
-        type="checkbox"
-        className="mt-0.5 size-4.5 shrink-0 accent-accent-fill"
-        checked={checked}
-        onChange={({ target }) => onChange(target.checked)}
-      />
-      <span>
-        For good
-        <span className="block text-sm text-ink-3">Nobody can add you to this group again.</span>
-      </span>
-    </label>
   );
 }

@@ -5,6 +5,8 @@ interface Action {
   error: unknown;
   /** Resolves to true if the work succeeded. Does nothing while earlier work is running. */
   run: (work: () => Promise<unknown>) => Promise<boolean>;
+  /** Forgets the error, as when its field is changed. */
+  clearError: () => void;
 }
 
 /** Work that a person started: whether it is running, and the error it failed with. */
@@ -29,5 +31,9 @@ export function useAction(): Action {
       running.current = false;
     }
   }, []);
-  return { ...state, run };
+  const clearError = useCallback(
+    () => setState((state) => (state.error === null ? state : { ...state, error: null })),
+    [],
+  );
+  return { ...state, run, clearError };
 }

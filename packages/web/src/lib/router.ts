@@ -4,8 +4,8 @@ import { providerOf } from "./names.ts";
 
 export type Route =
   | { name: "home" }
-  /** `message` is the one to scroll to, as from a search. */
-  | { name: "chat"; id: string; message: string | null }
+  /** `message` is the one to scroll to, as from a search; `details` opens the details. */
+  | { name: "chat"; id: string; message: string | null; details: boolean }
   /** `target` is the field to focus, as from an error that it solves. */
   | { name: "agents"; target: AgentTarget | null }
   | { name: "settings" }
@@ -31,7 +31,10 @@ export type OperatePageName = (typeof operatePages)[number];
 function parseRoute(address: string, hash: string): Route {
   const path = address.replace(/\/+$/, "");
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
-  if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
+  if (chat) {
+    const details = hash === `#${DETAILS}`;
+    return { name: "chat", id: chat, message: details ? null : hash.slice(1) || null, details };
+  }
   if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
   if (path === "/settings") return { name: "settings" };
   if (path === "/waiting") return { name: "waiting" };
@@ -62,6 +65,9 @@ function parseTarget(hash: string): AgentTarget | null {
 /** The path of an agent's key, or of one of its limits. */
 export const agentPath = (username: string, field: AgentField) =>
   `/agents#${field}-${providerOf(username)}`;
+
+/** In place of the id of a message, it opens the details of the conversation. */
+export const DETAILS = "details";
 
 export const chatPath = (id: string, message?: string) =>
   message === undefined ? `/c/${id}` : `/c/${id}#${message}`;

@@ -3,11 +3,12 @@ import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { memo, useEffect, useRef } from "react";
 import { useChatTitle } from "../agents/openings.ts";
+import { useTouch } from "../chat/touch.ts";
 import { useUnsentMessage } from "../chat/unsent-message.ts";
 import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
-import { count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
+import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
 import { shortTime } from "../lib/time.ts";
@@ -15,7 +16,9 @@ import { useToday } from "../lib/today.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
+import type { MenuHandle } from "../ui/Menu.tsx";
 import { Chip, OwnerChip } from "../ui/OwnerChip.tsx";
+import { ChatMenu } from "./ChatMenu.tsx";
 
 interface ChatItemProps {
   id: string;
@@ -34,6 +37,9 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
   const known = chat !== null;
   const isOnline = useStatus() === "online";
   const today = new Date(useToday());
+  const menu = useRef<MenuHandle>(null);
+  const openMenu = () => menu.current?.open();
+  const touch = useTouch({ onLongPress: openMenu, isControl: true });
   // Scrolls the open conversation into view, and again once the conversations above it are loaded.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list is complete when the client is online
   useEffect(() => {
@@ -42,38 +48,47 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
   if (!chat) return null;
   const unread = chat.unread_count > 0;
   const [other] = chat.kind === "direct" ? others(chat, me) : [];
+  const title = chatTitle(chat, me);
   return (
-    <Link
-      ref={link}
-      to={chatPath(id)}
-      aria-current={open ? "page" : undefined}
-      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-selected shadow-[inset_3px_0_var(--color-accent)] [--ground:var(--color-selected)] forced-colors:outline-2" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
-    >
-      <ChatAvatar chat={chat} />
-      <span className="min-w-0 flex-1">
-        <span className="flex items-start gap-2">
-          <span className="min-w-0 flex-1 text-base leading-5 break-words">
-            <span className={`mr-1.5 ${unread || open ? "font-semibold" : "font-medium"}`}>
-              <ChatTitle chat={chat} isSibling={isSibling} />
+    <div data-row className="group/row relative shrink-0">
+      <Link
+        {...touch}
+        ref={link}
+        onContextMenu={(event) => {
+          event.preventDefault();
+          openMenu();
+        }}
+        to={chatPath(id)}
+        aria-current={open ? "page" : undefined}
+        className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-selected shadow-[inset_3px_0_var(--color-accent)] [--ground:var(--color-selected)] forced-colors:outline-2" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
+      >
+        <ChatAvatar chat={chat} />
+        <span className="min-w-0 flex-1">
+          <span className="flex items-start gap-2">
+            <span className="min-w-0 flex-1 text-base leading-5 break-words">
+              <span className={`mr-1.5 ${unread || open ? "font-semibold" : "font-medium"}`}>
+                <ChatTitle chat={chat} isSibling={isSibling} />
+              </span>
+              {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
+              {other && withUsername && (
+                <span className="text-xs break-all text-ink-3">@{other.username}</span>
+              )}
             </span>
-            {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
-            {other && withUsername && (
-              <span className="text-xs break-all text-ink-3">@{other.username}</span>
-            )}
+            <time
+              className={`shrink-0 text-xs leading-5 ${unread ? "text-accent" : "text-ink-3"}`}
+              dateTime={chat.updated_at}
+            >
+              {shortTime(chat.last_message?.created_at ?? chat.updated_at, today)}
+            </time>
           </span>
-          <time
-            className={`shrink-0 text-xs leading-5 ${unread ? "text-accent" : "text-ink-3"}`}
-            dateTime={chat.updated_at}
-          >
-            {shortTime(chat.last_message?.created_at ?? chat.updated_at, today)}
-          </time>
+          <span className="mt-0.5 flex items-center gap-1.5">
+            <Preview chat={chat} open={open} />
+            <Badges unread={chat.unread} />
+          </span>
         </span>
-        <span className="mt-0.5 flex items-center gap-1.5">
-          <Preview chat={chat} open={open} />
-          <Badges unread={chat.unread} />
-        </span>
-      </span>
-    </Link>
+      </Link>
+      <ChatMenu chat={chat} title={title} ref={menu} />
+    </div>
   );
 });
 

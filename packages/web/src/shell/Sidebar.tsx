@@ -161,11 +161,21 @@ function useConfusableChats(ids: readonly string[]): Set<string> {
   return new Set(people.filter(({ other }) => names.has(other.username)).map(({ id }) => id));
 }
 
+/** Arrows move between the rows, and between a row and the button of its menu. */
 function moveInList(event: KeyboardEvent<HTMLElement>): void {
-  if (event.altKey || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
-  const items = [...event.currentTarget.querySelectorAll<HTMLElement>("a")];
-  const at = items.indexOf(document.activeElement as HTMLElement);
-  const next = items[event.key === "ArrowDown" ? at + 1 : at - 1];
+  const { key, altKey, target, currentTarget } = event;
+  const rows = [...currentTarget.querySelectorAll(":scope > [data-row]")];
+  // Not the rows of an open menu.
+  const row = rows.find((each) => target instanceof Element && target.parentElement === each);
+  if (altKey || !row) return;
+  const at = rows.indexOf(row);
+  const steps: Record<string, HTMLElement | null | undefined> = {
+    ArrowDown: rows[at + 1]?.querySelector("a"),
+    ArrowUp: rows[at - 1]?.querySelector("a"),
+    ArrowRight: row.querySelector<HTMLElement>("[aria-haspopup]"),
+    ArrowLeft: row.querySelector("a"),
+  };
+  const next = steps[key];
   if (!next) return;
   event.preventDefault();
   next.focus();

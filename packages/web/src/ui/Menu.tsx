@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, type Ref, useImperativeHandle, useRef, useState } from "react";
 import { usePhone } from "../lib/screen.ts";
 import { IconButton } from "./Button.tsx";
 import { Icon, type IconName } from "./Icon.tsx";
@@ -12,18 +12,27 @@ export interface MenuItem {
   onSelect: () => void;
 }
 
+export interface MenuHandle {
+  open: () => void;
+}
+
 interface MenuProps {
   label: string;
   icon?: IconName;
   small?: boolean;
   items: MenuItem[];
   header?: ReactNode;
+  ref?: Ref<MenuHandle>;
+  tabIndex?: number;
+  className?: string;
 }
 
 /** A button that opens a list of commands: beside the button, or as a sheet on a phone. */
-export function Menu({ label, icon = "more", small, items, header }: MenuProps) {
+export function Menu(props: MenuProps) {
+  const { label, icon = "more", small, items, header, ref, ...rest } = props;
   const anchor = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
+  useImperativeHandle(ref, () => ({ open: () => setOpen(true) }), []);
   const isPhone = usePhone();
   const close = () => setOpen(false);
   const Row = isPhone ? SheetRow : MenuRow;
@@ -41,6 +50,7 @@ export function Menu({ label, icon = "more", small, items, header }: MenuProps) 
   return (
     <>
       <IconButton
+        {...rest}
         ref={anchor}
         icon={icon}
         label={label}
