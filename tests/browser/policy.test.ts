@@ -5,6 +5,7 @@ import { Person } from "@parley/testkit/client.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Browser, Page } from "playwright-core";
 import { composer, launch, test, visit } from "./support.ts";
+import { openWindows } from "./windows.ts";
 
 const NOTHING: PolicyOverrides = {
   directory: "none",
@@ -18,9 +19,11 @@ const NOTHING: PolicyOverrides = {
 
 let server: TestServer;
 let browser: Browser;
+let openWindow: ReturnType<typeof openWindows>;
 beforeAll(async () => {
   const settings = { ...noRates, ...serviceKeySetting() };
   [server, browser] = await Promise.all([startServer(settings), launch()]);
+  openWindow = openWindows(browser);
 });
 afterAll(async () => {
   await browser.close();
@@ -48,7 +51,7 @@ const button = (page: Page, name: string) => page.getByRole("button", { name, ex
 
 test("what a policy forbids is not offered", async () => {
   const { person, chat } = await member("Ada", NOTHING);
-  await using opened = await visit(browser, server.url, person, { path: `/c/${chat}` });
+  await using opened = await visit(openWindow, server.url, person, { path: `/c/${chat}` });
   const { page } = opened;
   await composer(page).waitFor();
   await button(page, "New conversation").waitFor({ state: "detached" });
@@ -74,7 +77,7 @@ test("what a policy forbids is not offered", async () => {
 
 test("a policy that changes shows at once in an open page", async () => {
   const { person, chat } = await member("Grace", NOTHING);
-  await using opened = await visit(browser, server.url, person, { path: `/c/${chat}` });
+  await using opened = await visit(openWindow, server.url, person, { path: `/c/${chat}` });
   const { page } = opened;
   await composer(page).waitFor();
   await button(page, "Attach files").waitFor({ state: "detached" });
