@@ -362,3 +362,13 @@ function focusRing(): { name: string; clipped: boolean } {
   }
   return { name: element.tagName, clipped };
 }
+
+test("entities of HTML in a message are shown as their characters, and make no elements", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await say(bob, chat, "&copy; &lt;b&gt;bold&lt;/b&gt; &nosuch; &#9731;");
+  await using visit = await harness().visit(ada, { path });
+  const shown = message(visit.page, "© <b>bold</b> &nosuch; ☃");
+  await shown.waitFor();
+  expect(await shown.locator("b").count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
