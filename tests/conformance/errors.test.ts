@@ -240,7 +240,7 @@ describe("an operation", () => {
     },
   );
 
-  test.each(["nothing", "getme", "getMe/", "accounts.me", "constructor", "__proto__", "toString"])(
+  test.each(["nothing", "explode", "constructor", "__proto__", "toString"])(
     "that does not exist is 404: %s",
     async (name) => {
       const { status, body } = await send(name, "{}");

@@ -12,7 +12,11 @@ export const RequestFrame = z.object({
 });
 
 export type FrameId = string | number;
-export type SocketReply = ({ ok: true; result?: unknown } | SocketFailure) & { id?: FrameId };
+export type SocketReply = ({ ok: true; result?: unknown } | SocketFailure) & {
+  id?: FrameId;
+  /** Fields of the params that the operation does not know, or whose value it reduces. */
+  ignored?: readonly string[];
+};
 
 /** Why the server closed a socket, and what the client should do. */
 export const closeCodes = {

@@ -12,11 +12,12 @@ import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { AuditLog } from "./observe/audit-log.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import { type InputParser, inputParser } from "./operation/input.ts";
+import { fieldsOf, type InputParser, inputParser, unknownFields } from "./operation/input.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import { Failure, notFound } from "./rules/failure.ts";
+import { similarName } from "./rules/similar-name.ts";
 import { checkAccess, checkPolicy } from "./security/access.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
@@ -110,6 +111,8 @@ export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
   readonly parse: InputParser;
+  /** The names of the fields of the input. */
+  readonly fields: ReadonlySet<string>;
 }
 
 /** The caller that a handler gets, by the access level of its operation. */
@@ -134,7 +137,13 @@ export function bind<Contract extends Operation>(
     input: z.output<Contract["input"]>,
   ) => ResultOf<Contract>,
 ): Bound {
-  return { contract, handle: handle as Handler, parse: inputParser(contract.input) };
+  const { input } = contract;
+  return {
+    contract,
+    handle: handle as Handler,
+    parse: inputParser(input),
+    fields: fieldsOf(input),
+  };
 }
 
 /** One call of an operation, independent of the transport. */
@@ -153,6 +162,17 @@ export interface Call {
   input(): Awaitable<unknown>;
   /** The name this transport gives to a field of the contract, for error messages. */
   spell?(field: string): string;
+  /** Told the names of fields that have no effect, or not the whole one. */
+  ignores?(fields: readonly string[]): void;
+  /** Told the rate that the call counts against. */
+  rated?(rate: CountedRate): void;
+}
+
+/** A rate that calls count against, and the key under which they do. */
+export interface CountedRate {
+  readonly name: keyof Services["rates"];
+  readonly throttle: Throttle;
+  readonly key: string;
 }
 
 export type Outcome = { ok: true; result: unknown } | { ok: false; failure: Failure };
@@ -165,9 +185,18 @@ export function takeRate(
   rate: Operation["rate"],
   caller: AnyCaller | AgentCaller,
 ): void {
-  if ("key" in caller) rates.services.take(caller.key.name);
-  else rates[rate].take(rateKey(caller));
+  const { throttle, key } = rateOf(rates, rate, caller);
+  throttle.take(key);
 }
+
+const rateOf = (
+  rates: Services["rates"],
+  name: Operation["rate"],
+  caller: AnyCaller | AgentCaller,
+): CountedRate =>
+  "key" in caller
+    ? { name: "services", throttle: rates.services, key: caller.key.name }
+    : { name, throttle: rates[name], key: rateKey(caller) };
 
 /** Who pays for a call. Nobody pays for the calls of service keys, nor before sign-in. */
 const payerOf = (caller: AnyCaller | AgentCaller | undefined): string | null =>
@@ -235,7 +264,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     try {
       if (!bound) {
         services.rates.operations.take(`unknown ${call.origin.network}`);
-        throw notFound(`method ${call.name.slice(0, 64)}`);
+        throw unknownMethod(call.name.slice(0, 64), registry);
       }
       const result = await perform(services, bound, call, (username) => {
         account = username;
@@ -256,6 +285,17 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   };
 }
 
+function unknownMethod(name: string, registry: ReadonlyMap<string, Bound>): Failure {
+  const names = new Map<string, string>();
+  for (const [known, { contract }] of registry) {
+    names.set(known, known);
+    // A transport that does not know the socket names suggests its own.
+    if (!registry.has(contract.socket)) names.set(contract.socket, known);
+  }
+  const similar = names.get(similarName(name, names.keys()) ?? "");
+  return notFound(similar ? `method ${name} (did you mean ${similar}?)` : `method ${name}`);
+}
+
 /** Without promises as long as everything answers synchronously: this is the path of every message. */
 function perform(
   services: Services,
@@ -266,11 +306,15 @@ function perform(
   const { contract } = bound;
   const { rates } = services;
   if (contract.access === "public") {
-    rates[contract.rate].take(`${contract.name} ${call.origin.network}`);
+    const { rate: name } = contract;
+    const key = `${contract.name} ${call.origin.network}`;
+    call.rated?.({ name, throttle: rates[name], key });
+    rates[name].take(key);
     return run(services, bound, call, undefined, about);
   }
   return after(call.authenticate(), (caller) => {
     if (caller.kind !== "service") about(caller.account.username);
+    call.rated?.(rateOf(rates, contract.rate, caller));
     if (call.countRate) call.countRate();
     else takeRate(rates, contract.rate, caller);
     takeCost(rates, caller, contract.cost.call);
@@ -303,7 +347,11 @@ function run(
   about: Context["about"],
 ): Awaitable<unknown> {
   return after(call.input(), (raw) => {
+    const unknown = unknownFields(raw, bound.fields);
+    if (unknown) call.ignores?.(unknown);
     const input = bound.parse(raw, call.spell);
+    const { limit = 0 } = input as { limit?: number };
+    if (limit > services.config.limits.page_size) call.ignores?.(["limit"]);
     const { each } = bound.contract.cost;
     if (each && caller) takeCost(services.rates, caller, costOfEntries(each, input as object));
     // Inherits the services: copying some twenty fields for every call would cost more.

@@ -20,20 +20,47 @@ export function inputParser<Schema extends z.ZodType>(
     }
     const parsed = schema.safeParse(withoutNulls(raw as Record<string, unknown>, omittable));
     if (parsed.success) return parsed.data;
-    throw badFields(problemsOf(parsed.error.issues, spell));
+    throw badFields(problemsOf(parsed.error.issues, spell, raw));
   };
 }
 
+const MAX_NAME_CHARACTERS = 64;
+
+export const fieldsOf = (schema: z.ZodType): ReadonlySet<string> =>
+  new Set(Object.keys((schema as { shape?: object }).shape ?? {}));
+
+/** The names of fields that are not among the known ones, as text that a header can have. */
+export function unknownFields(raw: unknown, known: ReadonlySet<string>): string[] | undefined {
+  if (typeof raw !== "object" || raw === null) return undefined;
+  let unknown: string[] | undefined;
+  for (const name in raw) {
+    if (known.has(name)) continue;
+    unknown ??= [];
+    unknown.push(name.slice(0, MAX_NAME_CHARACTERS).replace(/[^\w.-]/g, "?") || "?");
+    if (unknown.length === MAX_REPORTED_FIELDS) break;
+  }
+  return unknown;
+}
+
 /** What is wrong, by the path of the field. */
-function problemsOf(issues: readonly z.core.$ZodIssue[], spell = (field: string) => field) {
+function problemsOf(
+  issues: readonly z.core.$ZodIssue[],
+  spell = (field: string) => field,
+  raw: object,
+) {
   const fields: Record<string, string> = {};
   for (const issue of issues) {
     if (Object.keys(fields).length === MAX_REPORTED_FIELDS) break;
     const path = issue.path.map((part) => spell(String(part))).join(".") || "input";
     fields[path.slice(0, 128)] ??= describe(issue);
   }
+  if (fields.chat_id === REQUIRED && "conversation_id" in raw) {
+    fields.chat_id += ": over HTTP it has this name, not conversation_id";
+  }
   return fields;
 }
+
+const REQUIRED = "is required";
 
 /** Where `null` means the same as leaving a field out. */
 interface Omittable {
@@ -79,7 +106,7 @@ function describe(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.input === undefined && /received undefined/.test(issue.message)
-        ? "is required"
+        ? REQUIRED
         : `must be ${article(issue.expected)}`;
     case "invalid_value":
       return `must be ${issue.values.join(" or ")}`;

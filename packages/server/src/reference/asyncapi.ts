@@ -154,7 +154,7 @@ function callMessages(book: SchemaBook): Record<string, object> {
 
 function replyMessages(book: SchemaBook): Record<string, object> {
   const reply = (name: string, as: string, summary: string, body: Schema, example?: object) => {
-    const named = share(book, as, withId(body, book));
+    const named = share(book, as, withId(withIgnored(body), book));
     return [name, message(name, summary, named, example && { ...example, id: 1 })] as const;
   };
   const results = socketOperations.flatMap((operation) => {
@@ -180,6 +180,19 @@ function withId(payload: Schema, book: SchemaBook): Schema {
   const { id } = book.input(RequestFrame).properties ?? {};
   return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
 }
+
+const withIgnored = (payload: Schema): Schema => ({
+  ...payload,
+  properties: {
+    ...payload.properties,
+    ignored: {
+      type: "array",
+      items: { type: "string" },
+      description:
+        "Names of params that the operation does not know, and `limit` if it is above the server's `page_size`. At most 20.",
+    },
+  },
+});
 
 /** Adds a schema under a name, which code generators use for its type. */
 function share({ shared }: SchemaBook, name: string, schema: Schema): Schema {

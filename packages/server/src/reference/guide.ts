@@ -105,9 +105,10 @@ const turnFrames = () => {
 const conventions = () => html`
 ${list(
   "Every operation is `POST /api/<operation>`, with JSON in the request and in the response. A missing body counts as an empty object. A body with a `content-type` other than JSON is answered with 415.",
-  "Field names are in snake_case. Unknown fields are ignored. `null` for an optional field is the same as leaving it out, unless its description gives null a meaning. A wrong type or value is answered with 400, and the error names the field.",
+  "Field names are in snake_case. Unknown fields are ignored, and the answer names them: the response header `parley-ignored` over HTTP, `ignored` in a reply on the socket. `null` for an optional field is the same as leaving it out, unless its description gives null a meaning. A wrong type or value is answered with 400, and the error names the field.",
   "Ids are UUIDs (version 7) in lowercase. Timestamps are ISO 8601 in UTC with milliseconds: `2026-11-15T02:10:00.000Z`.",
   "A conversation or message that does not exist is answered with 404. One that exists, but that the caller does not take part in, is answered with 403.",
+  'An HTTP answer says what is left of the rate that the call counts against: `ratelimit-policy: "messages";q=100;w=5` and `ratelimit: "messages";r=99;t=1` stand for 99 calls left of 100, and one second until all are.',
   "Lists come in pages. Pass `next_cursor` of one page as `cursor` to get the next, until it is null.",
 )}
 <div class="pair">

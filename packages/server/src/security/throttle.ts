@@ -19,6 +19,17 @@ export interface Throttle {
   charge(key: string, count: number): void;
   /** Milliseconds until nothing is owed any more. */
   owedMs(key: string): number;
+  /** What is left of the key's bucket; null without a limit. */
+  left(key: string): Left | null;
+}
+
+export interface Left {
+  /** The size of a full bucket, and the seconds in which an empty one is full. */
+  burst: number;
+  windowSeconds: number;
+  tokens: number;
+  /** Seconds until the bucket is full. */
+  fullInSeconds: number;
 }
 
 /** The nodes that share a limit, and the name of the limit in their messages. */
@@ -39,7 +50,9 @@ const KEYS_PER_REPORT = 2000;
  * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
  */
 export function throttle(rate: Rate, scope?: LimitScope): Throttle {
-  if (rate.perSecond === 0) return { take: () => {}, charge: () => {}, owedMs: () => 0 };
+  if (rate.perSecond === 0) {
+    return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
+  }
   const buckets = new Buckets(rate);
   const isShared = scope !== undefined && scope.cluster !== alone;
   const report = isShared ? reporter(scope, (key, count) => buckets.deduct(key, count)) : undefined;
@@ -54,6 +67,7 @@ export function throttle(rate: Rate, scope?: LimitScope): Throttle {
       report?.(key, count);
     },
     owedMs: (key) => buckets.owedMs(key),
+    left: (key) => buckets.left(key),
   };
 }
 
@@ -86,6 +100,17 @@ class Buckets {
     if (!this.#buckets.has(key)) return 0;
     const { tokens } = this.#current(key);
     return tokens < 0 ? Math.ceil((-tokens / this.#rate.perSecond) * 1000) : 0;
+  }
+
+  left(key: string): Left {
+    const { burst, perSecond } = this.#rate;
+    const tokens = this.#buckets.has(key) ? this.#current(key).tokens : burst;
+    return {
+      burst,
+      windowSeconds: Math.ceil(burst / perSecond),
+      tokens: Math.max(0, Math.floor(tokens)),
+      fullInSeconds: Math.ceil((burst - tokens) / perSecond),
+    };
   }
 
   deduct(key: string, count: number): void {

@@ -66,7 +66,7 @@ function addCors(headers: Headers, request: Request, config: Config): void {
   headers.set("access-control-allow-origin", origin);
   headers.set(
     "access-control-expose-headers",
-    "x-request-id, retry-after, content-range, content-disposition, etag",
+    "x-request-id, retry-after, parley-ignored, ratelimit, ratelimit-policy, content-range, content-disposition, etag",
   );
   if (request.method !== "OPTIONS") return;
   headers.set("access-control-allow-methods", "GET, POST, PUT");

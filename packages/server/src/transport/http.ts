@@ -1,6 +1,6 @@
 import { MCP_BOUNDS, type Mcp } from "../mcp/mcp.ts";
 import type { Logger } from "../observe/log.ts";
-import { chargeBytes, type Invoke, type Services } from "../operation.ts";
+import { type CountedRate, chargeBytes, type Invoke, type Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
@@ -158,6 +158,8 @@ async function call(
   const { config, rates } = services;
   const request_id = Bun.randomUUIDv7();
   let caller: AnyCaller | AgentCaller | undefined;
+  const ignored: string[] = [];
+  let rate: CountedRate | undefined;
   const outcome = await invoke({
     name,
     reference: () => request_id,
@@ -171,12 +173,26 @@ async function call(
       readJson(request, config.limits.frame_bytes, {
         onRead: (received) => chargeBytes(rates, caller, { received }),
       }),
+    ignores: (fields) => ignored.push(...fields),
+    rated: (counted) => {
+      rate = counted;
+    },
   });
   const response = outcome.ok
     ? answerWith(services, unsent, successText(outcome.result), caller, origin)
     : failureResponse(outcome.failure);
   response.headers.set("x-request-id", request_id);
+  if (ignored.length > 0) response.headers.set("parley-ignored", ignored.join(", "));
+  if (rate) setRateHeaders(response.headers, rate);
   return response;
+}
+
+/** As in draft-ietf-httpapi-ratelimit-headers: a full bucket is the quota of a window. */
+function setRateHeaders(headers: Headers, { name, throttle, key }: CountedRate): void {
+  const left = throttle.left(key);
+  if (!left) return;
+  headers.set("ratelimit-policy", `"${name}";q=${left.burst};w=${left.windowSeconds}`);
+  headers.set("ratelimit", `"${name}";r=${left.tokens};t=${left.fullInSeconds}`);
 }
 
 /** Charges the caller for an answer, and sends it as fast as it is read. */

@@ -325,10 +325,11 @@ class Connection implements Client, Reader {
     const outcome = await this.outcomeOf(frame);
     if (before) await before;
     this.calls--;
-    this.reply(frame.id, outcome);
+    this.reply(frame, outcome);
   }
 
-  private async outcomeOf({ method, params, failure }: Frame): Promise<Outcome> {
+  private async outcomeOf(frame: Frame): Promise<Outcome> {
+    const { method, params, failure } = frame;
     return failure
       ? { ok: false, failure }
       : this.shared.invoke({
@@ -339,6 +340,9 @@ class Connection implements Client, Reader {
           signal: () => this.signal(),
           input: () => withChatId(params ?? {}),
           spell: (field) => (field === "chat_id" ? "conversation_id" : field),
+          ignores: (fields) => {
+            frame.ignored = [...(frame.ignored ?? []), ...fields];
+          },
         });
   }
 
@@ -355,9 +359,9 @@ class Connection implements Client, Reader {
   }
 
   /** Queues a reply. Those of one iteration of the event loop are written together, as fast as the client reads. */
-  private reply(id: FrameId | undefined, outcome: Outcome): void {
+  private reply(frame: Frame, outcome: Outcome): void {
     if (!this.socket) return;
-    const text = encodeReply(id, outcome);
+    const text = encodeReply(frame, outcome);
     const bytes = Buffer.byteLength(text);
     chargeBytes(this.shared.services.rates, this.payer(), { sent: bytes });
     this.unsentReplies.push(text);
@@ -386,6 +390,8 @@ interface Frame {
   method: string;
   params: unknown;
   failure: Failure | undefined;
+  /** Fields of the params that have no effect. */
+  ignored?: readonly string[];
 }
 
 function parseFrame(data: string | Buffer): Frame {
@@ -417,20 +423,23 @@ const malformed = (why: string, id?: FrameId): Frame => ({
 /** Socket params have `conversation_id` where the contract has `chat_id`. */
 function withChatId(params: unknown): unknown {
   if (typeof params === "object" && params !== null && "conversation_id" in params) {
-    (params as { chat_id?: unknown }).chat_id = params.conversation_id;
+    const { conversation_id: chat_id, ...others } = params;
+    return { ...others, chat_id };
   }
   return params;
 }
 
-function encodeReply(id: FrameId | undefined, outcome: Outcome): string {
+function encodeReply({ id, ignored }: Frame, outcome: Outcome): string {
   if (outcome.ok) {
     const body = outcome.result === undefined ? "" : `,"result":${encode(outcome.result)}`;
-    return `{"ok":true${body}${id === undefined ? "" : `,"id":${JSON.stringify(id)}`}}`;
+    const names = ignored ? `,"ignored":${JSON.stringify(ignored)}` : "";
+    return `{"ok":true${body}${names}${id === undefined ? "" : `,"id":${JSON.stringify(id)}`}}`;
   }
   const { code, message, parameters } = outcome.failure;
   const reply: SocketReply = {
     ok: false,
     error: { code, message, ...(parameters && { parameters }) },
+    ...(ignored && { ignored }),
     ...(id !== undefined && { id }),
   };
   return JSON.stringify(reply);
