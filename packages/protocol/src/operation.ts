@@ -155,15 +155,21 @@ export function exclusive<Shape extends z.ZodRawShape>(
 ): z.ZodObject<Shape> {
   const given = (value: object) => names.filter((name) => Reflect.get(value, name) !== undefined);
   const pairs = names.flatMap((one, place) => names.slice(place + 1).map((other) => [one, other]));
-  const both = pairs.map((required) => ({ required }));
+  const both = pairs.map((pair) => allOf(...pair));
   return object
     .superRefine((value, context) => {
       const [first, ...others] = given(value);
       const message = `cannot be given together with ${first}`;
       for (const other of others) context.addIssue({ code: "custom", message, path: [other] });
     })
-    .meta({ not: pairs.length === 1 ? { required: pairs[0] } : { anyOf: both } });
+    .meta({ not: both.length === 1 ? both[0] : { anyOf: both } });
 }
+
+/** The JSON Schema of an object that has all of these fields. Linters want them to be defined beside it. */
+export const allOf = (...names: string[]) => ({
+  required: names,
+  properties: Object.fromEntries(names.map((name) => [name, {}])),
+});
 
 /** An object with exactly one of two fields, also in its JSON Schema. */
 export const exactlyOne = <Shape extends z.ZodRawShape>(

@@ -336,3 +336,15 @@ function danglingRefs(document: unknown): string[] {
     return !ref.startsWith("#/") || path.reduce(step, document) === undefined;
   });
 }
+
+test("the header x-parley-as is a parameter of the operations that service keys call for people", () => {
+  const { paths, components } = openApi() as {
+    paths: Record<string, { post?: { parameters?: object[]; security?: object[] } }>;
+    components: { securitySchemes: object; parameters: Record<string, object> };
+  };
+  const reference = "#/components/parameters/ActsFor";
+  expect(components.parameters.ActsFor).toMatchObject({ name: "x-parley-as", in: "header" });
+  expect(Object.keys(components.securitySchemes)).not.toContain("actsFor");
+  expect(paths["/api/sendMessage"]?.post?.parameters).toEqual([{ $ref: reference }]);
+  expect(paths["/api/upsertUsers"]?.post?.parameters).toBeUndefined();
+});

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cursor, exclusive, limit, operation, page } from "../operation.ts";
+import { allOf, cursor, exclusive, limit, operation, page } from "../operation.ts";
 import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
 import {
   BLANK,
@@ -190,7 +190,7 @@ export const getUpdates = operation({
         { required: ["chat_id", "since_seq"] },
         ...["known", "accounts_since", "own_since"].map((field) => ({
           required: [field],
-          not: { required: ["chat_id"] },
+          not: allOf("chat_id"),
         })),
       ],
     }),

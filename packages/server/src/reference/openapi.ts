@@ -52,9 +52,9 @@ export function openApi(): object {
         accessToken: bearer,
         accessTokenInQuery: query,
         serviceKey,
-        actsFor,
         agentToken,
       },
+      parameters: { ActsFor: actsFor },
       headers,
       responses: failureResponses(paths, book),
       schemas: book.shared,
@@ -92,22 +92,27 @@ const agentToken = {
   description: "A token of an external agent, `pla_…`, from createAgentToken.",
 };
 
+/** A parameter: generated clients would send the token in a further security scheme. */
 const actsFor = {
-  type: "apiKey",
   name: ACTS_FOR,
   in: "header",
+  required: false,
   description:
-    "The person whom a service key acts for: a username, or `id:` and an external id in UTF-8.",
+    "With a service key only, and required with one: the person whom it acts for, by username, or as `id:` and an external id in UTF-8.",
+  schema: { type: "string" },
+  example: "id:customer-4711",
 };
 
 /** How operations of each access level are called. */
 const security: Record<Access, object[]> = {
   public: [],
-  session: [{ accessToken: [] }, { serviceKey: [], actsFor: [] }],
+  session: [{ accessToken: [] }, { serviceKey: [] }],
   agent: [{ agentToken: [] }],
   service: [{ serviceKey: [] }],
   operator: [{ accessToken: [] }, { serviceKey: [] }],
 };
+
+const actsForParameter = { $ref: "#/components/parameters/ActsFor" };
 
 const headers = {
   RequestId: {
@@ -118,9 +123,30 @@ const headers = {
     description: "Seconds to wait before retrying.",
     schema: { type: "integer" },
   },
+  Ignored: {
+    description:
+      "Names of fields of the request that the operation does not know, and `limit` if it is above the server's `page_size`; comma-separated, at most 20.",
+    schema: { type: "string" },
+  },
+  RateLimitPolicy: {
+    description:
+      "The rate that the call counts against: how many calls (`q`) may be made in how many seconds (`w`).",
+    schema: { type: "string" },
+  },
+  RateLimit: {
+    description:
+      "How many calls are left (`r`), and the seconds until all of them are again (`t`).",
+    schema: { type: "string" },
+  },
 };
 
-const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
+const callHeaders = {
+  "x-request-id": { $ref: "#/components/headers/RequestId" },
+  "parley-ignored": { $ref: "#/components/headers/Ignored" },
+  "ratelimit-policy": { $ref: "#/components/headers/RateLimitPolicy" },
+  ratelimit: { $ref: "#/components/headers/RateLimit" },
+};
+const requestId = { "x-request-id": callHeaders["x-request-id"] };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
 const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
@@ -162,6 +188,7 @@ function call(operation: Operation, book: SchemaBook) {
     description: callDescription(operation),
     tags: [resourceTitle(resourceOf(operation))],
     ...securityOf(operation),
+    ...(operation.access === "session" && { parameters: [actsForParameter] }),
     requestBody: requestBody(operation, book),
     responses: {
       200: answer(operation, book),
@@ -199,7 +226,7 @@ function answer(operation: Operation, book: SchemaBook) {
   const schema = success(result, mayReturnNothing(operation));
   return {
     description: result ? "Success, with a `result`." : "Success.",
-    headers: requestId,
+    headers: callHeaders,
     content: json(schema, answerExample(operation, result, book.shared)),
   };
 }
@@ -227,7 +254,8 @@ function servicePaths() {
       description: summary,
       tags: [resourceTitle("server")],
       security: [],
-      responses,
+      // Every path refuses a Host header that is not a valid host.
+      responses: { ...responses, 400: failed("bad_request") },
       ...more,
     },
   });
