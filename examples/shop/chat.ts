@@ -1,10 +1,13 @@
 /** Everything that the shop's backend does with Parley. */
-import type { InputOf, OperationName, OutputOf } from "@parley/client";
+import { createBackend } from "@parley/client";
 import { Webhook } from "standardwebhooks";
 
 export const PARLEY_URL = process.env.PARLEY_URL ?? "http://127.0.0.1:8080";
-const SERVICE_KEY = process.env.PARLEY_SERVICE_KEY;
-if (!SERVICE_KEY) throw new Error("PARLEY_SERVICE_KEY is not set");
+const key = process.env.PARLEY_SERVICE_KEY;
+if (!key) throw new Error("PARLEY_SERVICE_KEY is not set");
+
+/** Whoever has the key can act for everybody, so it never leaves the backend. */
+const backend = createBackend({ url: PARLEY_URL, key });
 
 /** A user as the shop knows them. */
 export interface ShopUser {
@@ -14,7 +17,7 @@ export interface ShopUser {
 
 /** Creates the accounts of users, or updates them. Returns their usernames in Parley. */
 export async function upsertUsers(...users: ShopUser[]): Promise<string[]> {
-  const { items } = await call("upsertUsers", {
+  const { items } = await backend.upsertUsers({
     users: users.map(({ id, name }) => ({ external_id: id, display_name: name })),
   });
   return items.map(({ account }) => account.username);
@@ -22,12 +25,12 @@ export async function upsertUsers(...users: ShopUser[]): Promise<string[]> {
 
 /** A token for the page of a user, valid for one hour. */
 export async function issueToken(user: ShopUser): Promise<string> {
-  return (await call("issueToken", { external_id: user.id })).access_token;
+  return (await backend.issueToken({ external_id: user.id })).access_token;
 }
 
 /** Ends all tokens of a user. */
 export async function revokeTokens(user: ShopUser): Promise<void> {
-  await call("revokeTokens", { external_id: user.id });
+  await backend.revokeTokens({ external_id: user.id });
 }
 
 /**
@@ -38,36 +41,13 @@ export async function startOrderChat(title: string, buyer: ShopUser, seller: Sho
   const [buyerName, sellerName] = (await upsertUsers(buyer, seller)) as [string, string];
   // Every user has an agent of each provider in providers.json. The shop pays for their answers.
   const usernames = [sellerName, `${buyerName}:assistant`];
-  return (await call("startChat", { title, usernames }, buyer)).id;
+  return (await backend.as({ external_id: buyer.id }).startChat({ title, usernames })).id;
 }
 
 /** Asks Parley to send new messages to an address of the shop. */
 export async function createWebhook(url: string): Promise<Webhook> {
   // With a name, a further start of the shop gets the same webhook, with its secret.
   const events = ["events.messageNew"];
-  const { secret } = await call("createWebhook", { name: "shop", url, events });
+  const { secret } = await backend.createWebhook({ name: "shop", url, events });
   return new Webhook(secret);
-}
-
-/**
- * Calls an operation with the service key: in the shop's own right, or for a user, with that user's
- * rights. Whoever has the key can act for everybody, so it never leaves the backend.
- */
-async function call<Name extends OperationName>(
-  operation: Name,
-  input: InputOf<Name>,
-  user?: ShopUser,
-): Promise<OutputOf<Name>> {
-  const response = await fetch(`${PARLEY_URL}/api/${operation}`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${SERVICE_KEY}`,
-      "content-type": "application/json",
-      ...(user && { "x-parley-as": `id:${user.id}` }),
-    },
-    body: JSON.stringify(input),
-  });
-  const answer = await response.json();
-  if (!answer.ok) throw new Error(`${operation} failed: ${answer.description}`);
-  return answer.result;
 }

@@ -34,6 +34,7 @@ export type {
   UsageRow,
 } from "@parley/protocol";
 export { createAgent } from "./agent/agent.ts";
+export { createBackend } from "./backend.ts";
 export { createClient } from "./client.ts";
 export { isCallError, TurnFailure } from "./errors.ts";
 export { indexedDbBlobs } from "./storage/indexed-db.ts";

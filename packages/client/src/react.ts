@@ -5,6 +5,7 @@ import {
   type ReactNode,
   useCallback,
   useContext,
+  useEffect,
   useMemo,
   useSyncExternalStore,
 } from "react";
@@ -38,12 +39,21 @@ export const useStatus = () => usePiece("status");
 export const useMe = () => usePiece("me");
 export const useChatIds = () => usePiece("chats");
 export const useChat = (id: string) => usePiece(`chat:${id}`);
-export const useMessages = (id: string) => usePiece(`messages:${id}`);
 export const useAside = (id: string) => usePiece(`aside:${id}`);
 export const useTyping = (id: string) => usePiece(`typing:${id}`);
 export const useAgents = () => usePiece("agents");
 export const useBlocked = () => usePiece("blocked");
 export const useUnread = () => usePiece("unread");
+
+/** The latest messages of a conversation. Opens the conversation, so that they are loaded and stay up to date. */
+export function useMessages(id: string): PieceOf<`messages:${string}`> {
+  const { model } = useClient();
+  useEffect(() => {
+    // Whoever may not see the conversation has no messages of it.
+    model.openChat(id).catch(() => {});
+  }, [model, id]);
+  return usePiece(`messages:${id}`);
+}
 
 /** The draft of a conversation, and a function that changes it. */
 export function useDraft(id: string): [text: string, setText: (text: string) => void] {

@@ -390,3 +390,19 @@ export interface Agent extends Operations {
   /** Stops the running turns, which then fail, and closes the connection. */
   close(): Promise<void>;
 }
+
+export interface BackendOptions extends Pick<ClientOptions, "timeoutMs" | "fetch"> {
+  /** The address of the service. */
+  url: string;
+  /** A service key, `pls_…`. It never leaves the backend. */
+  key: string;
+}
+
+/** A person by their username, or by their id in the product. */
+export type UserName = string | { readonly external_id: string };
+
+/** Every operation with the rights of the service key, over HTTP. */
+export interface Backend extends Operations {
+  /** Every operation with the rights of a person, and no others. */
+  as(user: UserName): Operations;
+}

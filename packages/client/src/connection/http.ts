@@ -5,13 +5,17 @@ export interface HttpOptions {
   url: string;
   timeoutMs: number;
   fetch: typeof fetch;
+  /** The person whom a service key acts for, as the service reads it from the header. */
+  actsFor?: string;
 }
+
+export const TIMEOUT_MS = 20_000;
 
 type Body = { ok: true; result?: unknown } | HttpFailure;
 
 /** Makes a call as `POST /api/<operation>`. */
 export async function callHttp(
-  { url, timeoutMs, fetch }: HttpOptions,
+  { url, timeoutMs, fetch, actsFor }: HttpOptions,
   name: string,
   input: object,
   token: string | null,
@@ -21,6 +25,7 @@ export async function callHttp(
     headers: {
       "content-type": "application/json",
       ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(actsFor !== undefined && { "x-parley-as": actsFor }),
     },
     body: JSON.stringify(input),
     signal: AbortSignal.timeout(timeoutMs),

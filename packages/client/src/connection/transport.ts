@@ -5,9 +5,8 @@ import type { ClientOptions, SignInCall, Status } from "../types.ts";
 import { AccessToken } from "./access-token.ts";
 import { Connection } from "./connection.ts";
 import type { Connectivity } from "./connectivity.ts";
-import { callHttp } from "./http.ts";
+import { callHttp, TIMEOUT_MS } from "./http.ts";
 
-const TIMEOUT_MS = 20_000;
 /** The maximum is short, so that clients are back soon after a restart of the service. */
 const BACKOFF_MS = { min: 500, max: 4000 };
 /** Calls of a sign-in page, which need no token. */

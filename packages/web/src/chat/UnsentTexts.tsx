@@ -1,4 +1,4 @@
-import { useClient, useMessages } from "@parley/client/react";
+import { useClient, usePiece } from "@parley/client/react";
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
@@ -7,7 +7,9 @@ import { toast } from "../ui/Toasts.tsx";
 /** What a person wrote in a conversation that they cannot see any more, to be copied. */
 export default function UnsentTexts({ chatId }: { chatId: string }) {
   const { model } = useClient();
-  const unsent = useMessages(chatId).items.filter(({ delivery }) => delivery === "failed");
+  const unsent = usePiece(`messages:${chatId}`).items.filter(
+    ({ delivery }) => delivery === "failed",
+  );
   if (unsent.length === 0) return null;
   const text = unsent
     .flatMap(({ content, files }) => [content, ...files.map(({ name }) => name)])

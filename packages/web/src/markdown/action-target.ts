@@ -1,4 +1,4 @@
-import { useAside, useMessages } from "@parley/client/react";
+import { useAside, usePiece } from "@parley/client/react";
 import type { Account, ComponentUse } from "@parley/protocol";
 import { createContext, use } from "react";
 import { answersTool, isQuestionOver } from "../tools/questions.ts";
@@ -47,7 +47,7 @@ export function useAvailability(token: string): { enabled: boolean; reason: stri
 }
 
 function useIsQuestionOver(target: Target | null): boolean {
-  const { items } = useMessages(target?.chatId ?? "");
+  const { items } = usePiece(`messages:${target?.chatId ?? ""}`);
   const aside = useAside(target?.chatId ?? "");
   if (!target) return false;
   return [items, aside?.items ?? []].some((each) => isQuestionOver(target.messageId, each));
