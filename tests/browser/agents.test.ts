@@ -53,6 +53,7 @@ test("keys are stored, masked, replaced and removed", async () => {
   expect(await page.content()).not.toContain("0123456789");
 
   await card.getByRole("button", { name: "Replace" }).click();
+  await untilFocused(card.getByLabel("New API key"));
   await card.getByLabel("New API key").fill("sk-ant-test-9876543210fedcba");
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••dcba").waitFor();

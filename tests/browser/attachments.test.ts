@@ -23,6 +23,7 @@ import {
   say,
   sharedHarness,
   test,
+  untilFocused,
 } from "./support.ts";
 
 const harness = sharedHarness();
@@ -34,6 +35,7 @@ test("several files are picked, one is removed, and the others are sent with wor
   await composer(page).waitFor();
   await picker(page).setInputFiles([pngFile("one.png"), textFile("two.txt"), pngFile("three.png")]);
   await strip(page).getByText("two.txt").waitFor();
+  expect(await hasFocus(composer(page))).toBe(true);
   expect(await strip(page).getByRole("listitem").count()).toBe(3);
   await strip(page).getByRole("button", { name: "Remove two.txt" }).click();
   await composer(page).fill("Two pictures");
@@ -79,6 +81,8 @@ test("files are attached, removed and sent without words by keyboard alone", asy
   await (await choosing).setFiles([textFile("a.txt"), textFile("b.txt")]);
   await strip(page).waitFor();
   await page.getByRole("status").getByText("2 files attached").waitFor();
+  await untilFocused(composer(page));
+  await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("Shift+Tab");
   expect(await hasFocus(page.getByRole("button", { name: "Remove b.txt" }))).toBe(true);
   await page.keyboard.press("Enter");

@@ -51,6 +51,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   const clear = () => {
     setProblem(null);
     setDoubt(null);
+    saving.clearError();
     test.clear();
   };
   const refused =

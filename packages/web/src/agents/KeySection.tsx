@@ -30,8 +30,8 @@ export function KeySection({ agent, target }: KeySectionProps) {
   }, [target]);
   const isOpen = replacing || !hasKey(agent);
   useEffect(() => {
-    if (target !== null && isOpen) focusField(section.current?.querySelector("input") ?? null);
-  }, [target, isOpen]);
+    if (target !== null || replacing) focusField(section.current?.querySelector("input") ?? null);
+  }, [target, replacing]);
   return (
     <CardSection title="API key">
       <div ref={section} className="flex flex-col gap-3">

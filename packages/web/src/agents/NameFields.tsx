@@ -11,6 +11,7 @@ export function NameFields({ owner }: { owner: string }) {
       <TextField
         label="Name"
         name="display_name"
+        data-autofocus
         placeholder="Research helper"
         value={name}
         required

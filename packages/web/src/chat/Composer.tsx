@@ -100,7 +100,14 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
           {writing.kind !== "new" && <ComposerBanner writing={writing} onCancel={actions.cancel} />}
           {!isEdit && <AttachmentStrip attachments={attachments} field={area} />}
           <div className="flex items-end gap-1 p-1.5">
-            {!isEdit && <AttachButton onFiles={attachments.add} />}
+            {!isEdit && (
+              <AttachButton
+                onFiles={(files) => {
+                  attachments.add(files);
+                  if (!isTouch()) area.current?.focus();
+                }}
+              />
+            )}
             <textarea
               ref={area}
               rows={1}

@@ -6,11 +6,17 @@ export const isFormField = (element: unknown): element is FormField =>
   (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) &&
   element.name !== "";
 
+export const MISSING = "Please fill this in.";
+
+/** Whether a field that must be filled is empty. */
+export const isMissing = (field: unknown) =>
+  isFormField(field) && field.required && field.value.trim() === "";
+
 /** Why the value of a field violates the field's attributes; null if it does not. */
 export function validationError(field: FormField): string | null {
   const { value, validity, minLength } = field;
   if (field.disabled) return null;
-  if (field.required && value.trim() === "") return "Please fill this in.";
+  if (isMissing(field)) return MISSING;
   // Browsers check the length of typed text only, not of text that was filled in.
   if (value !== "" && value.length < minLength) return `At least ${minLength} characters.`;
   if (validity.valid) return null;

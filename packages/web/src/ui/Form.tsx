@@ -12,7 +12,13 @@ import {
   useState,
 } from "react";
 import { describeError, fieldErrorsOf } from "../lib/errors.ts";
-import { type FieldErrors, isFormField, validationError } from "../lib/validation.ts";
+import {
+  type FieldErrors,
+  isFormField,
+  isMissing,
+  MISSING,
+  validationError,
+} from "../lib/validation.ts";
 import { Notice } from "./Notice.tsx";
 
 interface FormState {
@@ -73,6 +79,16 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
     show(errors, placed.length > 0 ? null : describeError(error));
   }, [error, show, form]);
 
+  // A field may be filled by what is typed into another one, as a handle by a name.
+  useLayoutEffect(() => {
+    const missing = Object.entries(state.errors).filter(([, error]) => error === MISSING);
+    const filled = missing.filter(([name]) => !isMissing(form.current?.elements.namedItem(name)));
+    if (filled.length === 0) return;
+    const errors = { ...state.errors };
+    for (const [name] of filled) delete errors[name];
+    setState({ ...state, errors });
+  }, [state, form]);
+
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const fields = [...event.currentTarget.elements].filter(isFormField);
@@ -88,9 +104,14 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
     onSubmit({ raw, text: (name) => raw(name).trim() }, event.currentTarget);
   };
   const clearError = ({ target }: FormEvent<HTMLFormElement>) => {
-    if (!isFormField(target) || state.errors[target.name] === undefined) return;
+    if (
+      !isFormField(target) ||
+      (state.problem === null && Object.keys(state.errors).length === 0)
+    ) {
+      return;
+    }
     const { [target.name]: _, ...errors } = state.errors;
-    setState({ ...state, errors });
+    setState({ errors, problem: null });
   };
   return (
     <FormContext value={state}>
