@@ -30,6 +30,15 @@ test("changing the password signs out other devices", async () => {
   expect((await signIn("battery staple")).status).toBe(200);
 });
 
+test("a session that was ended elsewhere says so on the sign-in page", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+  await ada.call("signOut", {});
+  await page.getByRole("alert").getByText("Your session was ended").waitFor();
+});
+
 test("a tab whose session has ended keeps the session that another tab has stored since", async () => {
   const ada = await harness().person("ada");
   const { username } = ada;

@@ -278,6 +278,8 @@ test("what a tool asks is counted and listed until it is answered, also after a 
   await badge(page, "1 decision").click();
   const question = page.getByRole("link", { name: "A tool of Claude asks you something" });
   await question.waitFor();
+  await question.getByText(/^Launch · waiting for you until /).waitFor();
+  await question.getByText("Which seat?").waitFor();
   await expectNoViolations(page);
   await question.click();
   const asked = message(page, "Which seat?");

@@ -1,9 +1,10 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
+import { startNewChat } from "../agents/chats.ts";
 import { exceededLimit } from "../agents/limits.ts";
 import { useAction } from "../lib/action.ts";
 import { connectionMessages, useConnection } from "../lib/connection.ts";
-import { describeError } from "../lib/errors.ts";
+import { describeError, showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import { type AgentField, agentPath, navigate } from "../lib/router.ts";
@@ -66,6 +67,11 @@ export function TurnNote({ message, outdated, repeated }: TurnNoteProps) {
     <Problem
       actions={
         <>
+          {mine && !isReadOnly && !repeated && turn.error?.code === "context_too_long" && (
+            <ProblemButton onClick={() => startNewChat(client, sender.username).catch(showError)}>
+              Start a new one
+            </ProblemButton>
+          )}
           {remedy && (
             <ProblemButton onClick={() => navigate(agentPath(sender.username, remedy.field))}>
               {remedy.label}

@@ -2,6 +2,7 @@ import { useSyncExternalStore } from "react";
 
 /** A value outside of React that components can use. */
 export interface SharedValue<Value> {
+  get(): Value;
   set(value: Value): void;
   /** The value in a component, which renders again when it changes. */
   use(): Value;
@@ -17,6 +18,7 @@ export function sharedValue<Value>(initial: Value): SharedValue<Value> {
     };
   };
   return {
+    get: () => current,
     set(value) {
       current = value;
       for (const listener of listeners) listener();

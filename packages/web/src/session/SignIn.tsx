@@ -58,7 +58,10 @@ function Methods({ methods }: { methods: SignInMethods }) {
   return (
     <>
       <div className="flex flex-col items-center gap-4 text-center">
-        <Logo size={56} />
+        <div className="flex flex-col items-center gap-2">
+          <Logo size={56} />
+          <p className="text-lg font-semibold tracking-tight">Parley</p>
+        </div>
         <div>
           <h1 className="text-2xl font-semibold tracking-tight">
             {password || hasVisited() ? title : "Welcome"}

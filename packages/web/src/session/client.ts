@@ -31,13 +31,13 @@ export function openClient(): Client {
     if (ended !== null) forgetAttachments();
     if (own !== null) return localStorage.setItem(KEY, own);
     if (localStorage.getItem(KEY) === ended) localStorage.removeItem(KEY);
-    if (ended !== null && !isLeaving) void checkSuspension(ended);
+    if (ended !== null && !isLeaving) void explainEnd(ended);
   };
   // Later, because a sign-in that replaces another one would otherwise sign out the other tabs.
   client.model.watch("status", () => queueMicrotask(storeChange));
   window.addEventListener("storage", ({ key, oldValue, newValue }) => {
     const isSignOut = key === KEY && newValue === null && oldValue === client.token;
-    if (isSignOut) void client.leave();
+    if (isSignOut) void leave(client);
   });
   // The status shows whether the connection could be made.
   if (token !== null) void client.connect().catch(() => {});
@@ -83,9 +83,13 @@ export async function leave(client: Client): Promise<void> {
   isLeaving = false;
 }
 
-/** Finds out whether the session of a token has ended because the account was suspended. */
-async function checkSuspension(token: string): Promise<void> {
+/** Shows why a session has ended that the person did not end in this browser. */
+async function explainEnd(token: string): Promise<void> {
   const asker = createClient({ url: location.origin, token });
   const code = await asker.getMe().then(() => "", codeOf);
+  if (signInNotice.get() !== null) return;
   if (code === "suspended") signInNotice.set(SUSPENDED);
+  if (code === "unauthorized") signInNotice.set(ENDED);
 }
+
+const ENDED = "Your session was ended, here or on another device. Please sign in again.";

@@ -6,7 +6,7 @@ import { Icon } from "../ui/Icon.tsx";
 /** Shorter interruptions are not shown. */
 const SHOW_AFTER_MS = 1200;
 
-/** A line while there is no connection: the cause, and a button to reconnect. */
+/** A note over the page while there is no connection: the cause, and a button to reconnect. */
 export function ConnectionBanner() {
   const client = useClient();
   const connection = useConnection();
@@ -18,9 +18,12 @@ export function ConnectionBanner() {
     return () => clearTimeout(timer);
   }, [isDown]);
   return (
-    <div role="status">
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-0 top-17 z-40 flex justify-center px-3"
+    >
       {shown && connection !== "up" && (
-        <p className="flex animate-fade flex-wrap items-center justify-center gap-x-2 gap-y-0.5 bg-warn-soft px-4 py-1.5 text-sm text-warn">
+        <p className="pointer-events-auto flex animate-fade flex-wrap items-center justify-center gap-x-2 gap-y-0.5 rounded-lg bg-warn-soft px-4 py-1.5 text-sm text-warn shadow-pop">
           <Icon name={connection === "offline" ? "offline" : "alert"} size={15} />
           <span className="font-medium">{connectionMessages[connection]}</span>
           <span>What you write is kept, and sent later.</span>

@@ -7,11 +7,8 @@ import {
   useLayoutEffect,
   useRef,
 } from "react";
-import { nameOf } from "../lib/names.ts";
-import { chatPath } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { Link } from "../ui/Link.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { FetchProblem } from "../ui/Unfetched.tsx";
@@ -19,6 +16,7 @@ import { callTitle } from "./calls.ts";
 import { isDecidedHere } from "./decision.ts";
 import { usePending } from "./pending.ts";
 import { WaitingCall } from "./WaitingCall.tsx";
+import { WaitingQuestion } from "./WaitingQuestion.tsx";
 
 /** Everything that waits for the person's decision, from all conversations. */
 export default function WaitingPage() {
@@ -177,28 +175,15 @@ function Keys() {
 }
 
 /** What tools ask: it is answered in its conversation. */
-function Questions({ questions }: { questions: readonly PendingQuestion[] }) {
-  return (
-    <ul aria-label="Questions of tools" className="flex flex-col gap-2">
-      {questions.map(({ message_id, conversation_id, agent }) => (
-        <li key={message_id}>
-          <Link
-            to={chatPath(conversation_id, message_id)}
-            className="flex items-center gap-3 rounded-lg border border-line bg-surface p-4 text-md shadow-low hover:bg-hover"
-          >
-            <span className="text-warn">
-              <Icon name="tool" size={17} />
-            </span>
-            <span className="min-w-0 flex-1 break-words">
-              A tool of {nameOf(agent)} asks you something
-            </span>
-            <Icon name="next" size={17} />
-          </Link>
-        </li>
-      ))}
-    </ul>
-  );
-}
+const Questions = ({ questions }: { questions: readonly PendingQuestion[] }) => (
+  <ul aria-label="Questions of tools" className="flex flex-col gap-2">
+    {questions.map((question) => (
+      <li key={question.message_id}>
+        <WaitingQuestion question={question} />
+      </li>
+    ))}
+  </ul>
+);
 
 function Nothing() {
   return (
