@@ -735,4 +735,8 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX webhooks_by_name ON webhooks (coalesce(creator, ''), name)
     WHERE name IS NOT NULL;
   `,
+  `
+  -- The quota adds up the sizes of all files from the index alone, without reading the wide rows.
+  CREATE INDEX files_by_size ON files (size);
+  `,
 ];
