@@ -1,8 +1,10 @@
 import { useChatIds } from "@parley/client/react";
+import { lazy, Suspense } from "react";
 import { meetsPeople, usePolicy } from "../lib/policy.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { Button } from "../ui/Button.tsx";
-import { Welcome } from "./Welcome.tsx";
+
+const Welcome = lazy(() => import("./Welcome.tsx"));
 
 /** The page without an open conversation: the welcome page as long as there are no conversations. */
 export function Home({ onNewChat }: { onNewChat: () => void }) {
@@ -11,7 +13,9 @@ export function Home({ onNewChat }: { onNewChat: () => void }) {
     <main className="flex h-full overflow-y-auto bg-canvas px-6 py-10">
       <div className="m-auto w-full max-w-lg">
         {ids.length === 0 ? (
-          <Welcome onNewChat={onNewChat} />
+          <Suspense>
+            <Welcome onNewChat={onNewChat} />
+          </Suspense>
         ) : (
           <NothingOpen onNewChat={onNewChat} />
         )}

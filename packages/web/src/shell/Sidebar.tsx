@@ -1,6 +1,6 @@
 import { useAgents, useChatIds, useClient, useStatus } from "@parley/client/react";
 import { deceptiveNames } from "@parley/protocol/text/names";
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, lazy, Suspense, useRef } from "react";
 import { startNewChat, useSiblingChats } from "../agents/chats.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -21,7 +21,8 @@ import { Logo } from "../ui/Logo.tsx";
 import { Menu } from "../ui/Menu.tsx";
 import { ChatItem } from "./ChatItem.tsx";
 import { ListSkeleton } from "./Loading.tsx";
-import { Welcome } from "./Welcome.tsx";
+
+const Welcome = lazy(() => import("./Welcome.tsx"));
 
 interface SidebarProps {
   open: string | null;
@@ -140,7 +141,9 @@ function ChatList({ open, onNewChat }: ChatListProps) {
             Your conversations will be listed here.
           </p>
           <div className="px-3 py-6 md:hidden">
-            <Welcome onNewChat={onNewChat} />
+            <Suspense>
+              <Welcome onNewChat={onNewChat} />
+            </Suspense>
           </div>
         </>
       )}

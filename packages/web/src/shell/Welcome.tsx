@@ -16,7 +16,7 @@ import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
 /** The page for a new account: leads to a first answer in one step. */
-export function Welcome({ onNewChat }: { onNewChat: () => void }) {
+export default function Welcome({ onNewChat }: { onNewChat: () => void }) {
   const me = useSelf();
   const policy = usePolicy();
   const client = useClient();
