@@ -142,12 +142,12 @@ test("the commands of «Running it for a team» run in order", async () => {
 
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
 
-test.skipIf(!tools)("the tour in the README runs without changes", async () => {
-  await using server = await startServer();
+/** Runs the tour of the README. Returns what it prints, and the JSON objects in that. */
+async function takeTour(url: string) {
   const script = examples(read("README.md"), "bash").join("echo\n");
   expect(script).toContain("http://127.0.0.1:8080");
   const shell = Bun.spawn(
-    ["bash", "-euo", "pipefail", "-c", script.replaceAll("http://127.0.0.1:8080", server.url)],
+    ["bash", "-euo", "pipefail", "-c", script.replaceAll("http://127.0.0.1:8080", url)],
     {
       cwd: ROOT,
       env: { ...process.env, no_proxy: "127.0.0.1" },
@@ -161,6 +161,12 @@ test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   const answers = output.split("\n").filter((line) => line.startsWith("{"));
   const frames = answers.map((line) => JSON.parse(line));
   expect(frames.filter(({ ok }) => ok === false)).toEqual([]);
+  return { output, frames };
+}
+
+test.skipIf(!tools)("the tour in the README runs without changes, and again", async () => {
+  await using server = await startServer();
+  const { output, frames } = await takeTour(server.url);
   const [sent, history, hello, event, reply, updates, key] = frames;
   expect(frames).toHaveLength(7);
   expect(history.result.items).toEqual([sent.result]);
@@ -169,6 +175,7 @@ test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   expect(updates.result.messages).toEqual([reply.result]);
   expect(key.result.provider).toBe("claude");
   expect(output).toContain("I am the built-in **sandbox**");
+  expect((await takeTour(server.url)).frames).toHaveLength(7);
 });
 
 test.skipIf(!tools)("the upload by curl in docs/clients.md runs without changes", async () => {
