@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Glob } from "bun";
@@ -20,21 +20,38 @@ export const packClient = (out: string) =>
       // Only the types of the contract are used.
       await rm(file);
     }
-    return publishedManifest(await readManifest("client"), await readManifest("protocol"));
+    await includeTypesOfZod(folder);
+    return publishedManifest(await readManifest("client"));
   });
 
-function publishedManifest(
-  { private: _, exports, dependencies, ...manifest }: Manifest,
-  protocol: Manifest,
-): object {
+function publishedManifest({ private: _, exports, dependencies, ...manifest }: Manifest): object {
   const { [CONTRACT]: _contract, ...others } = dependencies ?? {};
   return {
     ...manifest,
     sideEffects: false,
     exports: builtExports(exports),
-    // The types of the contract need its dependencies. Nothing of the contract is loaded at run time.
-    dependencies: { ...others, ...protocol.dependencies },
+    ...(Object.keys(others).length > 0 && { dependencies: others }),
   };
+}
+
+/**
+ * The types of the contract are inferred from schemas, so they need the declarations of zod, which the
+ * package contains. Nothing of zod or of the contract is loaded at run time.
+ */
+async function includeTypesOfZod(folder: string): Promise<void> {
+  const zod = join(ROOT, "node_modules/zod");
+  await cp(join(zod, "v4"), join(folder, "zod/v4"), {
+    recursive: true,
+    filter: async (from) => (await stat(from)).isDirectory() || from.endsWith(".d.ts"),
+  });
+  for (const file of ["index.d.ts", "LICENSE"]) {
+    await cp(join(zod, file), join(folder, "zod", file));
+  }
+  for await (const file of new Glob("protocol/**/*.d.ts").scan({ cwd: folder })) {
+    const declarations = await Bun.file(join(folder, file)).text();
+    const path = `${"../".repeat(file.split("/").length - 1)}zod/index.js`;
+    await Bun.write(join(folder, file), declarations.replaceAll('"zod"', `"${path}"`));
+  }
 }
 
 /** Copies the client's sources, and those of the contract into a folder `protocol` among them. */

@@ -36,7 +36,8 @@ export async function pack(
   try {
     const manifest = await fill(folder);
     await Bun.write(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
-    await cp(join(ROOT, "packages", name, "README.md"), join(folder, "README.md"));
+    const readme = await Bun.file(join(ROOT, "packages", name, "README.md")).text();
+    await Bun.write(join(folder, "README.md"), withoutLinksOut(readme));
     await cp(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
     await mkdir(out, { recursive: true });
     await $`npm pack ${folder} --pack-destination ${out}`.quiet();
@@ -44,6 +45,10 @@ export async function pack(
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+/** Files of the repository are not in the package: of links to them only the text remains. */
+export const withoutLinksOut = (markdown: string) =>
+  markdown.replaceAll(/\[([^\]]+)\]\(\.{1,2}\/[^)]*\)/g, "$1");
 
 /** Compiles the TypeScript of a folder to JavaScript with declarations. */
 export async function compile(source: string, built: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startServer, type TestServer } from "@parley/testkit/server.ts";
@@ -43,6 +43,16 @@ describe("packed and installed in an empty project, the SDK", () => {
     archive = archives[0] ?? "";
     await Bun.write(join(project, "package.json"), JSON.stringify({ type: "module" }));
     await runHere("npm", "install", "--no-audit", "--no-fund", archive, ...WEB_SOCKET);
+  });
+
+  test("has no dependencies, and no links that lead out of the package", async () => {
+    const installed = join(project, "node_modules/@parley/client");
+    const { dependencies = {} } = await Bun.file(join(installed, "package.json")).json();
+    expect(dependencies).toEqual({});
+    expect(existsSync(join(project, "node_modules/zod"))).toBe(false);
+    const readme = await Bun.file(join(installed, "README.md")).text();
+    expect(readme.match(/\]\((?!https?:|#)[^)]*\)/g)).toBeNull();
+    expect(readme).toContain("see Writing a client.");
   });
 
   test.skipIf(node === null)("runs the quick start of the README under Node", async () => {
