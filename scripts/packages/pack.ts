@@ -47,7 +47,7 @@ export async function pack(
 }
 
 /** Files of the repository are not in the package: of links to them only the text remains. */
-export const withoutLinksOut = (markdown: string) =>
+const withoutLinksOut = (markdown: string) =>
   markdown.replaceAll(/\[([^\]]+)\]\(\.{1,2}\/[^)]*\)/g, "$1");
 
 /** Compiles the TypeScript of a folder to JavaScript with declarations. */
