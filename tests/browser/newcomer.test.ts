@@ -15,7 +15,7 @@ async function createAccount(page: Page, name: string, username: string): Promis
 }
 
 async function signOut(page: Page): Promise<void> {
-  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Welcome back" }).waitFor();
 }
@@ -50,7 +50,7 @@ test("a name at the limit is said to be, and hides no agent's name", async () =>
   await page.getByText("At most 64 characters.").waitFor();
   await page.getByLabel("Username").fill("maximiliana");
   await page.getByRole("button", { name: "Create account" }).click();
-  await page.getByRole("button", { name: "Menu" }).waitFor();
+  await page.getByRole("button", { name: "Menu", exact: true }).waitFor();
   await page.goto(`${harness().url}/agents`);
   await page.getByRole("heading", { name: "Claude", exact: true }).waitFor();
   await page.getByRole("heading", { name: "GPT", exact: true }).waitFor();
@@ -81,7 +81,7 @@ test("failed sign-ins elsewhere do not lock out a browser that has signed in bef
   await page.getByLabel("Username").fill("Gina");
   await page.getByLabel("Password").fill("correct horse");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("button", { name: "Menu" }).waitFor();
+  await page.getByRole("button", { name: "Menu", exact: true }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -87,7 +87,7 @@ test("signing out in one tab without a connection signs out the other tabs for g
   proxy.disconnect();
   for (const tab of [page, other]) await tab.getByText("The server cannot be reached").waitFor();
 
-  await other.getByRole("button", { name: "Menu" }).click();
+  await other.getByRole("button", { name: "Menu", exact: true }).click();
   await other.getByRole("menuitem", { name: "Sign out" }).click();
   for (const tab of [other, page]) await tab.getByLabel("Password").waitFor();
   proxy.reconnect();

@@ -61,7 +61,7 @@ async function enter(page: Page, name: string): Promise<void> {
   await allow(page);
 }
 
-const menu = (page: Page) => page.getByRole("button", { name: "Menu" });
+const menu = (page: Page) => page.getByRole("button", { name: "Menu", exact: true });
 const notice = (page: Page, text: string) => page.getByRole("alert").getByText(text);
 
 /** The @username on the page. */
