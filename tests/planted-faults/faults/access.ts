@@ -42,7 +42,7 @@ export const access: readonly Fault[] = [
     file: "packages/server/src/domain/tool-calls.ts",
     find: "if (call.owner_id !== account.id) {",
     replace: `if (decision === "approve" && call.owner_id !== account.id) {`,
-    tests: ["tests/conformance/tool-calls.test.ts"],
+    tests: ["tests/conformance/approvals.test.ts"],
   },
   {
     name: "everybody in the conversation sees what a tool returned",
