@@ -566,15 +566,21 @@ describe("the settings of limits", () => {
       read,
       { ...defaults, page_size: 7 },
     ],
-    "zero lifts a rate, and what the calls may cost": [
+    "zero lifts a rate, what the calls may cost and how many strangers they may reach": [
       given({ messages_per_second: 0, operations_per_second: 0 }),
       read,
-      { ...defaults, messages_per_second: 0, operations_per_second: 0, cost_per_second: 0 },
+      {
+        ...defaults,
+        messages_per_second: 0,
+        operations_per_second: 0,
+        cost_per_second: 0,
+        strangers_per_hour: 0,
+      },
     ],
-    "zero lifts a rate, and leaves a given cost alone": [
-      given({ messages_per_second: 0, cost_per_second: 7 }),
+    "zero lifts a rate, and leaves given costs and strangers alone": [
+      given({ messages_per_second: 0, cost_per_second: 7, strangers_per_hour: 8 }),
       read,
-      { ...defaults, messages_per_second: 0, cost_per_second: 7 },
+      { ...defaults, messages_per_second: 0, cost_per_second: 7, strangers_per_hour: 8 },
     ],
     "a higher rate of operations raises what they may cost": [
       given({ operations_per_second: 2000 }),

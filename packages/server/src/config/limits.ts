@@ -80,14 +80,19 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
 /** Calls may cost this many times what plain calls at the rate of operations cost. */
 const COST_PER_OPERATION = 5;
 
-/** Who lifts or raises the rates of calls means what they cost too, unless they set that as well. */
-function withCost(limits: Limits, given: object): Limits {
+/**
+ * Who lifts the rates of calls, or raises that of operations, means what they cost and whom they reach
+ * too. What PARLEY_LIMITS names is as it says.
+ */
+function withRates(limits: Limits, given: object): Limits {
   const { messages_per_second, operations_per_second } = limits;
-  if ("cost_per_second" in given) return limits;
   const isLifted = messages_per_second === 0 || operations_per_second === 0;
+  const strangers_per_hour = isLifted ? 0 : limits.strangers_per_hour;
+  const all = { ...limits, strangers_per_hour, ...given };
+  if ("cost_per_second" in given) return all;
   const raised = COST_PER_OPERATION * operations_per_second;
   const cost_per_second = isLifted ? 0 : Math.max(limits.cost_per_second, raised);
-  return { ...limits, cost_per_second, cost_burst: Math.max(limits.cost_burst, cost_per_second) };
+  return { ...all, cost_per_second, cost_burst: Math.max(limits.cost_burst, cost_per_second) };
 }
 
 /** Parses PARLEY_LIMITS: a JSON object that overrides limits by name. */
@@ -106,5 +111,5 @@ export function readLimits(value: string | undefined): Limits {
       );
     }
   }
-  return withCost({ ...defaultLimits, ...given }, given);
+  return withRates({ ...defaultLimits, ...given }, given);
 }
