@@ -35,7 +35,7 @@ function call(name: string, input: object, account: AccountRecord) {
   const context = {
     ...{ config, store, audit, vault: vault([Buffer.alloc(32, 1)]) },
     ...{ accountCreations: unlimited, toolContacts: unlimited },
-    files: { links: { sign: () => "" } },
+    files: { links: { sign: () => "" }, quota: { check: () => {}, add: () => {} } },
     caller: { kind: "session", account, session_id: Bun.randomUUIDv7() },
     origin: { address: "192.0.2.1", network: "192.0.2.1", user_agent: null },
   };

@@ -67,7 +67,7 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   image_pixels: [1, 1_000_000_000],
   image_pixels_per_hour: [0, 1_000_000_000_000],
   upload_bytes_per_day: [0, 1024 * 1024 * 1024 * 1024],
-  stored_file_bytes: [0, Number.MAX_SAFE_INTEGER],
+  stored_file_bytes: [0, 512 * 1024 ** 4],
   uploads_at_once: [1, 1000],
   reactions_per_message: [1, 10_000],
   reactions_per_person: [1, 10_000],
