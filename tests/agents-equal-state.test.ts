@@ -20,13 +20,14 @@ import {
   toolCalls,
 } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
+import { rounds } from "@parley/testkit/rounds.ts";
 import { noRates, onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { ToolServer } from "@parley/testkit/tool-server.ts";
 import fc from "fast-check";
 
 /** A run takes longer on several nodes. */
-const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
+const RANDOM_RUNS = onSeveralNodes ? 20 : rounds({ few: 20, all: 60 });
 
 const sharedProvider = await startSharedProvider();
 const tools = new ToolServer();

@@ -7,7 +7,7 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, type Person, people, post, RawSocket, say } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
-import { isFullRun } from "@parley/testkit/rounds.ts";
+import { isFullRun, rounds } from "@parley/testkit/rounds.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { tool, toolsFolder } from "@parley/testkit/tools.ts";
 import Ajv, { type ValidateFunction } from "ajv";
@@ -89,7 +89,10 @@ interface Call {
 type Known = Record<string, unknown>;
 
 /** Values that are valid for some fields only. */
-const odd = [-1, "", "x".repeat(2000), [], { a: 1 }, Bun.randomUUIDv7()];
+const odd = [-1, { a: 1 }, "", "x".repeat(2000), [], Bun.randomUUIDv7()].slice(
+  0,
+  rounds({ few: 2, all: 6 }),
+);
 
 describe("a proxy that validates every call and every answer against OpenAPI", () => {
   let proxy: { url: string; stop(): Promise<unknown> };

@@ -4,11 +4,12 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
 import { pngOf, upload, uploadPicture } from "@parley/testkit/files.ts";
 import { Watcher } from "@parley/testkit/model.ts";
+import { rounds } from "@parley/testkit/rounds.ts";
 import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 
 /** A run takes longer on several nodes. */
-const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
+const RANDOM_RUNS = onSeveralNodes ? 20 : rounds({ few: 20, all: 60 });
 
 let server: TestServer;
 let people: Person[];

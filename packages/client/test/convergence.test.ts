@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, test } from "bun:test";
 import { liftLimits, type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
+import { rounds } from "@parley/testkit/rounds.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 import type { Client } from "../src/index.ts";
@@ -16,7 +17,7 @@ import { picture, textFile } from "./support/files.ts";
 import { LateReplies } from "./support/late-replies.ts";
 import { equalsModel, equalsServer, loadAll } from "./support/view.ts";
 
-const RUNS = 20;
+const RUNS = rounds({ few: 7, all: 20 });
 
 let server: TestServer;
 let persons: readonly Person[];
