@@ -31,8 +31,8 @@ prepareNeeds(jobs, say);
 const outcomes: Outcome[] = [];
 {
   await using services = await startServices(jobs);
-  // One more than there are cores, because tests also wait.
-  await runJobs(jobs, availableParallelism() + 1, services.env, (outcome) => {
+  // Twice as many as there are cores, because tests also wait.
+  await runJobs(jobs, 2 * availableParallelism(), services.env, (outcome) => {
     outcomes.push(outcome);
     say(reportFile(outcome, `[${outcomes.length}/${jobs.length}]`));
   });
