@@ -76,7 +76,7 @@ describe("GET /api/limits", () => {
   test("shows the overrides of PARLEY_LIMITS", async () => {
     expect(await inForce(server.url)).toEqual({
       ok: true,
-      result: { ...defaults, ...small, cost_per_second: 0 },
+      result: { ...defaults, ...small, cost_per_second: 0, strangers_per_hour: 0 },
     });
   });
 });
