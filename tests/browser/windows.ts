@@ -113,6 +113,8 @@ async function empty({ context, page, devTools }: Unused, origin: string): Promi
   try {
     page.removeAllListeners();
     await page.goto(origin + EMPTY_PAGE);
+    // Where a test has left it, it would point at something of the next one.
+    await page.mouse.move(0, 0);
     await context.clearCookies();
     await devTools.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
     await page.evaluate(() => sessionStorage.clear());
