@@ -147,6 +147,7 @@ export async function compose(config: Config): Promise<Running> {
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
+  cluster.start();
   agents.start();
   return {
     url: urlOf(config.host, server.port),

@@ -104,6 +104,7 @@ function testCluster() {
     const hub = newHub(own, publish, sockets(cluster, LIMIT));
     own.onChange(hub.receive);
     const typing = newTyping(hub, { signal: own.publish }, cluster, EXPIRES_MS);
+    cluster.start();
     let account = 0;
     function connect(username: string, ...conversations: string[]): FakeClient {
       const client = new FakeClient(Bun.randomUUIDv7(), `session-${username}`);

@@ -38,6 +38,8 @@ export interface Cluster {
   others(): string[];
   /** Returns a function that sends an item to all other nodes. */
   share<Item>(shared: Shared<Item>): (item: Item) => void;
+  /** Asks the other nodes for their state. Everything is shared by then: what they sent before is lost. */
+  start(): void;
   /** Tells the other nodes that this one stops. */
   stop(): void;
 }
@@ -47,6 +49,7 @@ export const alone: Cluster = {
   node: "",
   others: () => [],
   share: () => () => {},
+  start: () => {},
   stop: () => {},
 };
 
@@ -105,7 +108,6 @@ class ChannelCluster implements Cluster {
     this.heartbeatDueAt = performance.now() + heartbeatMs;
     this.timer = setInterval(() => this.heartbeat(), heartbeatMs);
     this.timer.unref();
-    channel.onUp(() => this.introduce((message) => channel.broadcast(message)));
     channel.onMessage((body) => {
       const message = ClusterMessage.parse(body);
       if (message.node !== this.node) this.receive(message);
@@ -120,6 +122,10 @@ class ChannelCluster implements Cluster {
     const { name: part } = shared;
     this.shared.set(part, shared as Shared<unknown>);
     return (item) => this.channel.broadcast({ say: "tell", node: this.node, part, item });
+  }
+
+  start(): void {
+    this.channel.onUp(() => this.introduce((message) => this.channel.broadcast(message)));
   }
 
   stop(): void {

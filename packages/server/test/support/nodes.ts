@@ -64,6 +64,7 @@ export async function startNode(
   changes.listen((change) => {
     if (change.kind.startsWith("turns_")) turns.push(change);
   });
+  cluster.start();
   await untilReady(bus);
 
   return {
