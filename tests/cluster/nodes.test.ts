@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { closeCodes, type EventFrame, type EventName, type Message } from "@parley/protocol";
+import {
+  type Conversation,
+  closeCodes,
+  type EventFrame,
+  type EventName,
+  type Message,
+} from "@parley/protocol";
 import {
   agentOf,
   assembledContent,
@@ -76,7 +82,7 @@ async function countTurns({ url }: TestNode): Promise<number> {
 describe("a turn", () => {
   type Group = Awaited<ReturnType<typeof groupWithAgents>>;
 
-  /** Sends messages to a node until that node runs the turn: another one may claim it first. */
+  /** Sends messages to a node until that node runs the turn: one that runs fewer may claim it. */
   async function startTurnAt(
     node: TestNode,
     { alice, keys, ask }: Group,
@@ -98,6 +104,13 @@ describe("a turn", () => {
     const { bob, carol, keys } = group;
     await using listener = await bob.at(three.url).connect();
     const { message: seen, call: first } = await startTurnAt(one, group, listener);
+    // Turns at the other nodes: a node with more turns than they have does not claim another one.
+    const busy = await groupWithAgents();
+    await using aside = await busy.bob.at(three.url).connect();
+    const others = [
+      await startTurnAt(two, busy, aside),
+      await startTurnAt(three, busy, aside, "gpt"),
+    ];
     const { message: unseen, call: silent } = await startTurnAt(one, group, listener, "gpt");
     const calls = setup.sharedProvider.calls(keys.claude).length;
     await first.sendText("Hel");
@@ -117,9 +130,46 @@ describe("a turn", () => {
     });
     expect(assembledContent(listener, { ...unseen, content: "" })).toBe("Anew.");
     expect(setup.sharedProvider.calls(keys.claude)).toHaveLength(calls);
+    for (const { call } of others) await finish(call);
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
     expect(late).toMatchObject({ content: "Hel", turn: { status: "failed" } });
+  });
+
+  /** Conversations in which a turn of alice's agent can run at the same time. */
+  async function chatsWithAgent(alice: Person, count: number) {
+    const agent = agentOf(alice, "claude");
+    const chats: Conversation[] = [];
+    while (chats.length < count) chats.push(await groupOf(alice, { username: agent }));
+    const ask = (chat: Conversation) => say(alice.at(one.url), chat, `@${agent} hello`);
+    return { chats, ask };
+  }
+
+  test("runs on the node with the fewest turns, wherever the message was sent", async () => {
+    const { alice, keys } = await groupWithAgents();
+    const { chats, ask } = await chatsWithAgent(alice, 12);
+    const calls: PendingCall[] = [];
+    for (const chat of chats) {
+      await ask(chat);
+      calls.push(await setup.sharedProvider.nextCall(keys.claude));
+    }
+    const running = await Promise.all(setup.cluster.nodes.map(countTurns));
+    for (const call of calls) await finish(call);
+    expect(Math.max(...running)).toBeLessThanOrEqual(6);
+  });
+
+  test("begins although the nodes with the fewest turns are paused", async () => {
+    const { alice, keys } = await groupWithAgents();
+    const { chats, ask } = await chatsWithAgent(alice, 6);
+    two.pause();
+    three.pause();
+    await Promise.all(chats.map(ask));
+    const next = chats.map(() => setup.sharedProvider.nextCall(keys.claude));
+    const calls = await Promise.all(next);
+    two.resume();
+    three.resume();
+    for (const call of calls) await finish(call);
+    expect(calls).toHaveLength(6);
   });
 
   /** Pauses a node for a second. False if it became longer, as it may on a busy machine. */

@@ -9,6 +9,7 @@ import { elicitations } from "./agents/tools/elicitation.ts";
 import { loadClient } from "./agents/tools/load-client.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
+import { turnLoads } from "./agents/turn-loads.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
 import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
@@ -127,7 +128,7 @@ export async function compose(config: Config): Promise<Running> {
   const background = [store.background, maintenance.background];
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
-  const agents = buildAgents(services, changes, node);
+  const agents = buildAgents(services, changes, cluster, node);
   const transports = buildTransports(
     services,
     changes,
@@ -171,7 +172,7 @@ export async function compose(config: Config): Promise<Running> {
 }
 
 /** All agents of this node: those that models answer for, and those that programs answer for. */
-function buildAgents(services: Services, changes: Changes, node: string) {
+function buildAgents(services: Services, changes: Changes, cluster: Cluster, node: string) {
   const { config, store, vault, files, toolServers, externalTurns, log, metrics } = services;
   const asking = elicitations(store);
   const agents = dispatcher({
@@ -183,6 +184,7 @@ function buildAgents(services: Services, changes: Changes, node: string) {
     contextFiles: contextFiles({ store, blobs: files?.blobs ?? null, log }),
     toolServers,
     elicit: asking.ask,
+    loads: turnLoads(cluster),
     log,
   });
   changes.listen((change) => agents.receive(change));

@@ -11,10 +11,12 @@ import { deltas } from "../src/agents/deltas.ts";
 import { dispatcher } from "../src/agents/dispatcher.ts";
 import { elicitations } from "../src/agents/tools/elicitation.ts";
 import { toolServers } from "../src/agents/tools/servers.ts";
+import { turnLoads } from "../src/agents/turn-loads.ts";
 import { readConfig } from "../src/config.ts";
 import { stopTurns } from "../src/domain/turns.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
+import { alone, type Cluster } from "../src/realtime/cluster.ts";
 import { guardedFetch } from "../src/security/guarded-fetch.ts";
 import { vault as newVault } from "../src/security/vault.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
@@ -44,8 +46,18 @@ const stores: [string, () => Promise<Store>][] = [
   ],
 ];
 
+/** Another node that is idle whatever it is asked to claim. */
+const withIdleNode: Cluster = {
+  ...alone,
+  share(shared) {
+    const report = () => shared.receive(shared.schema.parse({ running: 0, claim: {} }), "idle");
+    report();
+    return report;
+  },
+};
+
 /** Everything that a node needs to run turns. */
-function nodeOn(store: Store, environment = {}) {
+function nodeOn(store: Store, environment = {}, cluster = alone) {
   const fetch = guardedFetch({ allowPrivate: false });
   const servers = toolServers({ store, vault, fetch, log, metrics: metrics() });
   const agents = dispatcher({
@@ -57,6 +69,7 @@ function nodeOn(store: Store, environment = {}) {
     contextFiles: contextFiles({ store, blobs: null, log }),
     toolServers: servers,
     elicit: elicitations(store).ask,
+    loads: turnLoads(cluster),
     log,
   });
   return {
@@ -77,14 +90,14 @@ const queueRefusedTurn = (store: Store): Promise<number> =>
   });
 
 /** Queues a turn for which the provider is called. */
-const queueTurn = (store: Store): Promise<number> =>
+const queueTurn = (store: Store, username = "alice"): Promise<number> =>
   store.write(async (tx) => {
-    const alice = await newAccount(tx, { username: "alice" });
-    const agent = await newAgent(tx, alice, "claude");
-    const binding = { owner_id: alice.id, provider: "claude" };
+    const owner = await newAccount(tx, { username });
+    const agent = await newAgent(tx, owner, "claude");
+    const binding = { owner_id: owner.id, provider: "claude" };
     const sealed = vault.seal("key", binding);
     await tx.setAgentKey({ ...binding, sealed, tail: "key", at: Date.now() });
-    return (await askAgent(tx, alice, agent)).turn_id;
+    return (await askAgent(tx, owner, agent)).turn_id;
   });
 
 describe.each(stores)("the dispatcher on %s", (_, open) => {
@@ -177,6 +190,19 @@ describe.each(stores)("the dispatcher on %s", (_, open) => {
       expect(node.agents.running()).toBe(0);
       const abandoned = await store.write((tx) => tx.abandonedTurns(NODE));
       expect(abandoned).toMatchObject([{ id, status: "running" }]);
+    }
+    await store.close();
+  });
+
+  test("claims turns that it has handed over to a node that does not claim them", async () => {
+    const store = await open();
+    await queueTurn(store, "alice");
+    await queueTurn(store, "bob");
+    {
+      await using provider = await startProvider(stallsAfter("Hel"));
+      await using node = nodeOn(store, providersAt(provider.url), withIdleNode);
+      node.agents.start();
+      await until(() => node.agents.running() === 2, "both turns run");
     }
     await store.close();
   });

@@ -4,8 +4,9 @@ import type { Delivered } from "../realtime/bus.ts";
 import { EXTERNAL_NODE } from "../rules/agents.ts";
 import { modelOf } from "../rules/keys.ts";
 import type { WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
+import type { ClaimedTurns, TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
+import type { TurnLoads } from "./turn-loads.ts";
 
 /**
  * A node that stalls for two seconds keeps its turns, and the turns of a node that died are taken
@@ -16,6 +17,12 @@ const LEASE_RENEWAL_MS = 1000;
 const MAX_CLAIMED_TURNS = 100;
 /** How long to wait when all turns that could be claimed are in conversations that others own. */
 const BUSY_RETRY_MS = 10;
+/** How long other nodes have to claim the turns that were handed over to them. */
+const HAND_OVER_MS = 200;
+
+export interface DispatcherServices extends TurnServices {
+  readonly loads: TurnLoads;
+}
 
 export interface Dispatcher {
   /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
@@ -30,25 +37,30 @@ export interface Dispatcher {
 
 /**
  * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
- * and conversation.
+ * and conversation. Of several nodes, each claims its share and hands the rest over.
  */
-export const dispatcher = (services: TurnServices): Dispatcher => new TurnDispatcher(services);
+export const dispatcher = (services: DispatcherServices): Dispatcher =>
+  new TurnDispatcher(services);
 
 class TurnDispatcher implements Dispatcher {
-  readonly #services: TurnServices;
+  readonly #services: DispatcherServices;
   /** Aborts the turns that run here, by id. */
   readonly #running = new Map<number, AbortController>();
   #isStopping = false;
   #claiming: Promise<void> | null = null;
   /** Whether turns may have been queued since the last claim began. */
   #claimAgain = false;
+  /** How many turns other nodes have handed over since then. */
+  #handedOver = 0;
+  #handOverTimer: NodeJS.Timeout | undefined;
   #takingOver: Promise<void> | null = null;
   #renewalTimer: NodeJS.Timeout | undefined;
   #renewedAt = performance.now();
   #isGracePeriod = false;
 
-  constructor(services: TurnServices) {
+  constructor(services: DispatcherServices) {
     this.#services = services;
+    services.loads.onHandOver((count) => this.#claimAtLeast(count));
   }
 
   start(): void {
@@ -70,6 +82,7 @@ class TurnDispatcher implements Dispatcher {
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#renewalTimer);
+    clearTimeout(this.#handOverTimer);
     const ids = [...this.#running.keys()];
     for (const running of this.#running.values()) running.abort();
     await Promise.all([this.#release(ids), this.#claiming, this.#takingOver]);
@@ -87,8 +100,17 @@ class TurnDispatcher implements Dispatcher {
   }
 
   #wake(): void {
-    if (this.#isStopping) return;
     this.#claimAgain = true;
+    this.#startClaiming();
+  }
+
+  #claimAtLeast(count: number): void {
+    this.#handedOver += count;
+    this.#startClaiming();
+  }
+
+  #startClaiming(): void {
+    if (this.#isStopping) return;
     this.#claiming ??= this.#claim().catch((error) =>
       this.#services.log.error({ err: error }, "turn claim failed"),
     );
@@ -97,10 +119,13 @@ class TurnDispatcher implements Dispatcher {
   /** Claims and runs turns until none is left to claim. */
   async #claim(): Promise<void> {
     try {
-      while (this.#claimAgain && !this.#isStopping) {
+      while ((this.#claimAgain || this.#handedOver > 0) && !this.#isStopping) {
+        const [handsOver, least] = [this.#claimAgain, this.#handedOver];
         this.#claimAgain = false;
-        const { turns, more } = await this.#claimBatch();
+        this.#handedOver = 0;
+        const { turns, more, left } = await this.#claimBatch(least);
         await this.#runAll(turns.map(({ id }) => id));
+        if (left > 0 && handsOver) this.#handOver(left);
         if (more) this.#claimAgain = true;
         if (more && turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
       }
@@ -109,13 +134,24 @@ class TurnDispatcher implements Dispatcher {
     }
   }
 
-  #claimBatch(): Promise<{ turns: TurnRecord[]; more: boolean }> {
-    const { store, node } = this.#services;
+  #claimBatch(least: number): Promise<ClaimedTurns> {
+    const { store, node, loads } = this.#services;
+    const share = (waiting: number) => Math.max(least, loads.share(waiting));
     return store.write(async (tx) => {
-      const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS);
+      const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS, share);
       for (const turn of claimed.turns) await this.#begin(tx, turn);
       return claimed;
     });
+  }
+
+  /** Hands turns over to other nodes, and claims those that they do not claim in time. */
+  #handOver(count: number): void {
+    if (this.#isStopping) return;
+    this.#services.loads.handOver(count);
+    this.#handOverTimer ??= setTimeout(() => {
+      this.#handOverTimer = undefined;
+      this.#claimAtLeast(MAX_CLAIMED_TURNS);
+    }, HAND_OVER_MS);
   }
 
   async #begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
@@ -138,6 +174,7 @@ class TurnDispatcher implements Dispatcher {
     // A turn that this node lost and has taken over again.
     this.#running.get(id)?.abort();
     this.#running.set(id, running);
+    this.#services.loads.report(this.#running.size);
     try {
       await runTurn(this.#services, id, running);
     } catch (error) {
@@ -145,6 +182,7 @@ class TurnDispatcher implements Dispatcher {
       await this.#endAsFailed(id);
     } finally {
       if (this.#running.get(id) === running) this.#running.delete(id);
+      this.#services.loads.report(this.#running.size);
     }
     this.#wake();
   }

@@ -32,14 +32,16 @@ export interface TurnWrites {
   dropTurns(ids: readonly number[]): Awaitable<void>;
   /**
    * Claims waiting turns for a node, oldest first: at most one for each agent and conversation, and
-   * none where a turn of the agent runs. `more`: others may be claimed at once. Turns of external agents
-   * are left to their programs, unless they have a refusal.
+   * none where a turn of the agent runs. `share` gets the number of those that can be claimed, at most
+   * `most`, and returns how many of them to claim. Turns of external agents are left to their programs,
+   * unless they have a refusal.
    */
   claimTurns(
     node: string,
     leaseMs: number,
     most: number,
-  ): Awaitable<{ turns: TurnRecord[]; more: boolean }>;
+    share?: (waiting: number) => number,
+  ): Awaitable<ClaimedTurns>;
   /**
    * Claims a turn among `claimableTurns` for the program of an external agent: the given one, or without
    * an id the oldest. `busy`: there is one, but another unit owns its conversation now.
@@ -99,6 +101,14 @@ export interface TurnWrites {
    * turn with `turn`. Throws when the turn has no message.
    */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
+}
+
+export interface ClaimedTurns {
+  readonly turns: TurnRecord[];
+  /** Whether others may be claimed at once. */
+  readonly more: boolean;
+  /** Number of turns that could be claimed and are beyond the share. */
+  readonly left: number;
 }
 
 /** How long turns wait for the programs of external agents. Null: without end. */

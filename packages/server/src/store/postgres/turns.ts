@@ -90,10 +90,12 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     const sql = "DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'";
     await unit.change(sql, list(ids));
   },
-  claimTurns: async (unit, node, leaseMs, most) => {
-    const next = await unit.all<TurnHead>(NEXT_TURNS, most);
-    const turns = await claimHeads(unit, next, node, leaseMs);
-    return { turns, more: turns.length < next.length || next.length === most };
+  claimTurns: async (unit, node, leaseMs, most, share = (waiting) => waiting) => {
+    const waiting = await unit.all<TurnHead>(NEXT_TURNS, most);
+    const mine = waiting.slice(0, share(waiting.length));
+    const turns = await claimHeads(unit, mine, node, leaseMs);
+    const more = turns.length < mine.length || mine.length === most;
+    return { turns, more, left: waiting.length - mine.length };
   },
   claimExternalTurn: async (unit, { agentId, turnId }, leaseMs) => {
     const heads = await unit.all<TurnHead>(NEXT_EXTERNAL_TURN, agentId, turnId);

@@ -107,9 +107,11 @@ function waitingTurnWrites(
     dropTurns: (ids) => {
       for (const id of ids) drop.run(id);
     },
-    claimTurns: (node, leaseMs, most) => {
-      const turns = next.all(most).map(({ id }) => claimed(id, node, leaseMs));
-      return { turns, more: turns.length === most };
+    claimTurns: (node, leaseMs, most, share = (waiting) => waiting) => {
+      const waiting = next.all(most);
+      const mine = waiting.slice(0, share(waiting.length));
+      const turns = mine.map(({ id }) => claimed(id, node, leaseMs));
+      return { turns, more: mine.length === most, left: waiting.length - mine.length };
     },
     claimExternalTurn: ({ agentId, turnId }, leaseMs) => {
       const head = nextExternal.get(agentId, turnId);
