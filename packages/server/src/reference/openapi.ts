@@ -1,6 +1,6 @@
 import { type Access, type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
-import { readConfig } from "../config.ts";
+import { LIMITS } from "../config/limits.ts";
 import { ACTS_FOR } from "../security/service-keys.ts";
 import {
   allErrors,
@@ -17,7 +17,6 @@ import {
   AGENTS_TOO,
   accessMeanings,
   errorMeanings,
-  limitMeanings,
   policyMeaning,
   resourceTag,
   resourceTitle,
@@ -465,10 +464,10 @@ const upgrade = {
 };
 
 function limits() {
-  const properties = mapEntries(limitMeanings, (name, description) => [
+  const properties = mapEntries(LIMITS, (name, { meaning }) => [
     name,
-    { type: "integer", minimum: 0, description },
+    { type: "integer", minimum: 0, description: meaning },
   ]);
-  const schema = success({ type: "object", properties }, false);
-  return json(schema, { ok: true, result: readConfig({}).limits });
+  const result = mapEntries(LIMITS, (name, each) => [name, each.default]);
+  return json(success({ type: "object", properties }, false), { ok: true, result });
 }

@@ -8,18 +8,12 @@ import {
   tokenErrors,
 } from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
-import { type Limits, readConfig } from "../config.ts";
+import { LIMITS } from "../config/limits.ts";
 import { eventBlock, operationBlock, recordBlock } from "./blocks.ts";
 import { allErrors, allEvents, byResource } from "./contract.ts";
 import { chapters } from "./guide.ts";
 import { errorName, type Html, html, joined, words } from "./html.ts";
-import {
-  accessMeanings,
-  closeMeanings,
-  errorMeanings,
-  limitMeanings,
-  resourceTitle,
-} from "./prose.ts";
+import { accessMeanings, closeMeanings, errorMeanings, resourceTitle } from "./prose.ts";
 import { schemaBook } from "./schemas.ts";
 import { style } from "./style.ts";
 
@@ -162,9 +156,9 @@ function closeTable(): Html {
 }
 
 function limitTable(): Html {
-  const rows = Object.entries(readConfig({}).limits).map(
-    ([name, value]) => html`<tr>
-<th scope="row"><code>${name}</code></th><td class="number">${value.toLocaleString("en")}</td><td>${limitMeanings[name as keyof Limits]}</td>
+  const rows = Object.entries(LIMITS).map(
+    ([name, limit]) => html`<tr>
+<th scope="row"><code>${name}</code></th><td class="number">${limit.default.toLocaleString("en")}</td><td>${words(limit.meaning)}</td>
 </tr>`,
   );
   return html`<p>${words("These are the defaults; `GET /api/limits` returns the limits of the server. A call that exceeds a rate is answered with `rate_limited` and `parameters.retry_after`.")}</p>

@@ -1,5 +1,4 @@
 import type { Access, closeCodes, ErrorCode, Governed, turnErrorCodes } from "@parley/protocol";
-import type { Limits } from "../config.ts";
 
 /**
  * Explanations in the reference that no schema carries. Tables over closed lists are exhaustive by
@@ -117,49 +116,6 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   agent_failed: "The program of the external agent reported that it failed.",
   agent_suspended: "The account of the agent's owner is suspended. Nobody was called.",
   internal: "The server failed.",
-};
-
-export const limitMeanings: Record<keyof Limits, string> = {
-  frame_bytes: "Maximum size of a request body or a socket frame, in bytes.",
-  page_size: "Maximum number of items on a page.",
-  page_bytes: "Bytes of JSON beyond which a page has fewer items, but at least one.",
-  group_participants: "Maximum number of participants of a group.",
-  sockets_per_user: "Maximum number of open sockets per account.",
-  messages_per_second: "Messages per second and account. 0: no limit.",
-  message_burst: "Messages that an account may send at once after a pause.",
-  operations_per_second: "Calls of other operations per second and account. 0: no limit.",
-  operation_burst: "Calls of other operations that an account may make at once after a pause.",
-  service_operations_per_second: "Calls per second and service key. 0: no limit.",
-  service_operation_burst: "Calls that a service key may make at once after a pause.",
-  signups_per_hour: "Sign-ups per hour and client address. 0: no limit.",
-  reports_per_hour: "Messages that an account may report per hour. 0: no limit.",
-  exports_per_hour: "Links to its own data that an account may get per hour. 0: no limit.",
-  hooks_per_hour: "Incoming hooks and agents that an account may create per hour. 0: no limit.",
-  cost_per_second:
-    "Cost of the calls of an account per second; a plain call costs 1. 0: no limit. If it is not set, it is 0 when one of the other rates of calls is, and grows with `operations_per_second`.",
-  cost_burst: "Cost of the calls that an account may make at once after a pause.",
-  strangers_per_hour:
-    "People who do not know an account that it may add to groups per hour. 0: no limit.",
-  searches_per_second: "Searches per second and account. 0: no limit.",
-  search_burst: "Searches that an account may make at once after a pause.",
-  file_bytes: "Maximum size of a file, in bytes.",
-  files_per_message: "Maximum number of files of a message.",
-  mentions_per_message: "The first so many different handles in a message mention somebody.",
-  image_pixels: "Maximum number of pixels of a picture, width times height.",
-  stored_file_bytes:
-    "Bytes of all files of everybody together; further ones are answered with 403. 0: no limit.",
-  image_pixels_per_hour:
-    "Pixels of the pictures that a person and their agents may upload per hour. 0: no limit.",
-  upload_bytes_per_day:
-    "Bytes that a person and their agents may announce per day (UTC); a file counts as at least 65,536. 0: no limit.",
-  uploads_at_once: "Uploads of a person and their agents that a node receives at the same time.",
-  reactions_per_message: "Maximum number of different emoji on a message.",
-  reactions_per_person: "Maximum number of reactions of one account to a message.",
-  backlog_bytes: "Unread bytes at which a client is disconnected.",
-  backlog_total_bytes:
-    "Unread bytes of all clients of a node at which those furthest behind are disconnected.",
-  idle_seconds: "Seconds without an answer to a ping after which a socket is closed.",
-  session_days: "Days after which a session ends even if it is used.",
 };
 
 /** Titles of resources, where they differ from the part of the socket name before the dot. */
