@@ -34,7 +34,6 @@ import { type Backlog, backlog } from "./realtime/backlog.ts";
 import type { Cluster } from "./realtime/cluster.ts";
 import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
-import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { failureThrottle } from "./security/failure-throttle.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
@@ -294,7 +293,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     config,
     store,
     hub,
-    typing: typing(hub, changes, cluster),
+    changes,
     passwords: passwords(),
     vault,
     webhooks: startWebhooks({ store, changes, vault, fetch, audit, operators, log, metrics }),

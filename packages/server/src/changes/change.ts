@@ -9,6 +9,7 @@ import type {
   Message,
   SharedConversation,
 } from "@parley/protocol";
+import { publicAccount } from "../rules/accounts.ts";
 import { encode, encodeShared } from "../rules/encoding.ts";
 
 /** Who receives an event: everyone in a conversation, or all clients of certain accounts. */
@@ -229,6 +230,19 @@ export const transient = <Name extends EventsDelivered<"transient">>(
   data: JSON.stringify({ method, params }),
   ...details,
 });
+
+/** Typing of a person, or of the program of an agent. They receive nothing of it themselves. */
+export const personTyping = (
+  conversation_id: string,
+  actor: Account,
+  is_typing: boolean,
+): TransientChange =>
+  transient(
+    "events.typing",
+    { conversation_id, actor: publicAccount(actor), is_typing },
+    { conversation: conversation_id },
+    { exceptUser: actor.username },
+  );
 
 /** The first frame of a socket: an event for this client alone, which no subscriber receives. */
 export const helloFrame = (params: Account, history_id: string): string => {

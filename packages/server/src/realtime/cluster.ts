@@ -10,7 +10,7 @@ const PAUSE_MS = 3000;
 /** Items per `state` message, so that it stays below the maximum payload of NATS. */
 const STATE_PAGE_ITEMS = 500;
 
-/** A kind of information that nodes share, such as who is typing. */
+/** A kind of information that nodes share, such as how many sockets accounts have. */
 export interface Shared<Item> {
   /** Identifies it in messages between nodes. */
   readonly name: string;

@@ -12,13 +12,13 @@ export class ConnectedPeople {
   readonly #people = new Map<string, Person>();
   #size = 0;
   /** Called when the last client of an account on any node is gone. */
-  onGone: (account: Pick<AccountRecord, "username">) => void = () => {};
+  onGone: (username: string) => void = () => {};
 
   constructor(bus: Pick<Bus, "interest">, counts: Sockets) {
     this.#bus = bus;
     this.#counts = counts;
     counts.onNoneElsewhere((username) => {
-      if (!this.#people.has(username)) this.onGone({ username });
+      if (!this.#people.has(username)) this.onGone(username);
     });
     counts.onOverLimit((username) => this.#closeNewest(username));
   }
@@ -54,7 +54,7 @@ export class ConnectedPeople {
     if (person.clients.size === 0) {
       this.#people.delete(username);
       person.interest.end();
-      if (this.#counts.elsewhere(username) === 0) this.onGone({ username });
+      if (this.#counts.elsewhere(username) === 0) this.onGone(username);
     }
     this.#count(person);
   }

@@ -1,4 +1,3 @@
-import type { Account } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
 import type { Bus, Counter, Delivered } from "./bus.ts";
 import {
@@ -12,6 +11,7 @@ import { ConnectedPeople } from "./connected-people.ts";
 import { EventDelivery, type Publish } from "./event-delivery.ts";
 import { allClients, type Client, conversationTopic, type Person, userTopic } from "./people.ts";
 import { sockets as socketCounts } from "./sockets.ts";
+import { TypingExpiry } from "./typing.ts";
 
 /** The sockets of this node, and the topics that they are subscribed to. */
 export interface Hub {
@@ -29,8 +29,6 @@ export interface Hub {
   people(): Iterable<Person>;
   /** Delivers a change to the sockets that it concerns. */
   receive(change: Delivered): void;
-  /** Called when the last client of an account on any node is gone. */
-  onGone(listener: (account: Pick<Account, "username">) => void): void;
   /** Number of open sockets on this node. */
   size(): number;
   /** Number of open sockets of an account on all nodes. */
@@ -51,6 +49,8 @@ export function hub(
   const connected = new ConnectedPeople(bus, counts);
   const people = connected.all;
   const events = new EventDelivery(people, publish);
+  const typing = new TypingExpiry((event) => events.deliver(event));
+  connected.onGone = (username) => typing.gone(username);
   return {
     enter: (account, client) => connected.enter(account, client),
     async follow(person, conversations) {
@@ -67,7 +67,8 @@ export function hub(
     receive(change) {
       switch (change.kind) {
         case "event":
-          return events.deliver(change);
+          events.deliver(change);
+          return typing.note(change);
         case "session_ended":
           return closeClientsOfSession(people, change.session_id);
         case "account_suspended":
@@ -77,9 +78,6 @@ export function hub(
         case "leaving_missed":
           return readMembershipsAgain(people, change.leaves);
       }
-    },
-    onGone: (listener) => {
-      connected.onGone = listener;
     },
     size: () => connected.size,
     sockets: (username) => connected.sockets(username),
