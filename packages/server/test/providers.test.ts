@@ -12,6 +12,7 @@ import { type Responder, startProvider } from "@parley/testkit/provider-server.t
 import type { ModelOutput } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters } from "../src/agents/providers/index.ts";
+import { providerSource } from "../src/agents/providers/source.ts";
 import type {
   AssistantPart,
   FilePart,
@@ -125,7 +126,9 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         allSent.resolve();
       });
       const request = requestTo(provider.url);
-      const call = callModel(adapters[protocol], request, { backpressure: () => ready.promise });
+      const call = callModel(providerSource(adapters[protocol]), request, {
+        backpressure: () => ready.promise,
+      });
       const first = call.next();
       await allSent.promise;
       expect(Bun.peek.status(first)).toBe("pending");
@@ -144,7 +147,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       });
       const send = (text: string) => body.enqueue(Buffer.from(textFrame[protocol](text)));
       let backpressure: Promise<void> | undefined;
-      const call = callModel(adapters[protocol], requestTo("http://127.0.0.1"), {
+      const call = callModel(providerSource(adapters[protocol]), requestTo("http://127.0.0.1"), {
         fetch: async () => new Response(stream),
         backpressure: () => backpressure,
       });

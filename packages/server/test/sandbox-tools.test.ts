@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { actionTokens } from "@parley/protocol/markup";
 import type { ModelOutput, ModelRequest } from "../src/agents/providers/adapter.ts";
-import { makeSandboxFetch } from "../src/agents/sandbox/index.ts";
+import { callModel } from "../src/agents/providers/call.ts";
+import { makeSandbox } from "../src/agents/sandbox/index.ts";
 import type {
   AssistantPart,
   ModelMessage,
@@ -9,9 +10,9 @@ import type {
   ToolResultPart,
 } from "../src/rules/model-content.ts";
 import { functionName } from "../src/rules/tool-names.ts";
-import { callOutcome, PROTOCOLS, requestTo, usageOf } from "./support/model-call.ts";
+import { endOf, requestTo, textOf, usageOf } from "./support/model-call.ts";
 
-const withoutDelays = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });
+const sandbox = makeSandbox({ speed: Number.POSITIVE_INFINITY });
 
 const tool = (name: string): ToolDefinition => ({
   name,
@@ -34,13 +35,11 @@ const asked = (text: string, tools = TOOLS): Partial<ModelRequest> => ({
 const callsIn = (outputs: ModelOutput[]) =>
   outputs.flatMap((output) => (output.type === "tool_use" ? [[output.name, output.input]] : []));
 
-describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol) => {
+describe("the sandbox with tools", () => {
   async function answerTo(changes: Partial<ModelRequest>) {
     const request = requestTo("https://provider.invalid", { max_output_tokens: 4096, ...changes });
-    const outcome = await callOutcome(protocol, request, { fetch: withoutDelays });
-    expect(outcome.error).toBeUndefined();
-    const { outputs, text, end } = outcome;
-    return { calls: callsIn(outputs), outputs, text, end };
+    const outputs = await Array.fromAsync(callModel(sandbox, request));
+    return { calls: callsIn(outputs), outputs, text: textOf(outputs), end: endOf(outputs) };
   }
 
   test("calls the tool that a line asks for", async () => {
@@ -113,6 +112,11 @@ describe.each(PROTOCOLS)("the sandbox with tools in the %s protocol", (protocol)
     expect(none).toEqual([]);
     const nameOf = (server: string, tool: string) => functionName({ server_id: "1", server, tool });
     expect(nameOf("a_", "b")).not.toBe(nameOf("a", "_b"));
+  });
+
+  test("calls with arguments that every store can keep", async () => {
+    const { calls } = await answerTo(asked('Alice: /tool echo {"text": "\\u0000\\ud800"}'));
+    expect(calls).toEqual([["echo", { text: "\ufffd\ufffd" }]]);
   });
 
   test("says which tools it is offered if a line names another", async () => {

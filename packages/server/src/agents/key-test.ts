@@ -4,10 +4,9 @@ import { notFound } from "../rules/failure.ts";
 import { type KeySource, modelOf } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import { fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
+import { type KeyServices, openKey, operatorKeyError, sourceOf } from "./keys.ts";
 import type { ModelRequest } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
-import { adapters } from "./providers/index.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
@@ -41,8 +40,7 @@ export function keyTester(services: KeyServices): KeyTester {
         source = opened?.source ?? "own";
         sandbox = isSandboxKey(key);
         const request = testRequest(provider, model, key);
-        const options = { ...fetchForKey(key, config), ...CALL_OPTIONS };
-        const outputs = callModel(adapters[provider.protocol], request, options);
+        const outputs = callModel(sourceOf(key, provider, config), request, CALL_OPTIONS);
         // The first output proves that the key works. Leaving the loop closes the connection.
         for await (const _ of outputs) break;
         return { works: true, error: null, model, sandbox };

@@ -1,12 +1,13 @@
-import type { Config } from "../config.ts";
+import type { Config, Provider } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
 import type { KeySource } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import type { CallOptions } from "./providers/call.ts";
+import { adapters } from "./providers/index.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
-import { sandboxFetch } from "./sandbox/index.ts";
+import { type ModelSource, providerSource } from "./providers/source.ts";
+import { sandbox } from "./sandbox/index.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 export interface KeyServices {
@@ -56,11 +57,9 @@ export function operatorKeyError(error: unknown, provider: string, { log }: KeyS
   );
 }
 
-/** Selects the sandbox for sandbox keys. Throws a `TurnFailed` if the sandbox is off. */
-export function fetchForKey(key: string, { sandbox }: Config): Pick<CallOptions, "fetch"> {
-  if (!isSandboxKey(key)) return {};
-  if (!sandbox) {
-    throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
-  }
-  return { fetch: sandboxFetch };
+/** Who answers calls with this key. Throws a `TurnFailed` for a sandbox key if the sandbox is off. */
+export function sourceOf(key: string, { protocol }: Provider, config: Config): ModelSource {
+  if (!isSandboxKey(key)) return providerSource(adapters[protocol]);
+  if (config.sandbox) return sandbox;
+  throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
 }

@@ -1,9 +1,7 @@
 import type { OutputOf } from "@parley/protocol";
 import { modelOf } from "../rules/keys.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import { fetchForKey, type KeyServices, openKey } from "./keys.ts";
-import { adapters } from "./providers/index.ts";
-import { listModels } from "./providers/models.ts";
+import { type KeyServices, openKey, sourceOf } from "./keys.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
@@ -30,10 +28,9 @@ export function modelLists(services: KeyServices): ModelLists {
     if (!provider || agent.sealed_key === null) return null;
     try {
       const { api_key } = openKey(services, agent);
-      const { fetch } = fetchForKey(api_key, config);
+      const source = sourceOf(api_key, provider, config);
       beforeCall();
-      const access = { api_key, base_url: provider.base_url };
-      const items = await listModels(adapters[provider.protocol], access, fetch);
+      const items = await source.models({ api_key, base_url: provider.base_url });
       return items.length > 0 ? { items, from: "provider" } : null;
     } catch (error) {
       if (!(error instanceof ProviderError) && !(error instanceof TurnFailed)) throw error;

@@ -7,11 +7,10 @@ import { addUsage, tokensOf, totalUsage } from "../rules/usage.ts";
 import type { TurnRecord, TurnRound } from "../store/turns.ts";
 import type { AnswerStream, Deltas } from "./deltas.ts";
 import { type Fallback, fallback } from "./fallbacks.ts";
-import { type AgentKey, fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
+import { type AgentKey, type KeyServices, openKey, operatorKeyError, sourceOf } from "./keys.ts";
 import { type PreparedTurn, reserveRound } from "./prepare-turn.ts";
 import type { ModelOutput, ModelRequest, ToolUse } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
-import { adapters } from "./providers/index.ts";
 import { type ProviderError, providerErrors } from "./providers/provider-errors.ts";
 import { definitionOf } from "./tools/offered.ts";
 import { type CallServices, makeCalls, storeCalls } from "./tools/run-calls.ts";
@@ -238,8 +237,8 @@ async function askWithFallbacks(
   answer: ReturnType<typeof newAnswer>,
 ): Promise<void> {
   const { turn, provider } = prepared;
+  const source = sourceOf(api_key, provider, services.config);
   const options = {
-    ...fetchForKey(api_key, services.config),
     backpressure: stream.backpressure,
     onAttempt: attempts.started,
     onRetry: attempts.refused,
@@ -247,7 +246,7 @@ async function askWithFallbacks(
   for (;;) {
     const current = refused.reduce((each, { apply }) => apply(each), request);
     try {
-      return await answer.take(callModel(adapters[provider.protocol], current, options));
+      return await answer.take(callModel(source, current, options));
     } catch (error) {
       const other = answer.isCharged() ? null : fallback(current, error);
       if (other === null) throw error;

@@ -5,7 +5,7 @@ import { errorFromResponse } from "./classify-error.ts";
 import { providerErrors } from "./provider-errors.ts";
 import { type Backpressure, SseReader } from "./sse-reader.ts";
 
-/** The part of `fetch` that a call needs. The sandbox implements it without a network. */
+/** The part of `fetch` that a call needs. */
 export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
 
 /** How long the provider may take. Time that the reader takes does not count. */

@@ -1,7 +1,8 @@
-import type { Adapter, ModelOutput, ModelRequest } from "./adapter.ts";
-import { type AttemptOptions, streamAttempt, type Timeouts } from "./attempt.ts";
+import type { ModelOutput, ModelRequest } from "./adapter.ts";
+import type { AttemptOptions, Timeouts } from "./attempt.ts";
 import { ProviderError } from "./provider-errors.ts";
 import { sleep } from "./sleep.ts";
+import type { ModelSource } from "./source.ts";
 
 export interface CallOptions extends Partial<Omit<AttemptOptions, "timeouts">> {
   timeouts?: Partial<Timeouts>;
@@ -46,7 +47,7 @@ const DEFAULT_RETRY: Retry = { maxAttempts: 3, backoffMs: 500, maxRetryAfterMs: 
  * time and memory are bounded.
  */
 export async function* callModel(
-  adapter: Adapter,
+  source: ModelSource,
   request: ModelRequest,
   options: CallOptions = {},
 ): AsyncGenerator<ModelOutput> {
@@ -56,12 +57,12 @@ export async function* callModel(
     backpressure: options.backpressure,
   };
   const retry = { ...DEFAULT_RETRY, ...options.retry };
-  const httpRequest = adapter.request(request);
+  const attemptOnce = source.prepare(request);
   for (let attempt = 1; ; attempt++) {
     options.onAttempt?.(attempt);
     let hasYielded = false;
     try {
-      for await (const output of streamAttempt(adapter, httpRequest, request, attemptOptions)) {
+      for await (const output of attemptOnce(attemptOptions)) {
         hasYielded = true;
         yield output;
       }

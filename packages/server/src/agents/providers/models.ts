@@ -1,6 +1,5 @@
 import type { AgentModel } from "@parley/protocol";
 import type { Adapter, ModelRequest } from "./adapter.ts";
-import type { ModelFetch } from "./attempt.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { parseJson, valueAt } from "./json.ts";
 import { ProviderError, providerErrors } from "./provider-errors.ts";
@@ -18,13 +17,12 @@ const MAX_MODELS = 500;
 export async function listModels(
   adapter: Adapter,
   access: Pick<ModelRequest, "api_key" | "base_url">,
-  fetchList: ModelFetch = fetch,
 ): Promise<AgentModel[]> {
   const { url, headers } = adapter.models(access);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const init = { method: "GET", headers, redirect: "manual", signal } as const;
   try {
-    const response = await fetchList(url, init);
+    const response = await fetch(url, init);
     const text = await readBounded(response);
     if (!response.ok) throw errorFromResponse(response, text);
     return modelsIn(parseJson(text));

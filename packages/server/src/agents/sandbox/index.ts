@@ -1,85 +1,58 @@
-import type { ModelFetch } from "../providers/attempt.ts";
+import type { AdapterOutput, ModelOutput, ModelRequest } from "../providers/adapter.ts";
+import { Answer } from "../providers/answer.ts";
+import { providerErrors } from "../providers/provider-errors.ts";
 import { sleep } from "../providers/sleep.ts";
-import { type Dialect, dialectOf } from "./dialects.ts";
-import { modelsResponse } from "./models.ts";
-import { readRequest, type SandboxRequest } from "./request.ts";
-import { type AnswerScript, type ErrorScript, scriptFor } from "./script.ts";
+import type { ModelSource } from "../providers/source.ts";
+import { toToolUse } from "../providers/tool-calls.ts";
+import { estimateTokens, readRequest } from "./request.ts";
+import { type AnswerScript, scriptFor } from "./script.ts";
 
-/**
- * The built-in model. It replaces `fetch` in a call, so its answers take the same path as those of
- * a provider. It has no access to the network.
- */
-export const sandboxFetch: ModelFetch = makeSandboxFetch();
+/** The built-in model. Its answers take the same path as those of a provider, without a network. */
+export const sandbox: ModelSource = makeSandbox();
 
 /** `speed` divides the delay between words. `Infinity` removes it. */
-export function makeSandboxFetch({ speed = 1 } = {}): ModelFetch {
-  return async (url, init) => {
-    init.signal?.throwIfAborted();
-    if (init.method === "GET") return modelsResponse(url);
-    const dialect = dialectOf(url);
-    if (!dialect || typeof init.body !== "string") return new Response(null, { status: 404 });
-    const request = await readRequest(init.body);
-    const script = scriptFor(request);
-    if (script.kind === "error") return errorResponse(dialect, script);
-    const events = answerEvents(dialect, request, script, makeDelay(speed, init.signal));
-    const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    return new Response(streamOf(events), { headers });
+export function makeSandbox({ speed = 1 } = {}): ModelSource {
+  return {
+    // It answers to every other name too.
+    models: async () => [{ id: "sandbox", display_name: "Sandbox" }],
+    prepare: (request) => () => answerTo(request, speed),
   };
 }
 
-type Delay = (ms: number) => Promise<void>;
-
-function makeDelay(speed: number, signal: AbortSignal | null | undefined): Delay {
-  const abortSignal = signal ?? new AbortController().signal;
-  return async (ms) => {
-    abortSignal.throwIfAborted();
-    if (ms / speed > 0) await sleep(ms / speed, abortSignal);
-  };
+async function* answerTo(request: ModelRequest, speed: number): AsyncGenerator<ModelOutput> {
+  request.signal.throwIfAborted();
+  const read = await readRequest(request);
+  const script = scriptFor(read);
+  if ("fail" in script) throw script.fail();
+  const answer = new Answer(request.max_output_tokens);
+  answer.add({ type: "usage", input_tokens: read.inputTokens });
+  for await (const output of outputsOf(script, request, speed)) {
+    answer.add(output);
+    yield* answer.takeOutputs();
+  }
+  yield* answer.finish();
 }
 
-function errorResponse(dialect: Dialect, script: ErrorScript): Response {
-  const headers = { "retry-after": String(script.retryAfterSeconds) };
-  return Response.json(dialect.error(script), {
-    status: script.status,
-    ...(script.retryAfterSeconds === undefined ? {} : { headers }),
-  });
-}
-
-async function* answerEvents(
-  dialect: Dialect,
-  request: SandboxRequest,
-  script: AnswerScript,
-  delay: Delay,
-) {
-  const words = script.text.match(/\s*\S+/g) ?? [];
-  const sent = words.slice(0, request.maxTokens);
-  await delay(0);
-  yield dialect.begin(request);
+async function* outputsOf(
+  { text, wordIntervalMs, calls, end }: AnswerScript,
+  { signal, max_output_tokens }: ModelRequest,
+  speed: number,
+): AsyncGenerator<AdapterOutput> {
+  const words = text.match(/\s*\S+/g) ?? [];
+  const sent = words.slice(0, max_output_tokens);
   for (const [index, word] of sent.entries()) {
-    await delay(index === 0 ? 0 : script.wordIntervalMs);
-    yield dialect.text(request, word);
+    signal.throwIfAborted();
+    const waitMs = index === 0 ? 0 : wordIntervalMs / speed;
+    if (waitMs > 0) await sleep(waitMs, signal);
+    yield { type: "text", text: word };
   }
-  if (script.end === "cut") throw new Error("the script breaks the connection");
-  const answer = sent.join("");
-  if (script.calls.length > 0) {
-    yield dialect.calls(request, script.calls);
-    yield dialect.end(request, answer + JSON.stringify(script.calls), "tool_use");
-    return;
+  if (end === "cut")
+    throw providerErrors.unreachable(new Error("the script breaks the connection"));
+  for (const { name, input } of calls) {
+    const id = `toolu_sandbox_${crypto.randomUUID()}`;
+    yield toToolUse({ id, name, arguments: JSON.stringify(input) });
   }
-  yield dialect.end(request, answer, sent.length < words.length ? "length" : script.end);
-}
-
-/** Encodes server-sent events as bytes, each one only when it is read. */
-function streamOf(events: AsyncGenerator<string, void>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const next = await events.next();
-      if (next.done) controller.close();
-      else controller.enqueue(encoder.encode(next.value));
-    },
-    async cancel() {
-      await events.return();
-    },
-  });
+  const written = sent.join("") + (calls.length === 0 ? "" : JSON.stringify(calls));
+  yield { type: "usage", output_tokens: estimateTokens(written.length) };
+  yield { type: "end", reason: sent.length < words.length ? "length" : end };
 }

@@ -13,7 +13,7 @@ type Pixel = readonly [red: number, green: number, blue: number, alpha: number];
 export async function coloursOf(picture: Uint8Array): Promise<string[]> {
   const png = await new Bun.Image(picture)
     .resize(SAMPLES, SAMPLES, { fit: "fill", filter: "nearest" })
-    .png()
+    .png({ palette: true })
     .bytes();
   const pixels = pixelsOf(png);
   const counts = [...Map.groupBy(pixels, nameOf)].map(([name, { length }]) => ({ name, length }));
@@ -64,61 +64,22 @@ function hueName(hue: number, lightness: number): string {
 
 const HEADER_BYTES = 8;
 const CHUNK_BYTES = 12;
-const CHANNELS = 4;
 
-/** The pixels of a small PNG as `Bun.Image` writes it: eight bits a channel, RGBA, not interlaced. */
+/** The pixels of a small PNG with a palette as `Bun.Image` writes it: a byte each, not filtered. */
 function pixelsOf(png: Uint8Array): Pixel[] {
   const file = Buffer.from(png.buffer, png.byteOffset, png.byteLength);
-  const data: Buffer[] = [];
+  const chunks = new Map<string, Buffer>();
   for (let at = HEADER_BYTES; at + CHUNK_BYTES <= file.length; ) {
-    const length = file.readUInt32BE(at);
-    if (file.toString("latin1", at + 4, at + 8) === "IDAT") {
-      data.push(file.subarray(at + 8, at + 8 + length));
-    }
-    at += CHUNK_BYTES + length;
+    const end = at + 8 + file.readUInt32BE(at);
+    chunks.set(file.toString("latin1", at + 4, at + 8), file.subarray(at + 8, end));
+    at = end + 4;
   }
-  const bytes = unfilter(inflateSync(Buffer.concat(data)), SAMPLES * CHANNELS);
-  return Array.from({ length: bytes.length / CHANNELS }, (_, index) => {
-    const [red = 0, green = 0, blue = 0, alpha = 0] = bytes.subarray(index * CHANNELS);
-    return [red, green, blue, alpha];
-  });
+  const rows = inflateSync(chunks.get("IDAT") ?? "");
+  const alphas = chunks.get("tRNS") ?? [];
+  return [...rows]
+    .filter((_, at) => at % (SAMPLES + 1) > 0)
+    .map((color) => {
+      const [red = 0, green = 0, blue = 0] = chunks.get("PLTE")?.subarray(3 * color) ?? [];
+      return [red, green, blue, alphas[color] ?? 255];
+    });
 }
-
-/** Reverses the filters of the rows: each row begins with the number of its filter. */
-function unfilter(filtered: Uint8Array, rowBytes: number): Uint8Array {
-  const rows = filtered.length / (rowBytes + 1);
-  const bytes = new Uint8Array(rows * rowBytes);
-  for (let row = 0; row < rows; row++) {
-    const filter = filtered[row * (rowBytes + 1)] ?? 0;
-    for (let column = 0; column < rowBytes; column++) {
-      const at = row * rowBytes + column;
-      const left = column < CHANNELS ? 0 : (bytes[at - CHANNELS] ?? 0);
-      const up = bytes[at - rowBytes] ?? 0;
-      const corner = column < CHANNELS ? 0 : (bytes[at - rowBytes - CHANNELS] ?? 0);
-      const value = filtered[row * (rowBytes + 1) + 1 + column] ?? 0;
-      bytes[at] = value + predict(filter, left, up, corner);
-    }
-  }
-  return bytes;
-}
-
-function predict(filter: number, left: number, up: number, corner: number): number {
-  switch (filter) {
-    case 1:
-      return left;
-    case 2:
-      return up;
-    case 3:
-      return (left + up) >> 1;
-    case 4:
-      return nearest(left + up - corner, left, up, corner);
-    default:
-      return 0;
-  }
-}
-
-/** The first of the candidates with the smallest distance. */
-const nearest = (target: number, ...candidates: [number, number, number]): number =>
-  candidates.reduce((best, each) =>
-    Math.abs(target - each) < Math.abs(target - best) ? each : best,
-  );

@@ -1,5 +1,5 @@
+import type { ModelMessage } from "../../rules/model-content.ts";
 import { isFunctionOf } from "../../rules/tool-names.ts";
-import type { Part } from "./request-files.ts";
 
 /** A call that the sandbox makes. */
 export interface SandboxCall {
@@ -22,67 +22,21 @@ export interface SandboxResult {
   failed: boolean;
 }
 
-/** A message of either protocol. OpenAI's has calls and results beside the content. */
-export interface Message {
-  role: string;
-  content?: string | Part[] | null;
-  tool_calls?: { id: string; function: { name: string; arguments: string } }[];
-  tool_call_id?: string;
-}
-
-/** Anthropic's definitions have the name at the top, OpenAI's have it in `function`. */
-export interface Tool {
-  name?: string;
-  function?: { name: string };
-}
-
-export const toolName = ({ name, function: called }: Tool) => called?.name ?? name ?? "";
-
-/** The results after the last answer: those that the model is asked to go on with. */
-export function newResults(messages: readonly Message[]): SandboxResult[] {
-  const names = new Map(messages.flatMap(calledTools));
+/** The results from this message on: those that the model is asked to go on with. */
+export function newResults(messages: readonly ModelMessage[], from: number): SandboxResult[] {
+  const calls = messages.flatMap(({ content }) =>
+    content.filter((part) => part.type === "tool_use"),
+  );
+  const names = new Map(calls.map(({ id, name }) => [id, name]));
   return messages
-    .slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
-    .flatMap(resultsOf)
-    .map(({ id, ...result }) => ({ tool: names.get(id) ?? "", ...result }));
-}
-
-function calledTools({ content, tool_calls = [] }: Message): [id: string, name: string][] {
-  const parts = partsOf(content).filter(({ type }) => type === "tool_use");
-  return [
-    ...tool_calls.map(({ id, function: { name } }): [string, string] => [id, name]),
-    ...parts.map(({ id = "", name = "" }): [string, string] => [id, name]),
-  ];
-}
-
-type Result = Omit<SandboxResult, "tool"> & { id: string };
-
-/** How the adapter for OpenAI's protocol marks failed calls. */
-const FAILED = "Error: ";
-
-function resultsOf({ role, content, tool_call_id = "" }: Message): Result[] {
-  if (role === "tool") {
-    const text = textOf(content);
-    const failed = text.startsWith(FAILED);
-    return [{ id: tool_call_id, text: failed ? text.slice(FAILED.length) : text, failed }];
-  }
-  return partsOf(content)
-    .filter(({ type }) => type === "tool_result")
-    .map(({ tool_use_id = "", content, is_error = false }) => ({
-      id: tool_use_id,
-      text: textOf(content),
+    .slice(from)
+    .flatMap(({ content }) => content.filter((part) => part.type === "tool_result"))
+    .map(({ tool_use_id, content, is_error }) => ({
+      tool: names.get(tool_use_id) ?? "",
+      text: content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n"),
       failed: is_error,
     }));
 }
-
-const partsOf = (content: Message["content"]) => (Array.isArray(content) ? content : []);
-
-const textOf = (content: Message["content"]): string =>
-  typeof content === "string"
-    ? content
-    : partsOf(content)
-        .map(({ text = "" }) => text)
-        .join("\n\n");
 
 const COMMAND = /^(?:@\S+\s+)*\/tool\s+(\S+)\s*(.*)$/;
 

@@ -1,19 +1,10 @@
-import { describeFile, isFile, namedFiles, type Part, type SandboxFile } from "./request-files.ts";
-import {
-  type Command,
-  commandsIn,
-  type Message,
-  newResults,
-  type SandboxResult,
-  type Tool,
-  toolName,
-} from "./request-tools.ts";
+import type { ModelMessage } from "../../rules/model-content.ts";
+import type { ModelRequest } from "../providers/adapter.ts";
+import { filesOf } from "./request-files.ts";
+import { type Command, commandsIn, newResults, type SandboxResult } from "./request-tools.ts";
 
-/** What the sandbox reads from a request of either protocol. */
+/** What the sandbox reads from a request. */
 export interface SandboxRequest {
-  model: string;
-  /** The token limit of the answer. */
-  maxTokens: number;
   /** Who wrote the last message, if it is labelled. */
   sender: string | undefined;
   /** The last message, without its label, mentions and descriptions of files. */
@@ -32,56 +23,31 @@ export interface SandboxRequest {
   inputTokens: number;
 }
 
-interface Body {
-  model?: string;
-  max_tokens?: number;
-  max_completion_tokens?: number;
-  /** Anthropic's protocol has the system text here, OpenAI's has it as the first message. */
-  system?: string;
-  messages?: Message[];
-  tools?: Tool[];
-}
-
-/** Both protocols send a string or a list of parts. They share only the text parts. */
-type Content = string | Part[];
-
-export async function readRequest(body: string): Promise<SandboxRequest> {
-  const { model = "sandbox", messages = [], tools = [], ...rest } = JSON.parse(body) as Body;
-  const texts = messages.map(({ role, content }) => ({ role, text: textOf(content) }));
-  const system = rest.system ?? texts.find(({ role }) => role === "system")?.text ?? "";
-  const lastUserText = texts.findLast(({ role, text }) => role === "user" && text !== "")?.text;
-  const length = texts.reduce((sum, { text }) => sum + text.length, 0);
-  const files = await Promise.all(messages.map(({ content }) => filesOf(content)));
+export async function readRequest(request: ModelRequest): Promise<SandboxRequest> {
+  const { system, messages, tools } = request;
   const firstNew = messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const newFiles = files.slice(firstNew);
+  const texts = messages.map(textOf);
+  const asked = messages.findLastIndex(({ role }, at) => role === "user" && texts[at] !== "");
+  const files = await Promise.all(messages.map((each) => filesOf(each, textOf(each))));
+  const described = (from: number) =>
+    files
+      .slice(from)
+      .flat()
+      .map((each) => each.description);
+  const read = system + texts.join("") + (tools.length === 0 ? "" : JSON.stringify(tools));
   const fileTokens = files.flat().reduce((sum, { tokens }) => sum + tokens, 0);
-  const isAsked = texts.slice(firstNew).some(({ role, text }) => role === "user" && text !== "");
-  const toolLength = tools.length === 0 ? 0 : JSON.stringify(tools).length;
   return {
-    model,
-    maxTokens: rest.max_completion_tokens ?? rest.max_tokens ?? Number.POSITIVE_INFINITY,
-    inputTokens: estimateTokens((rest.system?.length ?? 0) + length + toolLength) + fileTokens,
-    tools: tools.map(toolName),
-    results: isAsked ? [] : newResults(messages),
-    newFiles: newFiles.flat().map(({ description }) => description),
-    files: files.flat().map(({ description }) => description),
-    ...lastMessage(lastUserText ?? "", system),
+    inputTokens: estimateTokens(read.length) + fileTokens,
+    tools: tools.map(({ name }) => name),
+    results: asked >= firstNew ? [] : newResults(messages, firstNew),
+    newFiles: described(firstNew),
+    files: described(0),
+    ...lastMessage(texts[asked] ?? "", system),
   };
 }
 
-/** The text parts of a message. */
-function textOf(content: Content | null | undefined): string {
-  if (typeof content === "string") return content;
-  const texts = (content ?? []).filter((part) => !isFile(part));
-  return texts.map(({ text }) => text).join("\n\n");
-}
-
-async function filesOf(content: Content | null | undefined): Promise<SandboxFile[]> {
-  const named = namedFiles(textOf(content));
-  if (typeof content === "string") return named;
-  const files = await Promise.all((content ?? []).filter(isFile).map(describeFile));
-  return [...files.filter((file) => file !== null), ...named];
-}
+const textOf = ({ content }: ModelMessage): string =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);
 

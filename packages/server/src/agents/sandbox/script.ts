@@ -1,37 +1,28 @@
+import { type ProviderError, providerErrors } from "../providers/provider-errors.ts";
 import * as replies from "./replies.ts";
 import type { SandboxRequest } from "./request.ts";
 import { offeredCommand, readCommand, type SandboxCall } from "./request-tools.ts";
 
 export interface AnswerScript {
-  kind: "answer";
   text: string;
   wordIntervalMs: number;
   /** Tool calls after the text. */
   calls: readonly SandboxCall[];
   /** `cut` breaks the connection after the text. */
-  end: "complete" | "refused" | "cut";
+  end: "stop" | "refused" | "cut";
 }
 
-export interface ErrorScript {
-  kind: "error";
-  status: number;
-  type: string;
-  message: string;
-  retryAfterSeconds?: number;
-}
-
-/** How the sandbox answers a request. */
-export type Script = AnswerScript | ErrorScript;
+/** How the sandbox answers a request: as a provider that fails with the error, or with a text. */
+type Script = AnswerScript | { fail(): ProviderError };
 
 const WORD_INTERVAL_MS = 18;
 const SLOW_WORD_INTERVAL_MS = 300;
 
 const answer = (text: string, wordIntervalMs = WORD_INTERVAL_MS): AnswerScript => ({
-  kind: "answer",
   text,
   wordIntervalMs,
   calls: [],
-  end: "complete",
+  end: "stop",
 });
 
 const callTools = (calls: readonly SandboxCall[]): Script => ({ ...answer(""), calls });
@@ -48,29 +39,13 @@ const scripts: Record<string, (request: SandboxRequest) => Script> = {
   help: () => answer(replies.help),
 };
 
-const serverError: Script = {
-  kind: "error",
-  status: 500,
-  type: "api_error",
-  message: "internal server error",
-};
+const serverError: Script = { fail: () => providerErrors.unavailable(500) };
 
 /** Further scripts for `fail`, by a second keyword. */
 const failScripts: Record<string, Script> = {
-  key: { kind: "error", status: 401, type: "authentication_error", message: "invalid key" },
-  rate: {
-    kind: "error",
-    status: 429,
-    type: "rate_limit_error",
-    message: "rate limit reached",
-    retryAfterSeconds: 1,
-  },
-  context: {
-    kind: "error",
-    status: 400,
-    type: "invalid_request_error",
-    message: "prompt is too long: 300000 tokens > 200000 maximum",
-  },
+  key: { fail: () => providerErrors.keyRejected(401) },
+  rate: { fail: () => providerErrors.rateLimited(429, 1000) },
+  context: { fail: () => providerErrors.contextTooLong(400) },
   refuse: { ...answer(""), end: "refused" },
   midway: { ...answer(replies.midway), end: "cut" },
 };
