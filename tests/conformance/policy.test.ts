@@ -1,9 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { type InputOf, type PolicyOverrides, UNRESTRICTED } from "@parley/protocol";
+import {
+  type InputOf,
+  type operations,
+  type PolicyOverrides,
+  UNRESTRICTED,
+} from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   agentOf,
-  failure,
   groupOf,
   outcome,
   Person,
@@ -14,8 +18,8 @@ import {
 } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
-/** What docs/backend.md offers for products to copy. */
-const SAFE: PolicyOverrides = {
+/** Stricter than what docs/backend.md offers for products to copy. */
+const STRICT: PolicyOverrides = {
   directory: "shared",
   start_chats: "none",
   rename: false,
@@ -25,7 +29,7 @@ const SAFE: PolicyOverrides = {
 };
 
 const settings = { ...noRates, ...serviceKeySetting() };
-const server = await startServer({ ...settings, PARLEY_POLICY: JSON.stringify(SAFE) });
+const server = await startServer({ ...settings, PARLEY_POLICY: JSON.stringify(STRICT) });
 afterAll(() => server[Symbol.asyncDispose]());
 const backend = new Backend(server.url);
 
@@ -56,7 +60,7 @@ const usernames = ({ items }: { items: readonly { username: string }[] }) =>
 describe("a policy", () => {
   test("of the server restricts users of the product, and nobody who signed up", async () => {
     const [ada, staff] = [await customer(), await signUp(server.url, "staff")];
-    expect((await ada.call("getMe")).policy).toEqual({ ...UNRESTRICTED, ...SAFE });
+    expect((await ada.call("getMe")).policy).toEqual({ ...UNRESTRICTED, ...STRICT });
     expect((await staff.call("getMe")).policy).toBeUndefined();
     expect(await outcome(ada.call("updateMe", { display_name: "Clerk" }))).toBe("forbidden");
     expect(await outcome(staff.call("updateMe", { display_name: "Clerk" }))).toBe("ok");
@@ -72,12 +76,12 @@ describe("a policy", () => {
 
   test("of a person overrides the server's field by field, and {} removes it", async () => {
     const ada = await customer({ rename: true, files: false });
-    const own = { ...UNRESTRICTED, ...SAFE, rename: true, files: false };
+    const own = { ...UNRESTRICTED, ...STRICT, rename: true, files: false };
     expect((await ada.call("getMe")).policy).toEqual(own);
     await backend.call("upsertUsers", { users: [{ external_id: ada.id, display_name: "Ada" }] });
     expect((await ada.call("getMe")).policy).toEqual(own);
     await setPolicy(ada, {});
-    expect((await ada.call("getMe")).policy).toEqual({ ...UNRESTRICTED, ...SAFE });
+    expect((await ada.call("getMe")).policy).toEqual({ ...UNRESTRICTED, ...STRICT });
   });
 
   test("with an unknown field is refused", async () => {
@@ -138,7 +142,7 @@ describe("a policy forbids", () => {
 
   for (const [field, calls] of Object.entries(refused)) {
     test(`${field} over every transport, and on behalf of the person`, async () => {
-      const ada = await customer({ ...SAFE, files: false });
+      const ada = await customer({ ...STRICT, files: false });
       await using socket = await ada.connect();
       for (const [operation, input] of calls) {
         const overHttp = await post(server.url, operation, input(ada), ada.token);
@@ -270,6 +274,43 @@ describe("the directory", () => {
   });
 });
 
+describe("somebody who cannot be looked up", () => {
+  const named: [keyof typeof operations, (username: string, chat: { id: string }) => object][] = [
+    ["getUser", (username) => ({ username })],
+    ["blockUser", (username) => ({ username })],
+    ["unblockUser", (username) => ({ username })],
+    ["startChat", (username) => ({ usernames: [username] })],
+    ["addChatMembers", (username, { id }) => ({ chat_id: id, usernames: [username] })],
+    ["addGroupAgent", (username, { id }) => ({ chat_id: id, agent_username: username })],
+    ["removeGroupAgent", (username, { id }) => ({ chat_id: id, agent_username: username })],
+    ["deleteAgent", (agent_username) => ({ agent_username })],
+    ["getAgentModels", (agent_username) => ({ agent_username })],
+    ["removeAgentKey", (agent_username) => ({ agent_username })],
+  ];
+
+  test.each(named)("does not exist for %s, and neither do their agents", async (name, inputFor) => {
+    const [ada, stranger] = [await customer(), await customer()];
+    const chat = await groupOf(await signUp(server.url), ada);
+    const answer = async (username: string) => {
+      const { body } = await post(server.url, name, inputFor(username, chat), ada.token);
+      return JSON.stringify(body).replace(username, "<name>");
+    };
+    for (const suffix of ["", ":claude"]) {
+      const toNobody = await answer(`nobody_at_all${suffix}`);
+      expect(await answer(`${stranger.username}${suffix}`)).toBe(toNobody);
+      expect(toNobody).toContain("not_found");
+    }
+  });
+
+  test("can be unblocked by whoever could look them up before", async () => {
+    const [ada, stranger] = [await customer({ directory: "everyone" }), await customer()];
+    await ada.call("blockUser", { username: stranger.username });
+    await setPolicy(ada, {});
+    expect(await outcome(ada.call("unblockUser", { username: stranger.username }))).toBe("ok");
+    expect((await ada.call("getBlocked")).items).toEqual([]);
+  });
+});
+
 describe("new conversations", () => {
   /** How a person may be reached: in a new conversation, and in a group of the caller's. */
   async function reach(who: Person, other: { username: string }, group: { id: string }) {
@@ -298,14 +339,6 @@ describe("new conversations", () => {
     expect(await reach(ada, { username: agentOf(ada) }, group)).toEqual(Array(3).fill(toAgent));
     const gpt = { chat_id: group.id, agent_username: agentOf(ada, "gpt") };
     expect(await outcome(ada.call("addGroupAgent", gpt))).toBe(toAgent);
-  });
-
-  test("do not tell whether a stranger exists who cannot be looked up", async () => {
-    const [ada, stranger] = [await customer(), await customer()];
-    const start = (username: string) => ada.call("startChat", { usernames: [username] });
-    const refusal = await failure(start(stranger.username));
-    expect(refusal.message).toBe(`not found: users ${stranger.username}`);
-    expect((await failure(start("nobody_at_all"))).message).toBe("not found: users nobody_at_all");
   });
 
   for (const transport of transports) {

@@ -15,6 +15,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { announceOwn, changeDisplayName } from "./accounts.ts";
+import { visibleAccount } from "./policies.ts";
 import { lockActive } from "./sessions.ts";
 
 /** Agents that a person may create, besides the default ones. */
@@ -27,15 +28,16 @@ export interface AgentChoice {
 }
 
 /**
- * The account of an agent of the caller. Throws if it does not exist or is deleted (404), is no agent
- * (400) or not the caller's (403).
+ * The account of an agent of the caller. Throws if it does not exist, is deleted or cannot be looked up
+ * (404), is no agent (400) or not the caller's (403).
  */
 export async function ownAgentAccount(
   tx: ReadTx,
-  username: string,
+  config: Config,
   { account }: Caller,
+  username: string,
 ): Promise<AccountRecord> {
-  const agent = await tx.account(username);
+  const agent = await visibleAccount(tx, config, account, username);
   if (!agent || agent.erased_at !== null) throw notFound(`agent ${username}`);
   if (agent.kind !== "agent" || agent.provider === null) {
     throw badField("agent_username", "is not an agent");
@@ -53,7 +55,8 @@ export async function ownAgent(
 ): Promise<AgentRecord> {
   if (agent_username === undefined) checkProvider(config, provider);
   const { username } = caller.account;
-  const account = await ownAgentAccount(tx, agent_username ?? `${username}:${provider}`, caller);
+  const name = agent_username ?? `${username}:${provider}`;
+  const account = await ownAgentAccount(tx, config, caller, name);
   // An agent that its owner gave the name of a provider may have another provider.
   if (agent_username === undefined && !isDefaultAgent(account)) {
     throw notFound(`default agent of ${provider}`);
@@ -74,7 +77,7 @@ export async function keyProvider(
     checkProvider(config, provider);
     return provider;
   }
-  const account = await ownAgentAccount(tx, agent_username, caller);
+  const account = await ownAgentAccount(tx, config, caller, agent_username);
   checkModelAgent(config, account);
   return account.provider ?? "";
 }

@@ -41,6 +41,21 @@ export const visibleAccounts = async (
 ): Promise<readonly AccountRecord[]> =>
   directory === "everyone" ? accounts : sharing(tx, viewer, accounts);
 
+/** The account with that username, unless there is none that the person can look up. */
+export async function visibleAccount(
+  tx: ReadTx,
+  config: PolicyConfig,
+  viewer: AccountRecord,
+  username: string,
+): Promise<AccountRecord | undefined> {
+  const account = await tx.account(username);
+  if (!account) return undefined;
+  const [visible] = await visibleAccounts(tx, await policyOf(tx, config, viewer), viewer, [
+    account,
+  ]);
+  return visible;
+}
+
 /** Throws `forbidden` if the policy does not let the person start conversations with all of them. */
 export async function checkMayAdd(
   tx: ReadTx,

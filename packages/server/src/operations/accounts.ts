@@ -6,7 +6,7 @@ import { setBlocked } from "../domain/blocks.ts";
 import { removeMember } from "../domain/groups.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
-import { policyOf, visibleAccounts } from "../domain/policies.ts";
+import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
@@ -121,10 +121,12 @@ async function leaveIfMember(tx: WriteTx, uuid: string, { account }: Caller): Pr
   if (group?.joined) await removeMember(tx, group, await tx.members(group.id), account, account);
 }
 
-const unblockUser = bind(operations.unblockUser, ({ store, caller: { account } }, { username }) =>
+const unblockUser = bind(operations.unblockUser, ({ store, config, caller }, { username }) =>
   store.write(async (tx) => {
-    const person = await tx.account(username);
-    if (!person) throw notFound(`user ${username}`);
+    const { account } = caller;
+    const { usernames } = await tx.blockList(account.id);
+    const blocked = usernames.includes(username) ? await tx.account(username) : null;
+    const person = blocked ?? (await accountNamed(tx, config, account, username));
     await setBlocked(tx, account, checkPerson(person), false);
   }),
 );
@@ -186,9 +188,7 @@ async function accountNamed(
   viewer: AccountRecord,
   username: string,
 ): Promise<AccountRecord> {
-  const found = await tx.account(username);
-  const policy = await policyOf(tx, config, viewer);
-  const [account] = await visibleAccounts(tx, policy, viewer, found ? [found] : []);
+  const account = await visibleAccount(tx, config, viewer, username);
   if (!account) throw notFound(`user ${username}`);
   return account;
 }

@@ -14,13 +14,13 @@ import type { AgentTokenRecord } from "../store/agent-tokens.ts";
 const MAX_TOKENS_PER_AGENT = 10;
 
 const createAgentToken = bind(operations.createAgentToken, async (context, input) => {
-  const { audit, caller, origin } = context;
+  const { config, audit, caller, origin } = context;
   const id = Bun.randomUUIDv7();
   const token = newAgentToken();
   await audit.write(async (tx, record) => {
     // One after another: otherwise two calls could both create the last token.
     await lockActive(tx, caller.account);
-    const agent = await ownAgentAccount(tx, input.agent_username, caller);
+    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
     if (!isExternal(agent)) throw badField("agent_username", "is not an external agent");
     const existing = await tx.agentTokens(caller.account.id);
     const { length } = existing.filter(({ account }) => account.id === agent.id);

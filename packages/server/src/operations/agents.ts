@@ -59,10 +59,11 @@ const updateAgent = bind(operations.updateAgent, (context, { provider, ...input 
   }),
 );
 
-const deleteAgent = bind(operations.deleteAgent, async ({ store, caller }, { agent_username }) => {
+const deleteAgent = bind(operations.deleteAgent, async (context, { agent_username }) => {
+  const { store, config, caller } = context;
   const agent = await store.write(async (tx) => {
     await lockActive(tx, caller.account);
-    const found = await ownAgentAccount(tx, agent_username, caller);
+    const found = await ownAgentAccount(tx, config, caller, agent_username);
     if (isDefaultAgent(found)) throw conflict("the default agent of a provider cannot be deleted");
     await eraseAgent(tx, found, caller.account);
     return found;

@@ -28,7 +28,7 @@ const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { cha
 const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await ownAgentAccount(tx, input.agent_username, caller);
+    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
     const { always_on } = input;
     const member = await findMember(tx, group.id, agent);
     if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
@@ -40,18 +40,20 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
   }),
 );
 
-const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, input) =>
+const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const { account } = await ownMember(tx, group.id, input.agent_username, caller);
+    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+    const { account } = await presentMember(tx, group.id, agent);
     await removeMember(tx, group, await tx.members(group.id), account, caller.account);
   }),
 );
 
-const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller }, input) =>
+const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const member = await ownMember(tx, group.id, input.agent_username, caller);
+    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+    const member = await presentMember(tx, group.id, agent);
     await setMode(tx, group, member, input.always_on, caller);
   }),
 );
@@ -82,15 +84,14 @@ async function findMember(
   return agents.find(({ account }) => account.id === agent.id);
 }
 
-/** An agent of the caller as a member of the group. Throws if it is not in the group (404). */
-async function ownMember(
+/** The agent as a member of the group. Throws if it is not in the group (404). */
+async function presentMember(
   tx: ReadTx,
   groupId: number,
-  username: string,
-  caller: Caller,
+  agent: AccountRecord,
 ): Promise<ConversationAgent> {
-  const member = await findMember(tx, groupId, await ownAgentAccount(tx, username, caller));
-  if (!member) throw notFound(`agent ${username} in this group`);
+  const member = await findMember(tx, groupId, agent);
+  if (!member) throw notFound(`agent ${agent.username} in this group`);
   return member;
 }
 
