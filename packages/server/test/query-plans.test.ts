@@ -83,7 +83,14 @@ function recordedStatements(): string[] {
     statements.add(sql);
     return { get: () => null, all: () => [], run: () => ({ changes: 0, lastInsertRowid: 0 }) };
   };
-  const recording: Connection = { wrote: false, query: record, change: record };
+  const recording: Connection = {
+    wrote: false,
+    begin: () => {},
+    own: () => {},
+    changes: () => {},
+    query: record,
+    change: record,
+  };
   reads(recording);
   writes(recording);
   return [...statements];

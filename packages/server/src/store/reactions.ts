@@ -1,33 +1,115 @@
-import type { Reaction } from "@parley/protocol";
+import type { Reaction, ReactionSummary } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./messages.ts";
+import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
-export interface ReactionReads {
+export const reactionReads = {
   /** The account's reaction with this emoji; null when there is none. */
-  reaction(
+  async reaction(
+    db: Sql,
     message: MessageRecord,
     reactor: AccountRecord,
     emoji: string,
-  ): Awaitable<Reaction | null>;
+  ): Promise<Reaction | null> {
+    const row = await db.get<{ created_at: number }>(
+      "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
+      message.id,
+      reactor.id,
+      emoji,
+    );
+    return row && toReaction(message, reactor, { emoji, ...row });
+  },
   /** Reactions to a message, oldest first. */
-  reactions(query: ReactionsQuery): Awaitable<PlacedReaction[]>;
+  async reactions(db: Sql, query: ReactionsQuery): Promise<PlacedReaction[]> {
+    const { message, emoji, after, limit } = query;
+    const rows = await db.all<ReactionRow>(
+      `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
+       FROM reactions r JOIN accounts a ON a.id = r.account_id
+       WHERE r.message_id = $1 AND r.id > $2 AND r.emoji = coalesce($3, r.emoji)
+       ORDER BY r.id LIMIT $4`,
+      message.id,
+      after ?? 0,
+      emoji ?? null,
+      limit,
+    );
+    return rows.map((row) => ({ place: row.id, reaction: toReaction(message, row, row) }));
+  },
   /** The different emoji of a message, and how many of its reactions are this account's. */
-  reactionCounts(
+  async reactionCounts(
+    db: Sql,
     message: MessageRecord,
     accountId: number,
-  ): Awaitable<{ emoji: readonly string[]; own: number }>;
+  ): Promise<{ emoji: readonly string[]; own: number }> {
+    await db.own(message.conversation_id);
+    const rows = await db.all<{ emoji: string; own: number }>(
+      `SELECT emoji, count(*) FILTER (WHERE account_id = $2) AS own FROM reactions
+       WHERE message_id = $1 GROUP BY emoji`,
+      message.id,
+      accountId,
+    );
+    return {
+      emoji: rows.map(({ emoji }) => emoji),
+      own: rows.reduce((sum, { own }) => sum + own, 0),
+    };
+  },
   /** Reactions of an account to messages that are not deleted, oldest first. */
-  reactionsBy(query: ReactionsByQuery): Awaitable<ReactionRecord[]>;
-}
+  reactionsBy: (db: Sql, { accountId, after, limit }: ReactionsByQuery) =>
+    db.all<ReactionRecord>(
+      `SELECT r.id AS place, m.uuid AS message_id, c.uuid AS conversation_id, r.emoji, r.created_at
+       FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
+       JOIN conversations c ON c.id = m.conversation_id
+       WHERE r.account_id = $1 AND r.id > $2 ORDER BY r.id LIMIT $3`,
+      accountId,
+      after,
+      limit,
+    ),
+};
 
 /** Each method increments the counter of the message's conversation and returns its new value. */
-export interface ReactionWrites {
+export const reactionWrites = {
   /** Throws when the reactor has this reaction on the message already. */
-  addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
+  async addReaction(db: Sql, message: MessageRecord, reaction: NewReaction): Promise<number> {
+    const { reactor, emoji, at } = reaction;
+    const version = await incrementCounter(db, message.conversation_id);
+    const [added] = await Promise.all([
+      db.change(
+        `INSERT INTO reactions (message_id, account_id, emoji, created_at)
+         VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+        message.id,
+        reactor.id,
+        emoji,
+        at,
+      ),
+      countReaction(db, message, 1, version),
+    ]);
+    if (added === 0) throw new Error(`message ${message.uuid} has this reaction already`);
+    return version;
+  },
   /** Throws when there is no such reaction. */
-  removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
-}
+  async removeReaction(
+    db: Sql,
+    message: MessageRecord,
+    reactorId: number,
+    emoji: string,
+  ): Promise<number> {
+    const version = await incrementCounter(db, message.conversation_id);
+    const [removed] = await Promise.all([
+      db.change(
+        "DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
+        message.id,
+        reactorId,
+        emoji,
+      ),
+      countReaction(db, message, -1, version),
+    ]);
+    if (removed === 0) throw new Error(`message ${message.uuid} has no such reaction`);
+    return version;
+  },
+};
 
 export interface ReactionsQuery {
   message: MessageRecord;
@@ -66,4 +148,50 @@ export interface NewReaction {
   reactor: AccountRecord;
   emoji: string;
   at: number;
+}
+
+interface ReactionRow extends AccountRow {
+  id: number;
+  emoji: string;
+  created_at: number;
+}
+
+const toReaction = (
+  { uuid }: MessageRecord,
+  reactor: AccountRow,
+  { emoji, created_at }: Pick<ReactionRow, "emoji" | "created_at">,
+): Reaction => ({
+  message_id: uuid,
+  reactor: publicAccount(reactor),
+  emoji,
+  created_at: iso(created_at),
+});
+
+const countReaction = (db: Sql, message: MessageRecord, by: 1 | -1, version: number) =>
+  db.change(
+    "UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1",
+    message.id,
+    by,
+    version,
+  );
+
+export interface ReactionSummaryRow {
+  message_id: number;
+  emoji: string;
+  count: number;
+  reacted: boolean | number;
+}
+
+/** By message, in the order of the rows. */
+export function toReactionSummaries(
+  rows: readonly ReactionSummaryRow[],
+): Map<number, ReactionSummary[]> {
+  const summaries = new Map<number, ReactionSummary[]>();
+  for (const { message_id, emoji, count, reacted } of rows) {
+    const summary = { emoji, count, reacted: Boolean(reacted) };
+    const others = summaries.get(message_id);
+    if (others) others.push(summary);
+    else summaries.set(message_id, [summary]);
+  }
+  return summaries;
 }

@@ -24,15 +24,15 @@ import type { InvitationReads, InvitationWrites } from "./invitations.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
+import type { reads, writes } from "./methods.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { PictureReads, PictureWrites } from "./pictures.ts";
-import type { ReactionReads, ReactionWrites } from "./reactions.ts";
-import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SealedTextReads } from "./sealed-texts.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SecondFactorReads, SecondFactorWrites } from "./second-factor.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
+import type { Bound } from "./sql.ts";
 import type { StatisticsReads } from "./statistics.ts";
 import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
 import type { ToolReads, ToolWrites } from "./tools.ts";
@@ -96,7 +96,8 @@ export interface SharedStore extends Store {
 
 /** What a unit of work may read. Each resource's file documents its methods. */
 export interface ReadTx
-  extends HistoryReads,
+  extends Bound<typeof reads>,
+    HistoryReads,
     SealedTextReads,
     AccountReads,
     BlockReads,
@@ -107,7 +108,6 @@ export interface ReadTx
     ErasureReads,
     StatisticsReads,
     AuditReads,
-    ReportReads,
     ServiceKeyReads,
     WebhookReads,
     IncomingHookReads,
@@ -121,7 +121,6 @@ export interface ReadTx
     HiddenMessageReads,
     FileReads,
     PictureReads,
-    ReactionReads,
     AgentReads,
     AgentTokenReads,
     AgentPresenceReads,
@@ -143,6 +142,7 @@ export interface ReadTx
  */
 export interface WriteTx
   extends ReadTx,
+    Bound<typeof writes>,
     HistoryWrites,
     AccountWrites,
     BlockWrites,
@@ -152,7 +152,6 @@ export interface WriteTx
     ManagedAccountWrites,
     ErasureWrites,
     AuditWrites,
-    ReportWrites,
     ServiceKeyWrites,
     WebhookWrites,
     IncomingHookWrites,
@@ -166,7 +165,6 @@ export interface WriteTx
     FileWrites,
     PictureWrites,
     ComponentWrites,
-    ReactionWrites,
     AgentWrites,
     AgentTokenWrites,
     AgentPresenceWrites,

@@ -47,7 +47,13 @@ function checkedUnit(unit: UnitRun, check: () => void): UnitRun {
       const member = Reflect.get(target, name);
       if (typeof member !== "function") return member;
       return (...args: unknown[]) => {
-        if (name === "change" || (name === "together" && isWriting(args[0]))) check();
+        if (
+          name === "change" ||
+          name === "changed" ||
+          name === "write" ||
+          (name === "together" && isWriting(args[0]))
+        )
+          check();
         return Reflect.apply(member, target, args);
       };
     },

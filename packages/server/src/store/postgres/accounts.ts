@@ -140,7 +140,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     );
   },
   insertAccount: async (unit, account) => {
-    const [row] = await unit.change<AccountRecord>(
+    const [row] = await unit.write<AccountRecord>(
       INSERT_ACCOUNT,
       account.username,
       account.kind,
@@ -158,18 +158,18 @@ export const accountWrites: Methods<keyof AccountWrites> = {
   },
   insertAccounts: async (unit, accounts) => {
     if (accounts.length === 0) return [];
-    const made = await unit.change<AccountRecord>(INSERT_ALL, accounts);
+    const made = await unit.write<AccountRecord>(INSERT_ALL, accounts);
     const people = made.filter(isIndexed);
-    if (people.length > 0) await unit.change(ADD_NAMES, people.flatMap(namesOf));
+    if (people.length > 0) await unit.write(ADD_NAMES, people.flatMap(namesOf));
     return [...made];
   },
   setPolicy: async (unit, id, policy) => {
     await unit.ownRow("accounts", id);
-    await unit.change("UPDATE accounts SET policy = $2::jsonb WHERE id = $1", id, policy);
+    await unit.write("UPDATE accounts SET policy = $2::jsonb WHERE id = $1", id, policy);
   },
   setMetadata: async (unit, id, metadata) => {
     await unit.ownRow("accounts", id);
-    await unit.change("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", id, metadata);
+    await unit.write("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", id, metadata);
   },
   setDisplayName: async (unit, id, displayName) => {
     // A row that does not exist cannot be owned: the unit would wait for it.
@@ -179,7 +179,7 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     // in their order.
     await unit.ownRow("accounts", id);
     await unit.ownRow("name_counter", 1);
-    const [renamed] = await unit.change<AccountRecord>(
+    const [renamed] = await unit.write<AccountRecord>(
       `WITH counted AS (${COUNT_NAME})
        UPDATE accounts a SET display_name = $2, version = counted.seq FROM counted WHERE a.id = $1
        RETURNING ${ACCOUNT}`,
@@ -187,14 +187,14 @@ export const accountWrites: Methods<keyof AccountWrites> = {
       displayName,
     );
     if (!renamed) throw new Error(`account ${id} is missing`);
-    await unit.change("DELETE FROM account_names WHERE account_id = $1", id);
+    await unit.write("DELETE FROM account_names WHERE account_id = $1", id);
     await index(unit, renamed);
     return renamed.version;
   },
   countOwnChange: incrementOwnCounter,
   setPassword: async (unit, id, hash) => {
     await unit.ownRow("accounts", id);
-    await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
+    await unit.write("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
   },
 };
 
@@ -216,7 +216,7 @@ const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
   ON CONFLICT DO NOTHING`;
 
 async function index(unit: Unit, account: AccountRecord): Promise<void> {
-  if (isIndexed(account)) await unit.change(ADD_NAMES, namesOf(account));
+  if (isIndexed(account)) await unit.write(ADD_NAMES, namesOf(account));
 }
 
 const namesOf = ({ id, username, display_name }: Indexed) =>

@@ -16,7 +16,7 @@ export const agentPresenceReads: Methods<keyof AgentPresenceReads> = {
 export const agentPresenceWrites: Methods<keyof AgentPresenceWrites> = {
   noteAgentsSeen: async (unit, accountIds) => {
     // In the order of ids: two nodes that note the same agents wait for each other in that order.
-    await unit.change(
+    await unit.write(
       `INSERT INTO agent_presence (account_id, seen_at)
        SELECT id, ${NOW} FROM accounts WHERE id = ANY($1::bigint[]) ORDER BY id
        ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`,

@@ -21,12 +21,12 @@ export const agentTokenReads: Methods<keyof AgentTokenReads> = {
 
 export const agentTokenWrites: Methods<keyof AgentTokenWrites> = {
   insertAgentToken: async (unit, { id, token_hash, account_id, name, at }) => {
-    await unit.change(INSERT_AGENT_TOKEN, id, token_hash, account_id, name, at);
+    await unit.write(INSERT_AGENT_TOKEN, id, token_hash, account_id, name, at);
   },
   touchAgentToken: async (unit, id, lastUsedAt) => {
-    await unit.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);
+    await unit.write("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);
   },
   deleteAgentTokens: async (unit, ids) => {
-    await unit.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", list(ids));
+    await unit.write("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", list(ids));
   },
 };

@@ -35,24 +35,24 @@ export const agentReads: Methods<keyof AgentReads> = {
 
 export const agentWrites: Methods<keyof AgentWrites> = {
   setAgentKey: async (unit, { owner_id, provider, sealed, tail, at }) => {
-    await unit.change(SET_AGENT_KEY, owner_id, provider, sealed, tail, at);
+    await unit.write(SET_AGENT_KEY, owner_id, provider, sealed, tail, at);
   },
   resealKey: async (unit, key, sealed) => {
-    await unit.change(RESEAL_AGENT_KEY, key.owner_id, key.provider, key.sealed, sealed);
+    await unit.write(RESEAL_AGENT_KEY, key.owner_id, key.provider, key.sealed, sealed);
   },
   removeAgentKey: async (unit, ownerId, provider) => {
-    await unit.change(
+    await unit.write(
       "DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2",
       ownerId,
       provider,
     );
   },
   setAgentProfile: async (unit, accountId, { model, instructions }) => {
-    await unit.change(SET_AGENT_PROFILE, accountId, model, instructions);
+    await unit.write(SET_AGENT_PROFILE, accountId, model, instructions);
   },
   setAgentProvider: async (unit, accountId, provider, at) => {
     await unit.ownRow("accounts", accountId);
-    await unit.change(
+    await unit.write(
       "UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1",
       accountId,
       provider,
@@ -60,11 +60,11 @@ export const agentWrites: Methods<keyof AgentWrites> = {
     );
   },
   setAgentLimits: async (unit, accountId, limits) => {
-    await unit.change(SET_AGENT_LIMITS, accountId, ...limitValues(limits));
+    await unit.write(SET_AGENT_LIMITS, accountId, ...limitValues(limits));
   },
   setAlwaysOn: async (unit, conversationId, accountId, alwaysOn) => {
     await unit.own(conversationId);
-    await unit.change(
+    await unit.write(
       "UPDATE members SET always_on = $3 WHERE conversation_id = $1 AND account_id = $2",
       conversationId,
       accountId,

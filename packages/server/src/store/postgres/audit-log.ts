@@ -11,7 +11,7 @@ export const auditReads: Methods<keyof AuditReads> = {
 
 export const auditWrites: Methods<keyof AuditWrites> = {
   insertAuditEntry: async (unit, { at, action, account, details }) => {
-    await unit.change(
+    await unit.write(
       "INSERT INTO audit_log (at, action, account, details) VALUES ($1, $2, $3, $4::jsonb)",
       at,
       action,
@@ -20,5 +20,5 @@ export const auditWrites: Methods<keyof AuditWrites> = {
     );
   },
   pruneAuditLog: async (unit, before, most) =>
-    (await unit.change(PRUNE_AUDIT_LOG, before, most)).count,
+    (await unit.write(PRUNE_AUDIT_LOG, before, most)).count,
 };

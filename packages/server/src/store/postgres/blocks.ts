@@ -30,11 +30,11 @@ export const blockReads: Methods<keyof BlockReads> = {
 
 export const blockWrites: Methods<keyof BlockWrites> = {
   block: async (unit, accountId, blockedId, at) => {
-    const { count } = await unit.change(INSERT_BLOCK, accountId, blockedId, at);
+    const { count } = await unit.write(INSERT_BLOCK, accountId, blockedId, at);
     return count === 0 ? null : incrementOwnCounter(unit, accountId);
   },
   unblock: async (unit, accountId, blockedId) => {
-    const { count } = await unit.change(
+    const { count } = await unit.write(
       "DELETE FROM blocks WHERE account_id = $1 AND blocked_id = $2",
       accountId,
       blockedId,

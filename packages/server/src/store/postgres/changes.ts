@@ -24,17 +24,14 @@ const MAX_IN_DOUBT_RETRY_MS = 5000;
 const HEAD_ENTRIES = 10_000;
 
 /**
- * Returns a function that appends the durable changes of a transaction's units to the log. It must
+ * Returns a function that appends the durable changes of a transaction to the log. It must
  * be the last statement before COMMIT: transactions that change the same conversation then take
  * their ids in commit order, because each takes it while it holds the conversation's lock.
  */
 export const changeWriter =
   (node: string) =>
-  async (
-    connection: Connection,
-    units: readonly { changes: readonly Change[] }[],
-  ): Promise<Cursor | null> => {
-    const body = encodeChanges(units);
+  async (connection: Connection, changes: readonly Change[]): Promise<Cursor | null> => {
+    const body = encodeChanges(changes);
     if (body === null) return null;
     // The WHERE clause assigns the transaction's xid before the id is taken, see `openGaps`.
     const [entry] = await connection.run<{ id: number }>(
@@ -210,8 +207,8 @@ export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boole
   const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
   const upTo = pruneUpTo(size, limits);
   if (upTo === null) return false;
-  await unit.change("DELETE FROM changes WHERE id <= $1", upTo);
-  await unit.change(
+  await unit.write("DELETE FROM changes WHERE id <= $1", upTo);
+  await unit.write(
     `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
      ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
     upTo,
@@ -222,7 +219,7 @@ export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boole
 export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
   claimSubscription: async (unit, name, node, leaseMs, from) => {
     // Does not wait: a node that is paused while it saves the cursor must not delay the others.
-    const [claimed] = await unit.change<{ cursor: number }>(
+    const [claimed] = await unit.write<{ cursor: number }>(
       `UPDATE subscriptions SET node = $2, leased_until = ${NOW} + $3::bigint
        WHERE name = (SELECT name FROM subscriptions
          WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
@@ -232,7 +229,7 @@ export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
       leaseMs,
     );
     if (claimed) return claimed.cursor;
-    const [begun] = await unit.change<{ cursor: number }>(
+    const [begun] = await unit.write<{ cursor: number }>(
       `INSERT INTO subscriptions (name, cursor, node, leased_until)
        SELECT $1, $2, $3, ${NOW} + $4::bigint
        WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
@@ -245,7 +242,7 @@ export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
     return begun?.cursor ?? null;
   },
   saveSubscription: async (unit, name, node, cursor, leaseMs) => {
-    const saved = await unit.change(
+    const saved = await unit.write(
       `UPDATE subscriptions SET cursor = $1, leased_until = ${NOW} + $2::bigint
        WHERE name = $3 AND node = $4`,
       cursor,
@@ -256,7 +253,7 @@ export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
     return saved.count > 0;
   },
   advanceSubscription: async (unit, name, to) => {
-    await unit.change(
+    await unit.write(
       `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
        ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
       name,
@@ -264,6 +261,6 @@ export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
     );
   },
   deleteSubscription: async (unit, name, node) => {
-    await unit.change("DELETE FROM subscriptions WHERE name = $1 AND node = $2", name, node);
+    await unit.write("DELETE FROM subscriptions WHERE name = $1 AND node = $2", name, node);
   },
 };

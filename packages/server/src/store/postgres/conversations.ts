@@ -180,7 +180,7 @@ async function shownParticipants(
 export const conversationWrites: Methods<keyof ConversationWrites> = {
   insertConversation: async (unit, conversation) => {
     const { uuid, kind, title, created_by, direct, at } = conversation;
-    const [row] = await unit.change<{ id: number }>(
+    const [row] = await unit.write<{ id: number }>(
       `WITH made AS (
          INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
            external_id, metadata)
@@ -198,15 +198,16 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
       conversation.metadata ?? null,
     );
     if (!row) throw new Error("a conversation was not inserted");
+    await unit.own(row.id);
     return row.id;
   },
   releasePair: async (unit, id) => {
     await unit.own(id);
-    await unit.change("UPDATE conversations SET direct_pair = NULL WHERE id = $1", id);
+    await unit.write("UPDATE conversations SET direct_pair = NULL WHERE id = $1", id);
   },
   insertMembers: async (unit, id, accountIds, at) => {
     await unit.own(id);
-    await unit.change(
+    await unit.write(
       `WITH came AS (
          INSERT INTO members (conversation_id, account_id, position, joined_at, last_read_seq,
            read_humans, read_agents)
@@ -225,7 +226,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
   },
   deleteMembers: async (unit, id, accountIds) => {
     await unit.own(id);
-    await unit.change(
+    await unit.write(
       `WITH gone AS (
          DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
          RETURNING account_id),
@@ -239,23 +240,23 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
   },
   setAdmin: async (unit, id, accountId) => {
     await unit.own(id);
-    await unit.change("UPDATE conversations SET admin_id = $2 WHERE id = $1", id, accountId);
+    await unit.write("UPDATE conversations SET admin_id = $2 WHERE id = $1", id, accountId);
   },
   setChatMetadata: async (unit, id, metadata) => {
     await unit.own(id);
-    await unit.change("UPDATE conversations SET metadata = $2::jsonb WHERE id = $1", id, metadata);
+    await unit.write("UPDATE conversations SET metadata = $2::jsonb WHERE id = $1", id, metadata);
   },
   setTitle: async (unit, id, title) => {
     await unit.own(id);
-    await unit.change("UPDATE conversations SET title = $2 WHERE id = $1", id, title);
+    await unit.write("UPDATE conversations SET title = $2 WHERE id = $1", id, title);
   },
   closeConversation: async (unit, id, at) => {
     await unit.own(id);
-    await unit.change("UPDATE conversations SET closed_at = $2 WHERE id = $1", id, at);
+    await unit.write("UPDATE conversations SET closed_at = $2 WHERE id = $1", id, at);
   },
   markRead: async (unit, id, accountId, seq) => {
     await unit.own(id);
-    const moved = await unit.change(MARK_READ, id, accountId, seq);
+    const moved = await unit.write(MARK_READ, id, accountId, seq);
     return moved.count > 0;
   },
 };

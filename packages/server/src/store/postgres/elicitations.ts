@@ -23,13 +23,13 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
 
 export const elicitationWrites: Methods<keyof ElicitationWrites> = {
   insertElicitation: async (unit, asked) => {
-    await unit.change(INSERT_ELICITATION, ...elicitationValues(asked));
+    await unit.write(INSERT_ELICITATION, ...elicitationValues(asked));
   },
   answerElicitation: async (unit, uuid, { action, content }) => {
-    await unit.change(ANSWER_ELICITATION, uuid, action, JSON.stringify(content));
+    await unit.write(ANSWER_ELICITATION, uuid, action, JSON.stringify(content));
   },
   cancelElicitations: async (unit, messageUuids) => {
-    const rows = await unit.change<{ uuid: string }>(
+    const rows = await unit.write<{ uuid: string }>(
       `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
        RETURNING uuid`,
       list(messageUuids),
@@ -37,6 +37,6 @@ export const elicitationWrites: Methods<keyof ElicitationWrites> = {
     return rows.map(({ uuid }) => uuid);
   },
   deleteElicitations: async (unit, callUuid) => {
-    await unit.change("DELETE FROM elicitations WHERE call_uuid = $1", callUuid);
+    await unit.write("DELETE FROM elicitations WHERE call_uuid = $1", callUuid);
   },
 };

@@ -28,13 +28,13 @@ const ERASE_TOOL_CALLS = toolCallErasures("= ANY($1::uuid[])");
 export const erasureWrites: Methods<keyof ErasureWrites> = {
   eraseAccount: async (unit, account, { messages, at }) => {
     await unit.ownRow("accounts", account.id);
-    const erased = await unit.change(ERASE_ACCOUNT, account.id, at);
+    const erased = await unit.write(ERASE_ACCOUNT, account.id, at);
     if (erased.count === 0) return false;
     for (const { sql, values } of erasureStatements(account, at)) {
-      await unit.change(sql, ...values);
+      await unit.write(sql, ...values);
     }
     await deleteUnusedFilesOf(unit, account.id);
-    await unit.change(
+    await unit.write(
       "INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)",
       account.id,
       messages,
@@ -44,9 +44,9 @@ export const erasureWrites: Methods<keyof ErasureWrites> = {
   },
   eraseToolCalls: async (unit, conversationId, uuids) => {
     await unit.own(conversationId);
-    for (const sql of ERASE_TOOL_CALLS) await unit.change(sql, list(uuids));
+    for (const sql of ERASE_TOOL_CALLS) await unit.write(sql, list(uuids));
   },
   finishErasure: async (unit, accountId) => {
-    await unit.change("DELETE FROM erasures WHERE account_id = $1", accountId);
+    await unit.write("DELETE FROM erasures WHERE account_id = $1", accountId);
   },
 };

@@ -55,24 +55,24 @@ export const fileReads: Methods<keyof FileReads> = {
 
 export const fileWrites: Methods<keyof FileWrites> = {
   insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, usage) => {
-    await unit.change(INSERT_FILE, id, owner_id, conversation_id, name, size, at);
-    await unit.change(COUNT_UPLOAD, usage.person_id, usage.day, usage.bytes);
+    await unit.write(INSERT_FILE, id, owner_id, conversation_id, name, size, at);
+    await unit.write(COUNT_UPLOAD, usage.person_id, usage.day, usage.bytes);
   },
   finishFile: async (unit, id, content) => {
-    const { count } = await unit.change(FINISH_FILE, id, ...contentValues(content));
+    const { count } = await unit.write(FINISH_FILE, id, ...contentValues(content));
     return count > 0;
   },
   failFile: async (unit, id) => {
-    await unit.change(FAIL_FILE, id);
+    await unit.write(FAIL_FILE, id);
   },
   attachFiles: async (unit, ids, messageUuid, at) => {
-    const { count } = await unit.change(attachFiles(`uuid ${IN_LIST}`), list(ids), messageUuid, at);
+    const { count } = await unit.write(attachFiles(`uuid ${IN_LIST}`), list(ids), messageUuid, at);
     return count === ids.length;
   },
   deleteUnusedFiles: (unit, ids) =>
     deleteFiles(unit, `uuid ${IN_LIST} AND used_at IS NULL`, list(ids)),
   setBlobFound: async (unit, { id, blob, message_uuid }, isFound) => {
-    const { count } = await unit.change(
+    const { count } = await unit.write(
       SET_FILE_STATUS,
       id,
       blob,
@@ -82,7 +82,7 @@ export const fileWrites: Methods<keyof FileWrites> = {
     return count > 0;
   },
   forgetBlobs: async (unit, ids) => {
-    await unit.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`, list(ids));
+    await unit.write(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`, list(ids));
   },
 };
 
@@ -91,7 +91,7 @@ export const fileWrites: Methods<keyof FileWrites> = {
  * how many files it deleted. One statement, so that a file that a message gets meanwhile keeps its blob.
  */
 async function deleteFiles(unit: Unit, where: string, value: string | number): Promise<number> {
-  const { count } = await unit.change(
+  const { count } = await unit.write(
     `WITH deleted AS (
        DELETE FROM files WHERE ${where} RETURNING uuid, blob
      ), abandoned AS (

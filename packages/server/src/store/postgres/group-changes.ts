@@ -43,7 +43,7 @@ export const groupChangeViews = async (
 export const groupChangeWrites: Methods<keyof GroupChangeWrites> = {
   changeGroup: async (unit, id, given) => {
     await unit.own(id);
-    const [row] = await unit.change<{ seq: number }>(
+    const [row] = await unit.write<{ seq: number }>(
       `WITH counted AS (
          UPDATE counters SET seq = seq + 1, updated_at = $2
          WHERE conversation_id = $1 RETURNING conversation_id, seq)

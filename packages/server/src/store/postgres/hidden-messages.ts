@@ -46,11 +46,11 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
     let hidden = 0;
     for (const message of messages) {
       const { conversation_id, seq } = message;
-      const { count } = await unit.change(HIDE_MESSAGE, accountId, conversation_id, seq, own_seq);
+      const { count } = await unit.write(HIDE_MESSAGE, accountId, conversation_id, seq, own_seq);
       if (count === 0) continue;
       hidden++;
       const { humans, agents } = countsIn(message);
-      await unit.change(DISCOUNT_HIDDEN, conversation_id, accountId, seq, humans, agents);
+      await unit.write(DISCOUNT_HIDDEN, conversation_id, accountId, seq, humans, agents);
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
     return hidden === 0 ? null : incrementOwnCounter(unit, accountId);

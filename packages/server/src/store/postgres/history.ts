@@ -11,7 +11,7 @@ export const historyReads: Methods<keyof HistoryReads> = {
 
 export const historyWrites: Methods<keyof HistoryWrites> = {
   renewHistory: async (unit) => {
-    await unit.change("UPDATE history SET id = $1", Bun.randomUUIDv7());
+    await unit.write("UPDATE history SET id = $1", Bun.randomUUIDv7());
   },
 };
 

@@ -10,7 +10,7 @@ export const identityReads: Methods<keyof IdentityReads> = {
 
 export const identityWrites: Methods<keyof IdentityWrites> = {
   insertIdentity: async (unit, { issuer, subject, account_id, at }) => {
-    const { count } = await unit.change(INSERT_IDENTITY, issuer, subject, account_id, at);
+    const { count } = await unit.write(INSERT_IDENTITY, issuer, subject, account_id, at);
     return count > 0;
   },
 };

@@ -29,7 +29,7 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     const { uuids, rows } = planImport(messages, stored, before.seq);
     const last = rows.at(-1);
     if (last) {
-      await unit.change(IMPORT, id, rows.map(toImportRow(id)), last.seq, latestTime(rows));
+      await unit.write(IMPORT, id, rows.map(toImportRow(id)), last.seq, latestTime(rows));
     }
     return importResults(conversation, uuids, rows);
   },

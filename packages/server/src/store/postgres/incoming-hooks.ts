@@ -23,7 +23,7 @@ export const incomingHookReads: Methods<keyof IncomingHookReads> = {
 
 export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {
   insertIncomingHook: async (unit, hook) => {
-    await unit.change(
+    await unit.write(
       `INSERT INTO incoming_hooks (${INCOMING_HOOK}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
       hook.id,
       hook.secret_hash,
@@ -33,9 +33,9 @@ export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {
       hook.account,
       hook.created_at,
     );
-    await unit.change(SHOW_HOOK_ACCOUNT, hook.chat, hook.account);
+    await unit.write(SHOW_HOOK_ACCOUNT, hook.chat, hook.account);
   },
   deleteIncomingHook: async (unit, id) => {
-    await unit.change("DELETE FROM incoming_hooks WHERE id = $1", id);
+    await unit.write("DELETE FROM incoming_hooks WHERE id = $1", id);
   },
 };

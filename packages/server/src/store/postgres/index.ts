@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../changes.ts";
+import * as shared from "../methods.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
@@ -40,9 +41,7 @@ import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
-import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
-import { reportReads, reportWrites } from "./reports.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
 import { search } from "./search.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
@@ -71,7 +70,7 @@ const reads: ReadMethods = {
   ...erasureReads,
   ...statisticsReads,
   ...auditReads,
-  ...reportReads,
+  ...shared.reads,
   ...serviceKeyReads,
   ...webhookReads,
   ...incomingHookReads,
@@ -85,7 +84,6 @@ const reads: ReadMethods = {
   ...hiddenMessageReads,
   ...fileReads,
   ...pictureReads,
-  ...reactionReads,
   ...agentReads,
   ...agentTokenReads,
   ...agentPresenceReads,
@@ -108,7 +106,7 @@ const writes: WriteMethods = {
   ...managedAccountWrites,
   ...erasureWrites,
   ...auditWrites,
-  ...reportWrites,
+  ...shared.writes,
   ...serviceKeyWrites,
   ...webhookWrites,
   ...incomingHookWrites,
@@ -122,7 +120,6 @@ const writes: WriteMethods = {
   ...fileWrites,
   ...pictureWrites,
   ...componentWrites,
-  ...reactionWrites,
   ...agentWrites,
   ...agentTokenWrites,
   ...agentPresenceWrites,

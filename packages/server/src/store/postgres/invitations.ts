@@ -47,9 +47,9 @@ export const invitationReads: Methods<keyof InvitationReads> = {
 export const invitationWrites: Methods<keyof InvitationWrites> = {
   setAddedBy: async (unit, accountId, addedBy) => {
     await unit.ownRow("accounts", accountId);
-    await unit.change("UPDATE accounts SET added_by = $2 WHERE id = $1", accountId, addedBy);
+    await unit.write("UPDATE accounts SET added_by = $2 WHERE id = $1", accountId, addedBy);
   },
   leaveForGood: async (unit, conversationId, accountId, at) => {
-    await unit.change(LEAVE_FOR_GOOD, conversationId, accountId, at);
+    await unit.write(LEAVE_FOR_GOOD, conversationId, accountId, at);
   },
 };

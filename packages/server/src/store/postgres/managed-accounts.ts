@@ -17,6 +17,6 @@ export const managedAccountReads: Methods<keyof ManagedAccountReads> = {
 export const managedAccountWrites: Methods<keyof ManagedAccountWrites> = {
   setSuspended: async (unit, accountId, at) => {
     await unit.ownRow("accounts", accountId);
-    return (await unit.change(SET_SUSPENDED, accountId, at)).count > 0;
+    return (await unit.write(SET_SUSPENDED, accountId, at)).count > 0;
   },
 };

@@ -13,7 +13,7 @@ export const mentionWrites = {
     seq: number,
     senderId: number,
   ) => {
-    const rows = await unit.change<{ account_id: number }>(
+    const rows = await unit.write<{ account_id: number }>(
       `INSERT INTO mentions (account_id, conversation_id, seq)
        SELECT a.id, $2, $3 FROM (${NAMED}) a
        WHERE a.id <> $4 AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = a.id
@@ -26,7 +26,7 @@ export const mentionWrites = {
     await addUnread(unit, rows, conversationId, seq, 1);
   },
   remove: async (unit: Unit, usernames: readonly string[], conversationId: number, seq: number) => {
-    const rows = await unit.change<{ account_id: number }>(
+    const rows = await unit.write<{ account_id: number }>(
       `DELETE FROM mentions WHERE conversation_id = $2 AND seq = $3 AND account_id IN (${NAMED})
        RETURNING account_id`,
       usernames,
@@ -36,7 +36,7 @@ export const mentionWrites = {
     await addUnread(unit, rows, conversationId, seq, -1);
   },
   removeOne: async (unit: Unit, accountId: number, conversationId: number, seq: number) => {
-    const rows = await unit.change<{ account_id: number }>(
+    const rows = await unit.write<{ account_id: number }>(
       `DELETE FROM mentions WHERE account_id = $1 AND conversation_id = $2 AND seq = $3
        RETURNING account_id`,
       accountId,
@@ -55,7 +55,7 @@ async function addUnread(
   by: 1 | -1,
 ): Promise<void> {
   if (rows.length === 0) return;
-  await unit.change(
+  await unit.write(
     `UPDATE members SET unread_mentions = unread_mentions + $4
      WHERE conversation_id = $1 AND account_id = ANY($2::bigint[]) AND last_read_seq < $3`,
     conversationId,

@@ -1,4 +1,5 @@
 import type { ComponentUse, Message, ReactionSummary } from "@parley/protocol";
+import { type ReactionSummaryRow, toReactionSummaries } from "../reactions.ts";
 import { COMPONENT_USES, type ComponentUseRow, toComponentUse } from "../shared/components.ts";
 import {
   detailsNeeded,
@@ -7,7 +8,6 @@ import {
   NOT_HIDDEN,
   toMessage,
 } from "../shared/messages.ts";
-import { type ReactionSummaryRow, toReactionSummaries } from "../shared/reactions.ts";
 import { accountsById } from "./accounts.ts";
 import { list, type Unit } from "./unit.ts";
 

@@ -221,7 +221,7 @@ export const messageWrites: Methods<keyof MessageWrites> = {
     checkNotDeleted(message);
     const { id, conversation_id, seq, sender_id } = message;
     const version = await incrementCounter(unit, conversation_id);
-    await unit.change(
+    await unit.write(
       `UPDATE messages SET content = $2, mentions = $3, edited_at = $4, version = $5 WHERE id = $1`,
       id,
       content,
@@ -239,7 +239,7 @@ export const messageWrites: Methods<keyof MessageWrites> = {
     checkNotDeleted(message);
     const { id, conversation_id } = message;
     const version = await incrementCounter(unit, conversation_id);
-    await unit.change(
+    await unit.write(
       "UPDATE messages SET files = $2, version = $3 WHERE id = $1",
       id,
       files,
@@ -266,12 +266,12 @@ async function deleteOne(
     await mentionWrites.remove(unit, message.mentions, conversation_id, seq);
   }
   await Promise.all([
-    unit.change(DISCOUNT_DELETED, conversation_id, seq, humans, agents),
-    unit.change("DELETE FROM reactions WHERE message_id = $1", id),
-    unit.change("DELETE FROM component_uses WHERE message_id = $1", id),
-    unit.change("DELETE FROM tool_calls WHERE message_id = $1", id),
+    unit.write(DISCOUNT_DELETED, conversation_id, seq, humans, agents),
+    unit.write("DELETE FROM reactions WHERE message_id = $1", id),
+    unit.write("DELETE FROM component_uses WHERE message_id = $1", id),
+    unit.write("DELETE FROM tool_calls WHERE message_id = $1", id),
     message.files.length > 0 && deleteFilesOf(unit, id),
-    unit.change(DELETE_MESSAGE, id, at, version),
+    unit.write(DELETE_MESSAGE, id, at, version),
     reindex(unit, id, conversation_id, null),
   ]);
 }

@@ -15,7 +15,7 @@ export const operatorReads: Methods<keyof OperatorReads> = {
 
 export const operatorWrites: Methods<keyof OperatorWrites> = {
   addOperator: async (unit, accountId, at) => {
-    const added = await unit.change(
+    const added = await unit.write(
       "INSERT INTO operators (account_id, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
       accountId,
       at,
@@ -23,7 +23,7 @@ export const operatorWrites: Methods<keyof OperatorWrites> = {
     return added.count > 0;
   },
   removeOperator: async (unit, accountId) => {
-    const removed = await unit.change("DELETE FROM operators WHERE account_id = $1", accountId);
+    const removed = await unit.write("DELETE FROM operators WHERE account_id = $1", accountId);
     return removed.count > 0;
   },
 };

@@ -13,6 +13,6 @@ export async function ownCounter(unit: Unit, accountId: number): Promise<number>
 export async function incrementOwnCounter(unit: Unit, accountId: number): Promise<number> {
   await unit.ownRow("accounts", accountId);
   const own_seq = (await ownCounter(unit, accountId)) + 1;
-  await unit.change("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
+  await unit.write("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
   return own_seq;
 }

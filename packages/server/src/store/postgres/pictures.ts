@@ -25,7 +25,7 @@ export const pictureWrites: Methods<keyof PictureWrites> = {
     // A unit that owns the counter commits before the next one increments it: versions become visible
     // in their order.
     await unit.ownRow("name_counter", 1);
-    const [changed] = await unit.change<AccountRecord>(
+    const [changed] = await unit.write<AccountRecord>(
       `WITH counted AS (${COUNT_NAME})
        UPDATE accounts a SET picture_id = $2, version = counted.seq FROM counted WHERE a.id = $1
        RETURNING ${ACCOUNT}`,
@@ -39,7 +39,7 @@ export const pictureWrites: Methods<keyof PictureWrites> = {
     const { picture_id } = await pictureOf(unit, "conversations", conversationId);
     if (fileId !== null && !(await useFile(unit, fileId, at, conversationId))) return false;
     if (picture_id !== null) await deleteFile(unit, picture_id);
-    await unit.change(
+    await unit.write(
       "UPDATE conversations SET picture_id = $2 WHERE id = $1",
       conversationId,
       fileId,
@@ -63,5 +63,5 @@ async function useFile(
   at: number,
   conversationId: number | null,
 ): Promise<boolean> {
-  return (await unit.change(USE_PICTURE, fileId, at, conversationId)).count > 0;
+  return (await unit.write(USE_PICTURE, fileId, at, conversationId)).count > 0;
 }

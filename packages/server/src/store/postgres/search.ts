@@ -54,10 +54,10 @@ export async function reindex(
   content: string | null,
 ): Promise<void> {
   if (content === null) {
-    await unit.change("DELETE FROM search WHERE message_id = $1", messageId);
+    await unit.write("DELETE FROM search WHERE message_id = $1", messageId);
     return;
   }
-  await unit.change(
+  await unit.write(
     `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
      ON CONFLICT (message_id) DO UPDATE
        SET conversation_id = excluded.conversation_id, words = excluded.words`,

@@ -31,15 +31,15 @@ export const secondFactorReads: Methods<keyof SecondFactorReads> = {
 
 export const secondFactorWrites: Methods<keyof SecondFactorWrites> = {
   beginSecondFactor: async (unit, { account_id, secret, at }) =>
-    (await unit.change(BEGIN_SECOND_FACTOR, account_id, secret, at)).count > 0,
+    (await unit.write(BEGIN_SECOND_FACTOR, account_id, secret, at)).count > 0,
   confirmSecondFactor: async (unit, { account_id, secret, at }) =>
-    (await unit.change(CONFIRM_SECOND_FACTOR, account_id, secret, at)).count > 0,
+    (await unit.write(CONFIRM_SECOND_FACTOR, account_id, secret, at)).count > 0,
   useTimeStep: async (unit, accountId, step) =>
-    (await unit.change(USE_TIME_STEP, accountId, step)).count > 0,
+    (await unit.write(USE_TIME_STEP, accountId, step)).count > 0,
   setRecoveryCodes: async (unit, accountId, hashes) => {
-    await unit.change("DELETE FROM recovery_codes WHERE account_id = $1", accountId);
+    await unit.write("DELETE FROM recovery_codes WHERE account_id = $1", accountId);
     for (const hash of hashes) {
-      await unit.change(
+      await unit.write(
         "INSERT INTO recovery_codes (account_id, code_hash) VALUES ($1, $2)",
         accountId,
         hash,
@@ -47,7 +47,7 @@ export const secondFactorWrites: Methods<keyof SecondFactorWrites> = {
     }
   },
   useRecoveryCode: async (unit, accountId, hash) => {
-    const used = await unit.change(
+    const used = await unit.write(
       "DELETE FROM recovery_codes WHERE account_id = $1 AND code_hash = $2",
       accountId,
       hash,
@@ -55,14 +55,11 @@ export const secondFactorWrites: Methods<keyof SecondFactorWrites> = {
     return used.count > 0;
   },
   removeSecondFactor: async (unit, accountId) => {
-    await unit.change("DELETE FROM recovery_codes WHERE account_id = $1", accountId);
-    const removed = await unit.change(
-      "DELETE FROM second_factors WHERE account_id = $1",
-      accountId,
-    );
+    await unit.write("DELETE FROM recovery_codes WHERE account_id = $1", accountId);
+    const removed = await unit.write("DELETE FROM second_factors WHERE account_id = $1", accountId);
     return removed.count > 0;
   },
   resealSecondFactor: async (unit, factor, secret) => {
-    await unit.change(RESEAL_SECOND_FACTOR, factor.account_id, factor.secret, secret);
+    await unit.write(RESEAL_SECOND_FACTOR, factor.account_id, factor.secret, secret);
   },
 };

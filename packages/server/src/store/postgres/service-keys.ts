@@ -14,14 +14,10 @@ export const serviceKeyReads: Methods<keyof ServiceKeyReads> = {
 
 export const serviceKeyWrites: Methods<keyof ServiceKeyWrites> = {
   insertServiceKey: async (unit, { name, key_hash, at }) =>
-    (await unit.change(INSERT_SERVICE_KEY, name, key_hash, at)).count > 0,
+    (await unit.write(INSERT_SERVICE_KEY, name, key_hash, at)).count > 0,
   touchServiceKey: async (unit, name, lastUsedAt) => {
-    await unit.change(
-      "UPDATE service_keys SET last_used_at = $2 WHERE name = $1",
-      name,
-      lastUsedAt,
-    );
+    await unit.write("UPDATE service_keys SET last_used_at = $2 WHERE name = $1", name, lastUsedAt);
   },
   revokeServiceKey: async (unit, name, at) =>
-    (await unit.change(REVOKE_SERVICE_KEY, name, at)).count > 0,
+    (await unit.write(REVOKE_SERVICE_KEY, name, at)).count > 0,
 };

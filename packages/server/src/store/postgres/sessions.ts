@@ -34,10 +34,10 @@ export const sessionReads: Methods<keyof SessionReads> = {
 
 export const sessionWrites: Methods<keyof SessionWrites> = {
   insertSession: async (unit, session) => {
-    await unit.change(INSERT_SESSION, ...sessionValues(session));
+    await unit.write(INSERT_SESSION, ...sessionValues(session));
   },
   touchSession: async (unit, id, lastUsedAt, expiresAt) => {
-    await unit.change(
+    await unit.write(
       "UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1",
       id,
       lastUsedAt,
@@ -45,7 +45,7 @@ export const sessionWrites: Methods<keyof SessionWrites> = {
     );
   },
   endSession: async (unit, id, accountId, at) =>
-    (await unit.change(END_SESSION, id, accountId, at)).count > 0,
+    (await unit.write(END_SESSION, id, accountId, at)).count > 0,
   purgeSessions: async (unit, before, most) =>
-    (await unit.change(PURGE_SESSIONS, before, most)).count,
+    (await unit.write(PURGE_SESSIONS, before, most)).count,
 };

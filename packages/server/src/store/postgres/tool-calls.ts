@@ -44,23 +44,23 @@ export const toolCallReads: Methods<keyof ToolCallReads> = {
 export const toolCallWrites: Methods<keyof ToolCallWrites> = {
   insertToolCall: async (unit, call) => {
     await unit.own(call.conversation_id);
-    await unit.change(INSERT_TOOL_CALL, ...toolCallValues(call));
+    await unit.write(INSERT_TOOL_CALL, ...toolCallValues(call));
     return showCalls(unit, call.message_id, call.conversation_id);
   },
   updateToolCall: async (unit, call, change) => {
     await unit.own(call.conversation_id);
-    await unit.change(UPDATE_TOOL_CALL, call.uuid, ...changedValues(call, change));
+    await unit.write(UPDATE_TOOL_CALL, call.uuid, ...changedValues(call, change));
     return showCalls(unit, call.message_id, call.conversation_id);
   },
   startToolCall: async (unit, call, at) => {
-    await unit.change("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", call.uuid, at);
+    await unit.write("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", call.uuid, at);
   },
 };
 
 async function showCalls(unit: Unit, messageId: number, conversationId: number): Promise<number> {
   const version = await incrementCounter(unit, conversationId);
   const rows = await unit.all<ShownCall>(SHOWN_TOOL_CALLS, messageId);
-  await unit.change(
+  await unit.write(
     "UPDATE messages SET tool_calls = $2, version = $3 WHERE id = $1",
     messageId,
     rows.map(callOfMessage),

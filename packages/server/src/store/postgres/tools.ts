@@ -32,15 +32,15 @@ const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
     );
     if (taken.length >= most) return "full";
     if (taken.some((each) => each.name === name)) return "taken";
-    await unit.change(INSERT_TOOL_SERVER, id, owner_id, name, url, secrets, created_at);
+    await unit.write(INSERT_TOOL_SERVER, id, owner_id, name, url, secrets, created_at);
     return "added";
   },
   setToolServerState: async (unit, id, { status, error, tools, at }) => {
     const stored = tools ? JSON.stringify(tools) : null;
-    await unit.change(SET_TOOL_SERVER_STATE, id, status, error, stored, at);
+    await unit.write(SET_TOOL_SERVER_STATE, id, status, error, stored, at);
   },
   replaceToolSecrets: async (unit, { id, secrets: from }, to) => {
-    const { count } = await unit.change(REPLACE_TOOL_SECRETS, id, from, to);
+    const { count } = await unit.write(REPLACE_TOOL_SECRETS, id, from, to);
     return count > 0;
   },
   renameToolServer: async (unit, { id, owner_id }, name) => {
@@ -52,12 +52,12 @@ const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
       id,
     );
     if (taken) return false;
-    await unit.change("UPDATE tool_servers SET name = $2 WHERE id = $1", id, name);
+    await unit.write("UPDATE tool_servers SET name = $2 WHERE id = $1", id, name);
     return true;
   },
   deleteToolServer: async (unit, id) => {
-    await unit.change("DELETE FROM tool_servers WHERE id = $1", id);
-    await unit.change("DELETE FROM tool_grants WHERE server_id = $1", id);
+    await unit.write("DELETE FROM tool_servers WHERE id = $1", id);
+    await unit.write("DELETE FROM tool_grants WHERE server_id = $1", id);
   },
 };
 
@@ -65,8 +65,8 @@ export const toolWrites: Methods<keyof ToolWrites> = {
   ...serverWrites,
   setToolGrants: async (unit, agentId, grants) => {
     await unit.ownRow("accounts", agentId);
-    await unit.change("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
-    await unit.change(
+    await unit.write("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
+    await unit.write(
       `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
        SELECT $1, server_id, tool, policy, fingerprint, position
        FROM jsonb_to_recordset($2::text::jsonb)

@@ -1,13 +1,14 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
+import { checkOwned, type Encoded, type OwnedTable, type Statement } from "../sql.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
-import { type Batch, list, type Unit } from "./unit.ts";
+import { type Batch, list, textList, type Unit } from "./unit.ts";
 
 /**
  * The rows that a unit can own: a conversation (its row of counters), a turn, an account and the
  * counter of names. Locks are taken in this order.
  */
-type Table = "counters" | "turns" | "accounts" | "name_counter";
+type Table = "counters" | OwnedTable;
 const KEYS: Record<Table, string> = {
   counters: "conversation_id",
   turns: "id",
@@ -269,6 +270,8 @@ const NOTHING_LOCKED: Promise<ReadonlySet<string>> = Promise.resolve(new Set<str
 
 const newLockBatch = (): LockBatch => ({ requests: [], locked: Promise.withResolvers() });
 
+const textOf = (sql: Statement) => (typeof sql === "string" ? sql : sql.postgres);
+
 /** One run of a unit in a transaction. */
 export class UnitRun implements Unit {
   readonly owned = new Set<string>();
@@ -278,7 +281,7 @@ export class UnitRun implements Unit {
   readonly waitsFor = new Set<string>();
   /** Whether it has released what it owned. It gets nothing after that. */
   hasEnded = false;
-  readonly changes: Change[] = [];
+  readonly emitted: Change[] = [];
   result: unknown;
   failure: { error: unknown } | null = null;
   private readonly transaction: Transaction;
@@ -306,20 +309,29 @@ export class UnitRun implements Unit {
     }
   }
 
-  all<Row>(sql: string, ...values: unknown[]): Promise<Row[]> {
-    return this.transaction.run<Row>(this, sql, values);
+  all<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
+    return this.transaction.run<Row>(this, textOf(sql), values);
   }
 
-  async get<Row>(sql: string, ...values: unknown[]): Promise<Row | null> {
-    return (await this.transaction.run<Row>(this, sql, values))[0] ?? null;
+  async get<Row>(sql: Statement, ...values: unknown[]): Promise<Row | null> {
+    return (await this.all<Row>(sql, ...values))[0] ?? null;
   }
 
-  async change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>> {
+  async change(sql: Statement, ...values: unknown[]): Promise<number> {
+    return (await this.write(sql, ...values)).count;
+  }
+
+  changed<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
+    return this.write<Row>(sql, ...values);
+  }
+
+  async write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>> {
+    const text = textOf(sql);
     this.writing++;
-    const rows = await this.transaction.run<Row>(this, sql, values);
+    const rows = await this.transaction.run<Row>(this, text, values);
     this.writing--;
     // A statement of several parts may have changed something in another one than the last.
-    this.hasWritten ||= rows.count > 0 || /^\s*WITH\b/.test(sql);
+    this.hasWritten ||= rows.count > 0 || /^\s*WITH\b/.test(text);
     return rows;
   }
 
@@ -332,7 +344,17 @@ export class UnitRun implements Unit {
     return this.transaction.own(this, "counters", conversationId);
   }
 
-  ownRow(table: Exclude<Table, "counters">, id: number): Awaitable<void> {
+  async ownOf(sql: string, value: unknown): Promise<boolean> {
+    const found = await this.get<{ id: number }>(sql, value);
+    if (found) await this.own(found.id);
+    return found !== null;
+  }
+
+  changes(conversationId: number): void {
+    checkOwned(this.owned.has(`counters:${conversationId}`), conversationId);
+  }
+
+  ownRow(table: OwnedTable, id: number): Awaitable<void> {
     return this.transaction.own(this, table, id);
   }
 
@@ -342,7 +364,17 @@ export class UnitRun implements Unit {
     return conversationIds.filter((_, place) => owned[place]);
   }
 
+  list(values: readonly (number | string | null)[]): string {
+    return textList(values);
+  }
+
+  json(value: object): Encoded;
+  json(value: object | null | undefined): Encoded | null;
+  json(value: object | null | undefined): Encoded | null {
+    return (value ?? null) as Encoded | null;
+  }
+
   emit(change: Change): void {
-    this.changes.push(change);
+    this.emitted.push(change);
   }
 }

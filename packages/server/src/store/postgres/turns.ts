@@ -82,13 +82,13 @@ export const turnReads: Methods<keyof TurnReads> = {
 export const turnWrites: Methods<keyof TurnWrites> = {
   queueTurn: async (unit, turn) => {
     await unit.own(turn.conversation_id);
-    if (turn.open_ended && (await unit.change(FOLD_TURN, ...foldValues(turn))).count > 0) return;
-    await unit.change(INSERT_TURN, ...turnValues(turn));
+    if (turn.open_ended && (await unit.write(FOLD_TURN, ...foldValues(turn))).count > 0) return;
+    await unit.write(INSERT_TURN, ...turnValues(turn));
   },
   dropTurns: async (unit, ids) => {
     if (ids.length === 0) return;
     const sql = "DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'";
-    await unit.change(sql, list(ids));
+    await unit.write(sql, list(ids));
   },
   claimTurns: async (unit, node, leaseMs, most, share = (waiting) => waiting) => {
     const waiting = await unit.all<TurnHead>(NEXT_TURNS, most);
@@ -125,7 +125,7 @@ export const turnWrites: Methods<keyof TurnWrites> = {
   adoptTurn: async (unit, id, node, leaseMs) => {
     const turn = await turnReads.turn(unit, id);
     if (turn) await addUsage(unit, releasedUsage(turn));
-    await unit.change(
+    await unit.write(
       `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0,
          input_tokens = NULL WHERE id = $1`,
       id,
@@ -134,18 +134,18 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
   },
   renewNode: async (unit, node, leaseMs) => {
-    await unit.change(
+    await unit.write(
       `INSERT INTO nodes (id, alive_until) VALUES ($1, ${NOW} + $2::bigint)
        ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
       node,
       leaseMs,
     );
-    await unit.change(`DELETE FROM nodes WHERE alive_until < ${NOW} - ${FORGET_NODE_MS}`);
+    await unit.write(`DELETE FROM nodes WHERE alive_until < ${NOW} - ${FORGET_NODE_MS}`);
   },
   renewLeases: async (unit, node, ids, leaseMs) => {
     // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.
     const mode = leaseMs > 0 ? "SKIP LOCKED" : "";
-    await unit.change(
+    await unit.write(
       `UPDATE turns SET lease_until = ${NOW} + $2
        WHERE id IN (SELECT id FROM turns
          WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[])
@@ -156,19 +156,19 @@ export const turnWrites: Methods<keyof TurnWrites> = {
     );
   },
   beginTurn: async (unit, id, { messageUuid, model, at }) => {
-    await unit.change(BEGIN_TURN, id, messageUuid, model, at);
+    await unit.write(BEGIN_TURN, id, messageUuid, model, at);
   },
   reserveTurn: async (unit, turn, reservation) => {
     const { input_tokens, context_ids, by_operator } = reservation;
     const { reserved, usage } = newReservation(turn, reservation);
     await addUsage(unit, usage);
-    await unit.change(RESERVE_TURN, turn.id, reserved, input_tokens, context_ids, by_operator);
+    await unit.write(RESERVE_TURN, turn.id, reserved, input_tokens, context_ids, by_operator);
   },
   setRounds: async (unit, id, rounds) => {
-    await unit.change("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
+    await unit.write("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
   },
   setAttempt: async (unit, id, { tries, input_tokens }) => {
-    await unit.change(SET_ATTEMPT, id, tries, input_tokens);
+    await unit.write(SET_ATTEMPT, id, tries, input_tokens);
   },
   appendChunks,
   finishTurn,
@@ -182,7 +182,7 @@ async function claimHeads(
   leaseMs: number,
 ): Promise<TurnRecord[]> {
   const rows = await claimFree(unit, heads, (ids) =>
-    unit.change<{ id: number }>(
+    unit.write<{ id: number }>(
       `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
        WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
          SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
@@ -245,7 +245,7 @@ async function appendChunks(
   node: string,
   chunks: readonly NewChunk[],
 ): Promise<number[]> {
-  const rows = await unit.change<{ turn_id: number; kept: boolean; busy: boolean | null }>(
+  const rows = await unit.write<{ turn_id: number; kept: boolean; busy: boolean | null }>(
     APPEND,
     chunks,
     node,
@@ -254,7 +254,7 @@ async function appendChunks(
   if (held) throw new Conflict(`turns:${held.turn_id}`);
   const first = chunks.filter((chunk) => chunk.first);
   if (first.length > 0) {
-    await unit.change(
+    await unit.write(
       `UPDATE turns SET first_token_at = $3
        WHERE id = ANY($1::bigint[]) AND node = $2 AND first_token_at IS NULL`,
       list(first.map((chunk) => chunk.turn_id)),
@@ -270,7 +270,7 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
   const { status, content, mentions, error, usage, at } = finished;
   const version = await incrementCounter(unit, conversation_id);
-  const [place] = await unit.change<{ seq: number; sender_id: number }>(
+  const [place] = await unit.write<{ seq: number; sender_id: number }>(
     FINALIZE_MESSAGE,
     message_id,
     content,
@@ -283,10 +283,10 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
     await mentionWrites.add(unit, mentions, conversation_id, place.seq, place.sender_id);
   }
   await Promise.all([
-    unit.change("DELETE FROM chunks WHERE message_id = $1", message_id),
+    unit.write("DELETE FROM chunks WHERE message_id = $1", message_id),
     reindex(unit, message_id, conversation_id, content),
     addUsage(unit, settledUsage(turn, finished)),
-    unit.change(
+    unit.write(
       FINISH_TURN,
       turn.id,
       status,

@@ -1,28 +1,19 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
+import type { Sql, Statement } from "../sql.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 
 /** A running unit of work, as the methods of the store use it. */
-export interface Unit {
-  all<Row>(sql: string, ...values: unknown[]): Promise<Row[]>;
-  get<Row>(sql: string, ...values: unknown[]): Promise<Row | null>;
-  /** Runs a statement that changes something. */
-  change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>>;
+export interface Unit extends Sql {
+  all<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]>;
+  get<Row>(sql: Statement, ...values: unknown[]): Promise<Row | null>;
+  /** Runs a statement that changes something, and returns the rows of RETURNING with their count. */
+  write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>>;
   /** Makes a call in one statement with the calls of other units at the same time. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
-  /**
-   * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
-   * reads its latest state. Units that only read own nothing.
-   */
-  own(conversationId: number): Awaitable<void>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Promise<number[]>;
-  /**
-   * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
-   * the counter of names. A unit owns them in this order, after the conversation.
-   */
-  ownRow(table: "turns" | "accounts" | "name_counter", id: number): Awaitable<void>;
   /** Hands a change to subscribers once the unit has committed. */
   emit(change: Change): void;
 }
@@ -42,7 +33,7 @@ type Method = (...values: never[]) => unknown;
 /** Methods of the store's interface that take the unit as their first argument. */
 export type Methods<Names extends keyof WriteTx> = {
   [Name in Names]: WriteTx[Name] extends (...values: infer Values) => infer Result
-    ? (unit: Unit, ...values: Values) => Promise<Awaited<Result>>
+    ? (unit: Unit, ...values: Values) => Awaitable<Awaited<Result>>
     : never;
 };
 
@@ -71,10 +62,11 @@ export function binder<Tx>(methods: object): (unit: Unit) => Tx {
 export const list = (values: readonly (number | string)[]) => `{${values.join(",")}}`;
 
 /** An array of any texts as a PostgreSQL literal. */
-export const textList = (values: readonly (string | null)[]) => list(values.map(quotedText));
+export const textList = (values: readonly (number | string | null)[]) =>
+  list(values.map(quotedText));
 
-const quotedText = (value: string | null) =>
-  value === null ? "NULL" : `"${value.replace(/["\\]/g, "\\$&")}"`;
+const quotedText = (value: number | string | null) =>
+  typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : (value ?? "NULL");
 
 /** The current time in milliseconds by the database's clock, the only one that all nodes share. */
 export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

@@ -39,5 +39,5 @@ export const usageReads: Methods<keyof UsageReads> = {
 };
 
 export async function addUsage(unit: Unit, delta: UsageDelta): Promise<void> {
-  await unit.change(ADD_USAGE, ...usageValues(delta));
+  await unit.write(ADD_USAGE, ...usageValues(delta));
 }

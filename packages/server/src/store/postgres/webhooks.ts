@@ -98,7 +98,7 @@ export const webhookReads: Methods<keyof WebhookReads> = {
 const webhookSettings: Methods<WebhookSettings> = {
   insertWebhook: async (unit, webhook) => {
     const { id, name, url, secret, events, chat, creator, since, created_at } = webhook;
-    await unit.change(
+    await unit.write(
       INSERT_WEBHOOK,
       id,
       url,
@@ -113,23 +113,18 @@ const webhookSettings: Methods<WebhookSettings> = {
   },
   setWebhook: async (unit, id, fields) => {
     for (const [column, value] of fieldColumns(fields)) {
-      await unit.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id);
+      await unit.write(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id);
     }
   },
   disableWebhook: async (unit, { id, resumed_at }, reason) => {
-    const { count } = await unit.change(DISABLE_WEBHOOK, reason, id, resumed_at);
+    const { count } = await unit.write(DISABLE_WEBHOOK, reason, id, resumed_at);
     return count > 0;
   },
   resealWebhook: async (unit, id, from, to) => {
-    await unit.change(
-      "UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2",
-      id,
-      from,
-      to,
-    );
+    await unit.write("UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2", id, from, to);
   },
   deleteWebhook: async (unit, id) => {
-    const { count } = await unit.change("DELETE FROM webhooks WHERE id = $1", id);
+    const { count } = await unit.write("DELETE FROM webhooks WHERE id = $1", id);
     return count > 0;
   },
 };
@@ -137,7 +132,7 @@ const webhookSettings: Methods<WebhookSettings> = {
 const deliveryQueue: Methods<DeliveryQueue> = {
   queueDeliveries: async (unit, deliveries) => {
     if (deliveries.length === 0) return;
-    await unit.change(
+    await unit.write(
       `INSERT INTO deliveries (webhook_id, message_id, lane, event, change, status, created_at,
          queued_at, attempts, history)
        SELECT webhook_id, message_id, lane, event, change, 'pending', at, at, 0, '[]'
@@ -157,11 +152,11 @@ const deliveryQueue: Methods<DeliveryQueue> = {
     await wakeLanes(unit, lanesOf(deliveries));
   },
   requeueDelivery: async (unit, delivery, at) => {
-    await unit.change(REQUEUE_DELIVERY, at, delivery.id);
+    await unit.write(REQUEUE_DELIVERY, at, delivery.id);
     await wakeLanes(unit, [delivery]);
   },
   resumeLanes: async (unit, webhookId, claimMs, at) => {
-    await unit.change(
+    await unit.write(
       `UPDATE webhook_lanes l SET version = version + 1,
          next_at = CASE WHEN next_at <= ${NOW} + $2 THEN next_at ELSE ${NOW} END
        WHERE webhook_id = $1 AND EXISTS (SELECT 1 FROM deliveries d
@@ -170,22 +165,22 @@ const deliveryQueue: Methods<DeliveryQueue> = {
       claimMs,
     );
     // Last, in the order in which other units lock the rows.
-    await unit.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", at, webhookId);
+    await unit.write("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", at, webhookId);
   },
 };
 
 const pruning: Methods<WebhookPruning> = {
   pruneDeliveries: async (unit, { webhookId, before, kept, most }) => {
-    const { count } = await unit.change(PRUNE_DELIVERIES, webhookId, before, kept, most);
+    const { count } = await unit.write(PRUNE_DELIVERIES, webhookId, before, kept, most);
     return count;
   },
   pruneDeletedWebhooks: async (unit, most) => {
-    const lanes = await unit.change(
+    const lanes = await unit.write(
       `DELETE FROM webhook_lanes
        WHERE (webhook_id, lane) IN (${ORPHANED_LANES} FOR UPDATE SKIP LOCKED)`,
       most,
     );
-    const deliveries = await unit.change(
+    const deliveries = await unit.write(
       `DELETE FROM deliveries WHERE id IN (${ORPHANED_DELIVERIES} FOR UPDATE SKIP LOCKED)`,
       most,
     );
@@ -195,7 +190,7 @@ const pruning: Methods<WebhookPruning> = {
 
 /** Makes lanes due that have nothing to send so far. */
 async function wakeLanes(unit: Unit, lanes: readonly LaneKey[]): Promise<void> {
-  await unit.change(
+  await unit.write(
     `INSERT INTO webhook_lanes AS l (webhook_id, lane, next_at, claim, version)
      SELECT webhook_id, lane, ${NOW}, 0, 1
      FROM jsonb_to_recordset($1::text::jsonb) AS d (webhook_id text, lane text)
@@ -261,7 +256,7 @@ const finishAttempts: Batch<Finished, boolean> = {
 
 const attempts: Methods<"claimLanes" | "finishAttempts" | "parkLane"> = {
   claimLanes: (unit, webhookId, claimMs, limit) =>
-    unit.change<Lane>(
+    unit.write<Lane>(
       `UPDATE webhook_lanes SET next_at = ${NOW} + $2, claim = claim + 1
        WHERE webhook_id = $1 AND lane IN (SELECT lane FROM webhook_lanes
          WHERE webhook_id = $1 AND next_at <= ${FIXED_NOW} ORDER BY next_at LIMIT $3
@@ -274,7 +269,7 @@ const attempts: Methods<"claimLanes" | "finishAttempts" | "parkLane"> = {
   finishAttempts: (unit, lane, deliveries, retryMs) =>
     unit.together(finishAttempts, { lane, deliveries, retryMs }),
   parkLane: async (unit, { webhook_id, lane, claim, version }) => {
-    await unit.change(
+    await unit.write(
       `UPDATE webhook_lanes SET next_at = CASE WHEN version > $4 THEN ${NOW} END
        WHERE webhook_id = $1 AND lane = $2 AND claim = $3`,
       webhook_id,

@@ -35,7 +35,7 @@ export interface WriteLaneOptions {
    * Writes the changes of the units to the log, as the last statement before COMMIT. Resolves to the
    * entry; null when there are no changes.
    */
-  log(connection: Connection, units: readonly UnitRun[]): Promise<Cursor | null>;
+  log(connection: Connection, changes: readonly Change[]): Promise<Cursor | null>;
   /** Whether an entry was committed. Called when the connection broke during COMMIT. */
   wasCommitted(entry: Cursor): Promise<boolean>;
   committed(changes: readonly Change[]): void;
@@ -153,13 +153,13 @@ export class WriteLane implements Lane {
     running: readonly RunningJob[],
   ): Promise<void> {
     const { order, log } = this.#options;
-    const changes = finished.flatMap((run) => run.changes);
+    const changes = finished.flatMap((run) => run.emitted);
     const jobs = new Map(running.map(({ run, job }) => [run, job]));
     const place = order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     let entry: Cursor | null = null;
     let isCommitting = false;
     try {
-      entry = await log(connection, finished);
+      entry = await log(connection, changes);
       isCommitting = true;
       const { command } = await connection.run("COMMIT");
       // After a failed statement, PostgreSQL answers COMMIT with ROLLBACK and no error.

@@ -4,16 +4,13 @@ import type { Cursor, LogEntry } from "../changes.ts";
 import type { BackgroundRunner } from "./background-work.ts";
 
 /**
- * Encodes the durable changes of a transaction's units for the log, in their order; null when there
- * are none. This runs in every transaction.
+ * Encodes the durable changes of a transaction for the log, in their order; null when there are none. This runs in every transaction.
  */
-export function encodeChanges(units: readonly { changes: readonly Change[] }[]): string | null {
+export function encodeChanges(changes: readonly Change[]): string | null {
   let body = "";
-  for (const { changes } of units) {
-    for (const change of changes) {
-      if (change.kind === "event" && change.delivery === "transient") continue;
-      body += `${body === "" ? "[" : ","}${encodeChange(change)}`;
-    }
+  for (const change of changes) {
+    if (change.kind === "event" && change.delivery === "transient") continue;
+    body += `${body === "" ? "[" : ","}${encodeChange(change)}`;
   }
   return body === "" ? null : `${body}]`;
 }

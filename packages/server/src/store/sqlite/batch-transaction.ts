@@ -27,8 +27,8 @@ export interface BatchOptions {
   db: Database;
   connection: Connection;
   tx: Omit<WriteTx, "emit" | "signal">;
-  /** Writes the changes of the transaction's units to the change log, before it commits. */
-  log(units: readonly { changes: readonly Change[] }[]): void;
+  /** Writes the changes of a transaction to the change log, before it commits. */
+  log(changes: readonly Change[]): void;
   /** Called with the error if the disk refuses a transaction, and with null when one has committed. */
   finished?(refusal: Unavailable | null): void;
   /** No further unit joins a transaction after this time: reads and sockets wait while it runs. */
@@ -58,7 +58,7 @@ export function batchTransaction(
   /** Returns whether the unit succeeded. A unit that returns no promise costs none. */
   function runUnit(job: Job): boolean | Promise<boolean> {
     changes = [];
-    connection.wrote = false;
+    connection.begin();
     try {
       const result = job.unit(tx);
       return result instanceof Promise ? awaitUnit(job, result) : succeed(job, result);
@@ -117,7 +117,7 @@ export function batchTransaction(
         }
         if (savepoints) release.run();
       }
-      log(done);
+      log(done.flatMap((job) => job.changes));
       commit.run();
       committed(done);
       if (done.some(({ wrote }) => wrote)) finished?.(refusal);

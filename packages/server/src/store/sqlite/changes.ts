@@ -11,13 +11,13 @@ import {
 } from "../shared/changes.ts";
 import type { Connection } from "./connection.ts";
 
-/** Returns a function that appends the durable changes of a transaction's units to the log. */
+/** Returns a function that appends the durable changes of a transaction to the log. */
 export function changeWriter(db: Database, node: string) {
   const insert = db.query<never, [number, string, string]>(
     "INSERT INTO changes (at, node, body) VALUES (?, ?, ?)",
   );
-  return (units: readonly { changes: readonly Change[] }[]): void => {
-    const body = encodeChanges(units);
+  return (changes: readonly Change[]): void => {
+    const body = encodeChanges(changes);
     if (body !== null) insert.run(Date.now(), node, body);
   };
 }

@@ -1,5 +1,6 @@
 import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { keepPrivate } from "../private-file.ts";
+import { checkOwned } from "../sql.ts";
 import { migrations } from "./migrations.ts";
 
 /** How long a connection waits for a lock of another process. */
@@ -79,12 +80,18 @@ function migrationsDone(db: Database, version: number): number {
   return version === 40 && hasIndexes ? 42 : version;
 }
 
-/** A connection that records in `wrote` whether anything was written through it. */
+/** A connection that records in `wrote` whether the unit of work has written anything through it. */
 export interface Connection {
+  /** Begins a unit, which has written nothing and owns no conversation. */
+  begin(): void;
+  /** The unit that runs owns the conversation: it is the only one that runs. */
+  own(conversationId: number): void;
+  /** Throws if the unit does not own the conversation. */
+  changes(conversationId: number): void;
   query<Row>(sql: string): ReadStatement<Row>;
   /** A statement that changes something; with RETURNING, `get` and `all` return rows. */
   change<Row = never>(sql: string): ReadStatement<Row> & { run(...values: Binding[]): Changed };
-  wrote: boolean;
+  readonly wrote: boolean;
 }
 
 export type Binding = SQLQueryBindings;
@@ -95,9 +102,19 @@ export interface ReadStatement<Row> {
   all(...values: Binding[]): Row[];
 }
 
-export function connection(db: Database): Connection {
-  const self: Connection = {
+/** Units that only read own nothing. */
+export function connection(db: Database, { readOnly = false } = {}): Connection {
+  const owned = new Set<number>();
+  const self: Connection & { wrote: boolean } = {
     wrote: false,
+    begin: () => {
+      self.wrote = false;
+      owned.clear();
+    },
+    own: (conversationId) => {
+      if (!readOnly) owned.add(conversationId);
+    },
+    changes: (conversationId) => checkOwned(owned.has(conversationId), conversationId),
     query: (sql) => {
       const statement = prepared(db, sql);
       return {

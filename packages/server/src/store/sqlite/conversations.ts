@@ -58,6 +58,7 @@ export function conversationReads(db: Connection): ConversationReads {
   return {
     conversation: (uuid, viewerId) => {
       const row = record.get(uuid, viewerId);
+      if (row) db.own(row.id);
       return row && { ...row, joined: row.joined === 1 };
     },
     directConversation: (pair) => direct.get(pairKey(pair))?.id ?? null,
@@ -162,6 +163,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
       );
       if (!row) throw new Error("a conversation was not inserted");
       insertCounters.run(row.id, at);
+      db.own(row.id);
       return row.id;
     },
     releasePair: (conversationId) => void release.run(conversationId),

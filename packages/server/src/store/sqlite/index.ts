@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
+import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
@@ -35,13 +36,12 @@ import { messageReads, messageWrites } from "./messages.ts";
 import { migrations } from "./migrations.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
-import { reactionReads, reactionWrites } from "./reactions.ts";
-import { reportReads, reportWrites } from "./reports.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
+import { bind, sqlOf } from "./sql.ts";
 import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
@@ -95,7 +95,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     committed: (changes) => listener(changes),
     finished: watchWrites(background),
   });
-  const reader = connection(readerDb);
+  const reader = connection(readerDb, { readOnly: true });
   const readTx = reads(reader);
   const searchChanges = searchChangePruning(reader, writer);
   const maintenance = new Maintenance({
@@ -162,6 +162,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 }
 
 export const reads = (db: Connection): ReadTx => ({
+  ...bind(shared.reads, sqlOf(db)),
   ...accountReads(db),
   ...blockReads(db),
   ...invitationReads(db),
@@ -171,7 +172,6 @@ export const reads = (db: Connection): ReadTx => ({
   ...erasureReads(db),
   ...statisticsReads(db),
   ...auditReads(db),
-  ...reportReads(db),
   ...serviceKeyReads(db),
   ...webhookReads(db),
   ...incomingHookReads(db),
@@ -185,7 +185,6 @@ export const reads = (db: Connection): ReadTx => ({
   ...hiddenMessageReads(db),
   ...fileReads(db),
   ...pictureReads(db),
-  ...reactionReads(db),
   ...agentReads(db),
   ...agentTokenReads(db),
   ...agentPresenceReads(db),
@@ -199,6 +198,7 @@ export const reads = (db: Connection): ReadTx => ({
 });
 
 export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
+  ...bind(shared.writes, sqlOf(db)),
   ...accountWrites(db),
   ...blockWrites(db),
   ...invitationWrites(db),
@@ -207,7 +207,6 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...managedAccountWrites(db),
   ...erasureWrites(db),
   ...auditWrites(db),
-  ...reportWrites(db),
   ...serviceKeyWrites(db),
   ...webhookWrites(db),
   ...incomingHookWrites(db),
@@ -221,7 +220,6 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...fileWrites(db),
   ...pictureWrites(db),
   ...componentWrites(db),
-  ...reactionWrites(db),
   ...agentWrites(db),
   ...agentTokenWrites(db),
   ...agentPresenceWrites(db),

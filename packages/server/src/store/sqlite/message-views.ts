@@ -1,6 +1,7 @@
 import type { File, Message, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { CallOfMessage } from "../../rules/tool-calls.ts";
+import { type ReactionSummaryRow, toReactionSummaries } from "../reactions.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   COMPONENT_USES,
@@ -9,7 +10,6 @@ import {
   toComponentUse,
 } from "../shared/components.ts";
 import { detailsNeeded, type MessageRow, toMessage, VISIBLE_MESSAGES } from "../shared/messages.ts";
-import { type ReactionSummaryRow, toReactionSummaries } from "../shared/reactions.ts";
 import type { Connection } from "./connection.ts";
 import { parsedMentions } from "./mentions.ts";
 

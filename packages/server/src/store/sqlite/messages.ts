@@ -62,6 +62,7 @@ export function messageReads(db: Connection): MessageReads {
   return {
     message: (uuid) => {
       const row = record.get(uuid);
+      if (row) db.own(row.conversation_id);
       return row && toStoredRecord(row);
     },
     messageViews: (uuids, viewerId) => view(views.all(JSON.stringify(uuids), viewerId), viewerId),

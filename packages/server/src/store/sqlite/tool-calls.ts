@@ -25,6 +25,7 @@ export function toolCallReads(db: Connection): ToolCallReads {
   return {
     toolCall: (uuid) => {
       const row = byId.get(uuid);
+      if (row) db.own(row.conversation_id);
       return row && toToolCall(row);
     },
     toolCallsOf: (messageIds) => byMessage.all(JSON.stringify(messageIds)).map(toToolCall),

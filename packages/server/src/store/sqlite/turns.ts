@@ -43,6 +43,11 @@ const parsed = (row: StoredTurnRow): TurnRecord =>
     rounds: row.rounds === null ? null : (JSON.parse(row.rounds) as TurnRound[]),
   });
 
+function owned(db: Connection, row: StoredTurnRow): TurnRecord {
+  db.own(row.conversation_id);
+  return parsed(row);
+}
+
 export function turnReads(db: Connection): TurnReads {
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   const byMessage = db.query<StoredTurnRow>(`${TURN} WHERE t.message_id = ?`);
@@ -59,11 +64,14 @@ export function turnReads(db: Connection): TurnReads {
   const claimable = db.query<StoredTurnRow>(
     `${TURN} WHERE t.id IN (SELECT id FROM (${CLAIMABLE_TURNS})) ORDER BY t.id`,
   );
-  const one = (row: StoredTurnRow | null) => row && parsed(row);
+  const one = (row: StoredTurnRow | null) => row && owned(db, row);
   return {
     turn: (id) => one(byId.get(id)),
     turnOfMessage: (message) => one(byMessage.get(message.id)),
-    openTurns: (conversationId) => open.all(conversationId).map(parsed),
+    openTurns: (conversationId) => {
+      db.own(conversationId);
+      return open.all(conversationId).map(parsed);
+    },
     conversationsWithOpenTurns: (ownerId) => openOfOwner.all(ownerId).map(({ id }) => id),
     streamed: streamedText(db),
     streamedBytes: (messageId) => bytes.get(messageId)?.length ?? 0,
@@ -96,7 +104,7 @@ function waitingTurnWrites(
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   const claimed = (id: number, node: string, leaseMs: number) => {
     claim.run(id, node, Date.now() + leaseMs);
-    return parsed(byId.get(id) as StoredTurnRow);
+    return owned(db, byId.get(id) as StoredTurnRow);
   };
 
   return {
@@ -145,7 +153,7 @@ function leaseWrites(
   const addToUsage = addUsage(db);
 
   return {
-    abandonedTurns: (node) => abandoned.all(node, Date.now()).map(parsed),
+    abandonedTurns: (node) => abandoned.all(node, Date.now()).map((row) => owned(db, row)),
     adoptTurn: (id, node, leaseMs) => {
       const row = byId.get(id);
       if (row) addToUsage(releasedUsage(parsed(row)));

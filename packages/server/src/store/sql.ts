@@ -1,0 +1,65 @@
+import type { Awaitable } from "./awaitable.ts";
+
+/** A parameter of a statement. Objects are passed by `json`, lists by `list`. */
+export type Value = string | number | boolean | null | Encoded;
+
+/** What `json` and `list` return: how a dialect takes an object or a list. */
+export type Encoded = { readonly [key: string]: unknown } | readonly unknown[] | string;
+
+/**
+ * A statement in PostgreSQL's dialect, which SQLite's side rewrites (see `sqlite/dialect.ts`), or one
+ * form for each dialect where that is not possible. It is a constant, or one of few variants: both
+ * sides keep what they prepare.
+ */
+export type Statement = string | { readonly postgres: string; readonly sqlite: string };
+
+/**
+ * How the methods of the store run statements in a unit of work. SQLite answers synchronously,
+ * PostgreSQL in the order of the calls: what needs an earlier result awaits it.
+ */
+export interface Sql {
+  all<Row>(sql: Statement, ...values: Value[]): Awaitable<Row[]>;
+  /** The first row. */
+  get<Row>(sql: Statement, ...values: Value[]): Awaitable<Row | null>;
+  /** Runs a statement that changes something, and returns the number of changed rows. */
+  change(sql: Statement, ...values: Value[]): Awaitable<number>;
+  /** The rows that a statement with RETURNING has changed. */
+  changed<Row>(sql: Statement, ...values: Value[]): Awaitable<Row[]>;
+  /**
+   * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
+   * reads its latest state. Units that only read own nothing.
+   */
+  own(conversationId: number): Awaitable<void>;
+  /** Owns the conversation whose id the statement returns as `id`. Returns whether there is one. */
+  ownOf(sql: string, value: Value): Awaitable<boolean>;
+  /** States that this method changes a conversation. Throws if the unit does not own it. */
+  changes(conversationId: number): void;
+  /**
+   * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
+   * the counter of names. A unit owns them in this order, after the conversation.
+   */
+  ownRow(table: OwnedTable, id: number): Awaitable<void>;
+  /** A list of numbers or texts, for `= ANY($1::bigint[])` and `unnest($1::text[])`. */
+  list(values: readonly (number | string | null)[]): Encoded;
+  /** An object or a list that is stored as JSON, or that a statement reads as JSON. */
+  json(value: object): Encoded;
+  json(value: object | null | undefined): Encoded | null;
+}
+
+export type OwnedTable = "turns" | "accounts" | "name_counter";
+
+/** The methods of a resource as handlers see them: without the first parameter. */
+export type Bound<Methods> = {
+  readonly [Name in keyof Methods]: Methods[Name] extends (
+    db: Sql,
+    ...values: infer Values
+  ) => infer Result
+    ? (...values: Values) => Awaitable<Awaited<Result>>
+    : never;
+};
+
+/** Throws if a unit changes a conversation that it does not own. */
+export function checkOwned(isOwned: boolean, conversationId: number): void {
+  if (isOwned) return;
+  throw new Error(`the unit does not own conversation ${conversationId}, which it changes`);
+}
