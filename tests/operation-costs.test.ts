@@ -68,6 +68,15 @@ async function newcomer(): Promise<Person> {
   return member(items[0]?.account.username as string);
 }
 
+let resetToken = "";
+/** A person with a reset link, whose token is stored. */
+async function forgetful(): Promise<Person> {
+  const person = await signUp(server.url, "forgetful");
+  const { url } = await service.call("createPasswordReset", { username: person.username });
+  resetToken = new URL(url).hash.slice(1);
+  return person;
+}
+
 interface Row {
   /** Made anew for each call, before it is measured. */
   input?: (n: number) => unknown;
@@ -120,6 +129,13 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
     ownRate: true,
     code: "forbidden",
     input: () => ({ current_password: text(1024), new_password: "x7".repeat(512) }),
+  },
+  createPasswordReset: { ...asService, ...missing, input: () => ({ username: "nobody_there" }) },
+  getPasswordReset: { by: forgetful, input: () => ({ token: resetToken }) },
+  resetPassword: {
+    by: forgetful,
+    ownRate: true,
+    input: () => ({ token: resetToken, new_password: "x7é".repeat(341) }),
   },
   signOut: { by: newcomer },
   getSessions: {},

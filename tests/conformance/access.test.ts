@@ -87,6 +87,13 @@ async function newAccount() {
   return account;
 }
 
+/** The token of a reset link for a new account. */
+async function resetToken(): Promise<string> {
+  const { username } = await newAccount();
+  const { url } = await backend.call("createPasswordReset", { username });
+  return new URL(url).hash.slice(1);
+}
+
 /** A new group of the admin, the participant and the owner, who has an agent in it. */
 interface Group {
   readonly chat: Conversation;
@@ -365,6 +372,11 @@ const rows: Record<OperationName, Row> = {
   getAccounts: {},
   suspendAccount: ofVictim,
   restoreAccount: ofVictim,
+  createPasswordReset: { input: async () => ({ username: (await newAccount()).username }) },
+  getPasswordReset: { input: async () => ({ token: await resetToken() }) },
+  resetPassword: {
+    input: async () => ({ token: await resetToken(), new_password: "battery horse staple" }),
+  },
   getReports: {},
   resolveReport: { input: newReport },
   eraseAccount: {

@@ -384,6 +384,7 @@ function throttles(limits: Limits, cluster: Cluster) {
     },
     signInThrottle: signInThrottle(shared),
     inviteCodes: failureThrottle(10, 300, shared("wrong invite codes by network")),
+    resetTokens: failureThrottle(10, 300, shared("wrong reset tokens by network")),
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),

@@ -86,6 +86,8 @@ export interface Services {
   signInThrottle: SignInThrottle;
   /** Makes networks wait that guess invite codes. */
   inviteCodes: FailureThrottle;
+  /** Makes networks wait that guess tokens of reset links. */
+  resetTokens: FailureThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;
   log: Logger;

@@ -59,6 +59,40 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     expect(await person.call("getSecondFactor")).toMatchObject({ enabled: false });
   });
 
+  test("reset-link prints a link with which a person sets a new password once", async () => {
+    const { server, env, run } = await start({});
+    await using _ = server;
+    const { username } = await signUp(server.url);
+    const { stderr, result } = await run("reset-link", username, "--url", "https://chat.invalid/");
+    expect(stderr).toBe("");
+    expect(result).toEqual({
+      username,
+      url: expect.stringMatching(/^https:\/\/chat\.invalid\/reset-password#plr_[\w-]{43}$/),
+      expires_at: expect.any(String),
+    });
+    const token = new URL(result.url).hash.slice(1);
+    const input = { token, new_password: "battery horse staple" };
+    expect((await post(server.url, "resetPassword", input)).status).toBe(200);
+    expect((await post(server.url, "resetPassword", input)).status).toBe(404);
+    const password = "battery horse staple";
+    expect((await post(server.url, "signIn", { username, password })).status).toBe(200);
+    const { stdout } = await runMain(["users", "reset-link", username], { ...env, PORT: "8099" });
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8099\/reset-password#plr_[\w-]{43}\n$/);
+  });
+
+  test("reset-link says what else to do for somebody whose password cannot be reset", async () => {
+    const { server, run } = await start({});
+    await using _ = server;
+    const { username } = await signUp(server.url);
+    await run("suspend", username);
+    expect(await run("reset-link", username)).toMatchObject({
+      code: 1,
+      stderr: `${username} is suspended. Run "parley users restore ${username}" first.\n`,
+    });
+    expect(await run("reset-link", "nobody")).toMatchObject({ code: 1 });
+    expect((await run("reset-link", username, "--url", "chat")).stderr).toContain("--url must be");
+  });
+
   test("create refuses names that a sign-up would refuse", async () => {
     const { server, run } = await start();
     await using _ = server;

@@ -16,6 +16,8 @@ const SIGN_IN_CALLS = [
   "getSignInMethods",
   "startOidcSignIn",
   "finishOidcSignIn",
+  "getPasswordReset",
+  "resetPassword",
 ] satisfies OperationName[] as string[];
 /** Ends the session of the socket, which may close before the reply. Over HTTP the reply always arrives. */
 const DELETE_ACCOUNT: OperationName = "deleteMe";

@@ -65,6 +65,7 @@ import {
   suspendAccount,
 } from "./operators.ts";
 import { deleteMe, exportMe } from "./own-data.ts";
+import { createPasswordReset, getPasswordReset, resetPassword } from "./password-resets.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -119,6 +120,8 @@ export const operations = {
   startOidcSignIn,
   finishOidcSignIn,
   changePassword,
+  getPasswordReset,
+  resetPassword,
   signOut,
   getSessions,
   revokeSession,
@@ -210,6 +213,7 @@ export const operations = {
   getAccounts,
   suspendAccount,
   restoreAccount,
+  createPasswordReset,
   getReports,
   resolveReport,
   eraseAccount,

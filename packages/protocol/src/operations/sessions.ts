@@ -4,7 +4,7 @@ import { Session, SignedIn } from "../records.ts";
 import { displayName, newUsername, text, username, uuid } from "../text/fields.ts";
 import { secondFactorCode } from "./second-factor.ts";
 
-const password = text(8, 1024).meta({
+export const newPassword = text(8, 1024).meta({
   description:
     "The username, the most common passwords and simple patterns, such as a row of keys, are refused.",
 });
@@ -16,7 +16,7 @@ export const signUp = operation({
   access: "public",
   input: z.object({
     username: newUsername,
-    password,
+    password: newPassword,
     display_name: displayName.optional(),
     invite_code: text(1, 128)
       .optional()
@@ -49,7 +49,7 @@ export const changePassword = operation({
   socket: "auth.change_password",
   summary:
     "Changes the caller's password and ends all of the caller's other sessions. `forbidden` if the current password is wrong, or the account has none.",
-  input: z.object({ current_password: text(1, 1024), new_password: password }),
+  input: z.object({ current_password: text(1, 1024), new_password: newPassword }),
   errors: ["forbidden"],
 });
 

@@ -8,6 +8,8 @@ export const auditActions = [
   "password_changed",
   "password_change_failed",
   "password_reset",
+  "password_reset_created",
+  "password_reset_refused",
   "second_factor_asked",
   "second_factor_added",
   "second_factor_failed",

@@ -18,6 +18,7 @@ export const commands: readonly Listed[] = [
     names: ["users reset", "password reset"],
     load: async () => (await import("./users.ts")).resetUser,
   },
+  { names: ["users reset-link"], load: async () => (await import("./reset-link.ts")).resetLink },
   { names: ["users sessions"], load: async () => (await import("./users.ts")).userSessions },
   { names: ["users suspend"], load: async () => (await import("./user-accounts.ts")).suspendUser },
   { names: ["users restore"], load: async () => (await import("./user-accounts.ts")).restoreUser },

@@ -93,7 +93,10 @@ export async function endSessions(
   return others.length;
 }
 
-/** Sets a password and ends all sessions of the account except `keptSession`. Returns how many it ended. */
+/**
+ * Sets a password, and ends all sessions of the account except `keptSession`, and its reset link. Returns
+ * how many sessions it ended.
+ */
 export async function replacePassword(
   tx: WriteTx,
   account: AccountRecord,
@@ -102,5 +105,6 @@ export async function replacePassword(
 ): Promise<number> {
   await tx.lockCredentials(account.id);
   await tx.setPassword(account.id, hash);
+  await tx.removePasswordReset(account.id);
   return endSessions(tx, account, keptSession);
 }

@@ -10,6 +10,7 @@ import { incomingHooks } from "./incoming-hooks.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { ownData } from "./own-data.ts";
+import { passwordResets } from "./password-resets.ts";
 import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
 import { secondFactor } from "./second-factor.ts";
@@ -25,6 +26,7 @@ import { webhooks } from "./webhooks.ts";
 /** The handlers of all operations. */
 export const handlers: readonly Bound[] = [
   ...sessions,
+  ...passwordResets,
   ...signIn,
   ...secondFactor,
   ...accounts,

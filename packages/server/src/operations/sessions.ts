@@ -1,10 +1,10 @@
 import { operations } from "@parley/protocol";
 import { createPerson } from "../domain/accounts.ts";
+import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
 import { hasSecondFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
 import {
-  badField,
   conflict,
   Failure,
   forbidden,
@@ -13,7 +13,6 @@ import {
   suspended,
   unauthorized,
 } from "../rules/failure.ts";
-import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
 import {
   lockOwnHash,
@@ -201,15 +200,6 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
 export const sessions = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
 
 const taken = () => conflict("the username is taken");
-
-function checkStrength(field: string, password: string, username: string): void {
-  const weakness = passwordWeakness(password, username);
-  if (weakness) throw badField(field, weakness);
-}
-
-function checkPasswordSignIn({ passwordSignIn }: Context["config"]): void {
-  if (!passwordSignIn) throw forbidden("sign-in with a password is switched off");
-}
 
 async function checkPolicy(context: Context<undefined>, inviteCode: string | undefined) {
   const { signUp: policy } = context.config;

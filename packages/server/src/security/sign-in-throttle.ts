@@ -41,6 +41,8 @@ export interface PendingAttempt {
 export interface SignInThrottle {
   /** Counts the attempt as failed until it succeeds or is withdrawn; throws `rate_limited`. */
   attempt(attempt: Attempt): PendingAttempt;
+  /** Forgets the passwords of an account that a network has guessed: its person has set a new one there. */
+  passwordReset(username: string, network: string): void;
 }
 
 const DAY_SECONDS = 24 * 60 * 60;
@@ -72,6 +74,7 @@ export function signInThrottle(scope: (name: string) => LimitScope): SignInThrot
   }
 
   return {
+    passwordReset: (username, network) => strict.forget(`${username} network ${network}`),
     attempt(attempt) {
       const counters = countersOf(attempt);
       for (const [throttle, key] of counters) throttle.check(key);

@@ -91,6 +91,8 @@ const changed: Changed = {
   touchSession: none,
   endSession: none,
   purgeSessions: none,
+  setPasswordReset: none,
+  removePasswordReset: none,
   insertToolServer: none,
   setToolServerState: none,
   replaceToolSecrets: none,

@@ -26,6 +26,7 @@ import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
+import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.ts";
 import type { PictureReads, PictureWrites } from "./pictures.ts";
 import type { SealedTextReads } from "./sealed-texts.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
@@ -112,6 +113,7 @@ export interface ReadTx
     WebhookReads,
     IncomingHookReads,
     SessionReads,
+    PasswordResetReads,
     SecondFactorReads,
     ConversationReads,
     GroupChangeReads,
@@ -156,6 +158,7 @@ export interface WriteTx
     WebhookWrites,
     IncomingHookWrites,
     SessionWrites,
+    PasswordResetWrites,
     SecondFactorWrites,
     ConversationWrites,
     GroupChangeWrites,

@@ -63,7 +63,13 @@ const sentences: Record<AuditAction, Sentence> = {
   },
   password_changed: (entry) => `${who(entry)} changed their password`,
   password_change_failed: (entry) => `A change of the password of ${who(entry)} failed`,
-  password_reset: (entry) => `The password of ${who(entry)} was reset by a command`,
+  password_reset: (entry) =>
+    entry.address === null
+      ? `The password of ${who(entry)} was reset by a command`
+      : `${who(entry)} set a new password with a reset link`,
+  password_reset_created: (entry) =>
+    `A link to reset the password of ${who(entry)} was made${by(entry)}`,
+  password_reset_refused: () => "A reset link that does not work was tried",
   second_factor_asked: (entry) => `${who(entry)} was asked for a code, after the right password`,
   second_factor_added: (entry) => `${who(entry)} turned their second factor on`,
   second_factor_failed: (entry) => `A change of the second factor of ${who(entry)} failed`,

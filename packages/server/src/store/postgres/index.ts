@@ -40,6 +40,7 @@ import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
+import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
 import { ReadLane } from "./read-lane.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
@@ -75,6 +76,7 @@ const reads: ReadMethods = {
   ...webhookReads,
   ...incomingHookReads,
   ...sessionReads,
+  ...passwordResetReads,
   ...secondFactorReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -111,6 +113,7 @@ const writes: WriteMethods = {
   ...webhookWrites,
   ...incomingHookWrites,
   ...sessionWrites,
+  ...passwordResetWrites,
   ...secondFactorWrites,
   ...conversationWrites,
   ...groupChangeWrites,

@@ -792,4 +792,12 @@ export const migrations: readonly string[] = [
   -- The quota adds up the sizes of all files from the index alone, without reading the wide rows.
   CREATE INDEX files_by_size ON files (size);
   `,
+  `
+  -- Links with which people set a new password: the last one of each account.
+  CREATE TABLE password_resets (
+    account_id bigint PRIMARY KEY,
+    token_hash text COLLATE "C" NOT NULL UNIQUE,
+    expires_at bigint NOT NULL
+  );
+  `,
 ];

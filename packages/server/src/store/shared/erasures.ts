@@ -68,6 +68,7 @@ const PERSONAL = [
   "operators",
   "second_factors",
   "recovery_codes",
+  "password_resets",
   "hidden",
   "mentions",
   "blocks",

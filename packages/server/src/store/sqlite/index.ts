@@ -35,6 +35,7 @@ import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrations } from "./migrations.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
+import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
 import { searchChangePruning } from "./search-changes.ts";
@@ -176,6 +177,7 @@ export const reads = (db: Connection): ReadTx => ({
   ...webhookReads(db),
   ...incomingHookReads(db),
   ...sessionReads(db),
+  ...passwordResetReads(db),
   ...secondFactorReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -211,6 +213,7 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...webhookWrites(db),
   ...incomingHookWrites(db),
   ...sessionWrites(db),
+  ...passwordResetWrites(db),
   ...secondFactorWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

@@ -20,6 +20,7 @@ import { messagePages } from "./message-pages.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { order } from "./order.ts";
+import { passwordResets } from "./password-resets.ts";
 import { pictures } from "./pictures.ts";
 import { preconditions } from "./preconditions.ts";
 import { productUsers } from "./product-users.ts";
@@ -66,6 +67,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("accounts as operators see them", () => managedAccounts(check));
     describe("erasures", () => erasures(check));
     describe("sessions", () => sessions(check));
+    describe("password resets", () => passwordResets(check));
     describe("second factors", () => secondFactors(check));
     describe("conversations", () => conversations(check));
     describe("pictures", () => pictures(check));

@@ -1,0 +1,65 @@
+import { operations } from "@parley/protocol";
+import * as resets from "../domain/password-resets.ts";
+import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
+import { replacePassword } from "../domain/sessions.ts";
+import { bind, type Context } from "../operation.ts";
+import { conflict, type Failure, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
+import { actorOf } from "../security/caller.ts";
+import { isOperator } from "../security/operators.ts";
+import type { PasswordResetRecord } from "../store/password-resets.ts";
+
+const createPasswordReset = bind(operations.createPasswordReset, async (context, { username }) => {
+  const { audit, config, origin } = context;
+  const created = await audit.write(async (tx, record) => {
+    const account = await tx.account(username);
+    if (account?.kind !== "human" || account.erased_at !== null) throw notFound(`user ${username}`);
+    if (await isOperator(tx, account, config.operators)) {
+      throw conflict("the password of an operator is reset with parley users reset");
+    }
+    return resets.createPasswordReset(tx, record, account, actorOf(context));
+  });
+  return { url: resets.resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
+});
+
+const getPasswordReset = bind(operations.getPasswordReset, async (context, { token }) => {
+  const { account, expires_at } = await usable(context, token);
+  return { username: account.username, expires_at: iso(expires_at) };
+});
+
+const resetPassword = bind(operations.resetPassword, async (context, { token, new_password }) => {
+  const { audit, passwords, signInThrottle, origin } = context;
+  const { account } = await usable(context, token);
+  const { username } = account;
+  context.about(username);
+  checkStrength("new_password", new_password, username);
+  const hash = await passwords.rehash(new_password, origin.network);
+  const isSet = await audit.write(async (tx, record) => {
+    await tx.lockCredentials(account.id);
+    // Hashing takes a while, in which the link may have been used.
+    if (!(await resets.usablePasswordReset(tx, token))) return false;
+    const sessions_ended = await replacePassword(tx, account, hash);
+    await record("password_reset", { account: username, origin, sessions_ended });
+    return true;
+  });
+  if (!isSet) throw refused(context);
+  signInThrottle.passwordReset(username, origin.network);
+});
+
+export const passwordResets = [createPasswordReset, getPasswordReset, resetPassword];
+
+/** Throws the same failure for every token that does not work, and `rate_limited` after many of them. */
+async function usable(context: Context<undefined>, token: string): Promise<PasswordResetRecord> {
+  const { config, store, resetTokens, origin } = context;
+  checkPasswordSignIn(config);
+  resetTokens.check(origin.network);
+  const found = await store.read((tx) => resets.usablePasswordReset(tx, token));
+  if (!found) throw refused(context);
+  return found;
+}
+
+function refused({ audit, resetTokens, origin }: Context<undefined>): Failure {
+  resetTokens.count(origin.network);
+  audit.recordOnce("password_reset_refused", origin.network, { origin });
+  return notFound("a reset link that works with this token");
+}
