@@ -2,7 +2,7 @@
 import { describe, expect } from "bun:test";
 import { groupOf, type Person } from "@parley/testkit/client.ts";
 import { runMain } from "@parley/testkit/server.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { sendFiles } from "./files.ts";
 import { startProxy } from "./proxy.ts";
@@ -23,6 +23,12 @@ async function operators(change: "add" | "remove", { username }: Person): Promis
 
 const rowOf = (page: Page, { username }: Person) =>
   page.getByRole("listitem").filter({ hasText: `@${username}` });
+
+/** Chooses a command in the menu of an account. */
+async function choose(page: Page, row: Locator, command: string): Promise<void> {
+  await row.getByRole("button", { name: "More for" }).click();
+  await page.getByRole("menuitem", { name: command }).click();
+}
 
 describe("accounts", () => {
   test("an operator finds an account, suspends it and restores it", async () => {
@@ -65,7 +71,7 @@ describe("accounts", () => {
     });
     const { page } = visit;
     const row = rowOf(page, jack);
-    await row.getByRole("button", { name: "Erase" }).click();
+    await choose(page, row, "Erase");
     const dialog = page.getByRole("dialog", { name: `Erase ${jack.account.display_name}?` });
     await dialog.waitFor();
     await expectNoViolations(page);

@@ -255,7 +255,10 @@ test("where sign-up is closed, the page does not offer it", async () => {
   await using visit = await open(own.url);
   const { page } = visit;
   await page.getByRole("heading", { name: "Welcome back" }).waitFor();
-  expect(await page.getByRole("button").allTextContents()).toEqual(["Sign in"]);
+  expect(await page.getByRole("button").allTextContents()).toEqual([
+    "Forgot your password?",
+    "Sign in",
+  ]);
   expect(visit.problems()).toEqual([]);
 });
 

@@ -13,6 +13,8 @@ export type Route =
   | { name: "waiting" }
   /** `filter` selects what a list shows. */
   | { name: "operate"; page: OperatePageName; filter: URLSearchParams }
+  /** The page of a reset link. */
+  | { name: "reset-password"; token: string }
   /** An unknown address. */
   | { name: "missing" };
 
@@ -37,6 +39,7 @@ function parseRoute(address: string, hash: string): Route {
   }
   if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
   if (path === "/settings") return { name: "settings" };
+  if (path === "/reset-password") return { name: "reset-password", token: hash.slice(1) };
   if (path === "/waiting") return { name: "waiting" };
   if (/^\/operate\b/.test(path)) return parseOperate(path, hash);
   return { name: path === "" ? "home" : "missing" };

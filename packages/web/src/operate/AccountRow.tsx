@@ -6,8 +6,10 @@ import { dateOf } from "../lib/time.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Link } from "../ui/Link.tsx";
+import { Menu, type MenuItem } from "../ui/Menu.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { EraseAccount } from "./EraseAccount.tsx";
+import { ResetLink } from "./ResetLink.tsx";
 import { Suspension, useSuspension } from "./Suspension.tsx";
 
 type ManagedAccount = OutputOf<"suspendAccount">;
@@ -50,15 +52,20 @@ export function AccountRow({ account, onChange, onErased }: AccountRowProps) {
 /** Operators cannot be suspended or erased. */
 function Actions({ account, onChange, onErased }: AccountRowProps) {
   const { username, display_name, suspended_at } = account;
-  const [open, setOpen] = useState<"suspension" | "erasure" | null>(null);
+  const [open, setOpen] = useState<"suspension" | "erasure" | "reset" | null>(null);
   const suspension = useSuspension(onChange);
   const isSuspended = suspended_at !== null;
+  const more: (MenuItem | false)[] = [
+    !isSuspended && {
+      icon: "key",
+      label: "Make a reset link",
+      onSelect: () => setOpen("reset"),
+    },
+    { icon: "trash", label: "Erase", danger: true, onSelect: () => setOpen("erasure") },
+  ];
   const common = { name: display_name, username, onClose: () => setOpen(null) };
   return (
     <>
-      <Button size="small" look="quiet" onClick={() => setOpen("erasure")}>
-        Erase<span className="sr-only"> @{username}</span>
-      </Button>
       <Button
         size="small"
         look={isSuspended ? "secondary" : "danger"}
@@ -68,6 +75,7 @@ function Actions({ account, onChange, onErased }: AccountRowProps) {
         {isSuspended ? "Restore" : "Suspend"}
         <span className="sr-only"> @{username}</span>
       </Button>
+      <Menu label={`More for @${username}`} small items={more.filter((item) => item !== false)} />
       {suspension.error !== null && <Notice>{describeError(suspension.error)}</Notice>}
       {open === "suspension" && (
         <Suspension
@@ -76,6 +84,7 @@ function Actions({ account, onChange, onErased }: AccountRowProps) {
           onConfirm={() => suspension.change(username, !isSuspended)}
         />
       )}
+      {open === "reset" && <ResetLink {...common} />}
       {open === "erasure" && <EraseAccount {...common} onErased={onErased} />}
     </>
   );

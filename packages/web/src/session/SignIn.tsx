@@ -6,14 +6,15 @@ import type { FieldErrors } from "../lib/validation.ts";
 import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
-import { Logo } from "../ui/Logo.tsx";
-import { Notice } from "../ui/Notice.tsx";
+import { Icon } from "../ui/Icon.tsx";
 import { CodeStep, type Credentials } from "./CodeStep.tsx";
 import { followSignIn, hasVisited, rememberSignIn, signInNotice } from "./client.ts";
 import { knownDevice } from "./device.ts";
 import { type SignInMethods, useSignInMethods } from "./methods.ts";
+import { Masthead, SignInFrame } from "./SignInFrame.tsx";
 
 const OidcButton = lazy(() => import("./OidcButton.tsx"));
+const ForgottenPassword = lazy(() => import("./ForgottenPassword.tsx"));
 
 type How = "signIn" | "signUp";
 
@@ -38,13 +39,7 @@ export function SignIn() {
     document.title = "Parley";
   }, []);
   useEffect(followSignIn, []);
-  return (
-    <main className="flex h-full flex-col overflow-y-auto bg-canvas px-4 py-8">
-      <div className="m-auto flex w-full max-w-sm flex-col gap-6">
-        {methods && <Methods methods={methods} />}
-      </div>
-    </main>
-  );
+  return <SignInFrame>{methods && <Methods methods={methods} />}</SignInFrame>;
 }
 
 /** The forms and buttons of the ways to sign in that the server offers. */
@@ -57,19 +52,10 @@ function Methods({ methods }: { methods: SignInMethods }) {
   const { title, ask, other } = words[how];
   return (
     <>
-      <div className="flex flex-col items-center gap-4 text-center">
-        <div className="flex flex-col items-center gap-2">
-          <Logo size={56} />
-          <p className="text-lg font-semibold tracking-tight">Parley</p>
-        </div>
-        <div>
-          <h1 className="text-2xl font-semibold tracking-tight">
-            {password || hasVisited() ? title : "Welcome"}
-          </h1>
-          <p className="mt-1.5 text-md text-ink-2">Conversations of people and AI agents.</p>
-        </div>
-      </div>
-      {notice !== null && <Notice>{notice}</Notice>}
+      <Masthead title={password || hasVisited() ? title : "Welcome"}>
+        Conversations of people and AI agents.
+      </Masthead>
+      {notice !== null && <SignInNotice text={notice} />}
       <Suspense>{oidc && <OidcButton name={oidc.name} isOnly={!password} />}</Suspense>
       {password && <SignInForm key={how} how={how} asksInvite={methods.sign_up === "invite"} />}
       {password && canSignUp && (
@@ -92,6 +78,19 @@ function Methods({ methods }: { methods: SignInMethods }) {
     </>
   );
 }
+
+/** Why the page is shown, which is rarely an error. */
+const SignInNotice = ({ text }: { text: string }) => (
+  <p
+    role="alert"
+    className="flex animate-fade items-start gap-2 rounded-md border border-line bg-surface px-3 py-2.5 text-base text-ink-2"
+  >
+    <span className="mt-0.5 text-accent">
+      <Icon name="info" size={17} />
+    </span>
+    <span className="min-w-0 break-words">{text}</span>
+  </p>
+);
 
 function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
   const { busy, error, needsInvite, accepted, setAccepted, enter } = useSignIn(how, asksInvite);
@@ -139,6 +138,7 @@ function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
         maxLength={1024}
         hint={how === "signUp" && "At least 8 characters."}
       />
+      {how === "signIn" && <Forgotten />}
       {needsInvite && how === "signUp" && (
         <TextField label="Invite code" name="invite_code" required />
       )}
@@ -147,6 +147,22 @@ function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
         {words[how].button}
       </Button>
     </Form>
+  );
+}
+
+function Forgotten() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div className="-mt-2 flex">
+      <button
+        type="button"
+        className="rounded-sm text-sm font-medium text-accent underline-offset-2 hover:underline"
+        onClick={() => setOpen(true)}
+      >
+        Forgot your password?
+      </button>
+      <Suspense>{isOpen && <ForgottenPassword onClose={() => setOpen(false)} />}</Suspense>
+    </div>
   );
 }
 

@@ -31,7 +31,7 @@ export function openClient(): Client {
     if (ended !== null) forgetAttachments();
     if (own !== null) return localStorage.setItem(KEY, own);
     if (localStorage.getItem(KEY) === ended) localStorage.removeItem(KEY);
-    if (ended !== null && !isLeaving) void explainEnd(ended);
+    if (ended !== null && !isLeaving) void explainEnd(client, ended);
   };
   // Later, because a sign-in that replaces another one would otherwise sign out the other tabs.
   client.model.watch("status", () => queueMicrotask(storeChange));
@@ -84,12 +84,12 @@ export async function leave(client: Client): Promise<void> {
 }
 
 /** Shows why a session has ended that the person did not end in this browser. */
-async function explainEnd(token: string): Promise<void> {
+async function explainEnd(client: Client, token: string): Promise<void> {
   const asker = createClient({ url: location.origin, token });
   const code = await asker.getMe().then(() => "", codeOf);
-  if (signInNotice.get() !== null) return;
+  if (client.status !== "signed_out" || signInNotice.get() !== null) return;
   if (code === "suspended") signInNotice.set(SUSPENDED);
   if (code === "unauthorized") signInNotice.set(ENDED);
 }
 
-const ENDED = "Your session was ended, here or on another device. Please sign in again.";
+const ENDED = "Your session was ended on another device, or it has expired. Please sign in again.";

@@ -10,6 +10,7 @@ const pages = {
   settings: "Settings",
   waiting: "Waiting for you",
   operate: "Operator pages",
+  "reset-password": "New password",
   missing: "Not found",
 };
 
