@@ -137,6 +137,7 @@ describe("an agent paid by the operator", () => {
       code: "key_rejected",
       message:
         "The provider rejected this server's API key. Ask the operator to replace it, or store a key of your own.",
+      parameters: { reason: "operator_key" },
     });
   });
 });
@@ -170,7 +171,16 @@ describe("daily_tokens_per_user", () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.length).toBeLessThan(8);
     for (const { turn, content } of refused) {
-      expect(turn?.error?.code).toBe("budget_exceeded");
+      expect(turn?.error).toMatchObject({
+        code: "budget_exceeded",
+        message: content,
+        parameters: {
+          limit: "operator_daily_tokens",
+          changed_by: "operator",
+          max: DAILY_TOKENS,
+          retry_at: expect.stringMatching(/T00:00:00\.000Z$/),
+        },
+      });
       expect(content).toBe(
         `This agent's budget of ${DAILY_TOKENS} tokens a day, which this server pays for, is used up until midnight UTC. Its owner can store an API key of their own.`,
       );

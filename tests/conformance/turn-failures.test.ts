@@ -358,6 +358,7 @@ describe("a turn that fails", () => {
         error: {
           code: "provider_unavailable",
           message: "The model ended its answer without any text. Try again.",
+          parameters: { reason: "empty_answer" },
         },
         usage: { input_tokens: 25, output_tokens: 15 },
       });

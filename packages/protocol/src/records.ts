@@ -16,6 +16,7 @@ export * from "./records/second-factor.ts";
 export * from "./records/sessions.ts";
 export * from "./records/tool-calls.ts";
 export * from "./records/tools.ts";
+export * from "./records/turn-errors.ts";
 export * from "./records/turn-requests.ts";
 export * from "./records/turns.ts";
 export * from "./records/unrestricted.ts";

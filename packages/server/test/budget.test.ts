@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { turnError } from "@parley/protocol/text/turn-sentences";
 import { rounds } from "@parley/testkit/rounds.ts";
 import fc from "fast-check";
 import { type Allowance, allowance, type BudgetLimits, type Spent } from "../src/rules/budget.ts";
@@ -11,10 +12,14 @@ const unlimited: BudgetLimits = {
 };
 const nothingSpent: Spent = { today: 0, todayHere: 0, turnsInMinute: 0, byOperator: 0 };
 
+const at = Date.parse("2026-03-01T22:15:00.000Z");
+const MIDNIGHT = "2026-03-02T00:00:00.000Z";
+
 const request = (input_tokens: number, max_output_tokens: number, file_tokens = 0) => ({
   input_tokens,
   file_tokens,
   max_output_tokens,
+  at,
 });
 const limited = (
   limits: Partial<BudgetLimits>,
@@ -29,6 +34,11 @@ const limited = (
   );
 
 const refusalOf = (allowed: Allowance) => ("refusal" in allowed ? allowed.refusal : null);
+
+const sentenceOf = (allowed: Allowance) => {
+  const parameters = refusalOf(allowed);
+  return parameters && turnError({ code: "budget_exceeded", parameters }).message;
+};
 
 describe("a grant", () => {
   test("is the full answer length without limits", () => {
@@ -58,54 +68,92 @@ describe("a grant", () => {
     expect(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 64 })).toEqual({
       output_tokens: 64,
     });
-    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 63 }))).toBe(
+    expect(sentenceOf(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 63 }))).toBe(
       "This agent's budget of 1000 tokens a day is used up. Its owner can raise it.",
     );
   });
 
   test("is refused when the input alone exceeds the limit, and the sentence says so", () => {
-    expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).toBe(
+    expect(sentenceOf(limited({ daily_tokens: 1000 }, {}, 5000))).toBe(
       "This agent's budget of 1000 tokens a day is too small for this conversation, which needs about 5000. Its owner can raise it.",
     );
   });
 
   test("is refused when only the files do not fit, and the sentence says so", () => {
-    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 300 }, 900, 800))).toBe(
+    expect(sentenceOf(limited({ daily_tokens: 1000 }, { today: 300 }, 900, 800))).toBe(
       "This agent's budget of 1000 tokens a day is too small for the files in this conversation, which need about 800: 700 are left. Its owner can raise it.",
     );
     const paid = limited({ operator_daily_tokens: 1000 }, { byOperator: 300 }, 5000, 4900);
-    expect(refusalOf(paid)).toBe(
+    expect(sentenceOf(paid)).toBe(
       "This agent's budget of 1000 tokens a day, which this server pays for, is too small for the files in this conversation, which need about 4900: 700 are left. Its owner can store an API key of their own.",
     );
-    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 950 }, 900, 800))).toBe(
+    expect(sentenceOf(limited({ daily_tokens: 1000 }, { today: 950 }, 900, 800))).toBe(
       "This agent's budget of 1000 tokens a day is used up. Its owner can raise it.",
     );
   });
 
   test("is refused by the limit of the conversation while the daily limit has room", () => {
     const allowed = limited({ daily_tokens: 9000, chat_daily_tokens: 500 }, { todayHere: 450 });
-    expect(refusalOf(allowed)).toBe(
+    expect(sentenceOf(allowed)).toBe(
       "This agent's budget of 500 tokens a day in this conversation is used up. Its owner can raise it.",
     );
   });
 
   test("is refused to the first turn beyond the limit per minute, and not before", () => {
-    expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 2 }))).toBeNull();
-    expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 3 }))).toBe(
+    expect(sentenceOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 2 }))).toBeNull();
+    expect(sentenceOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 3 }))).toBe(
       "This agent may answer 3 times a minute. Try again in a minute.",
     );
   });
 
   test("is refused by a limit of zero", () => {
     for (const limit of ["daily_tokens", "chat_daily_tokens", "turns_per_minute"]) {
-      expect(refusalOf(limited({ [limit]: 0 }))).not.toBeNull();
+      expect(sentenceOf(limited({ [limit]: 0 }))).not.toBeNull();
     }
   });
 
   test("is refused when the operator's tokens are used up, and the sentence says what to do", () => {
-    const refusal = refusalOf(limited({ operator_daily_tokens: 1000 }, { byOperator: 950 }));
+    const refusal = sentenceOf(limited({ operator_daily_tokens: 1000 }, { byOperator: 950 }));
     expect(refusal).toContain("1000 tokens a day, which this server pays for");
     expect(refusal).toContain("Its owner can store an API key of their own.");
+  });
+
+  test("is refused with the limit, its value, who can change it and when it allows the turn", () => {
+    expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 3 }))).toEqual({
+      limit: "turns_per_minute",
+      max: 3,
+      changed_by: "owner",
+      retry_at: "2026-03-01T22:16:00.000Z",
+    });
+    expect(refusalOf(limited({ chat_daily_tokens: 500 }, { todayHere: 450 }))).toEqual({
+      limit: "chat_daily_tokens",
+      max: 500,
+      changed_by: "owner",
+      retry_at: MIDNIGHT,
+    });
+    expect(
+      refusalOf(limited({ operator_daily_tokens: 1000 }, { byOperator: 300 }, 900, 800)),
+    ).toEqual({
+      limit: "operator_daily_tokens",
+      max: 1000,
+      changed_by: "operator",
+      retry_at: MIDNIGHT,
+      needs: { tokens: 800, of: "files", left: 700 },
+    });
+  });
+
+  test("is refused without a time if the limit never allows the turn", () => {
+    expect(refusalOf(limited({ turns_per_minute: 0 }))).toEqual({
+      limit: "turns_per_minute",
+      max: 0,
+      changed_by: "owner",
+    });
+    expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).toEqual({
+      limit: "daily_tokens",
+      max: 1000,
+      changed_by: "owner",
+      needs: { tokens: 5000, of: "conversation", left: 1000 },
+    });
   });
 
   test("is not refused because the model's own answer limit is below 64 tokens", () => {
@@ -140,7 +188,7 @@ test("no grant exceeds a limit, and none is below the minimum", () => {
       (limits, spent, input, max) => {
         const allowed = allowance(limits, spent, request(input, max));
         if ("refusal" in allowed) {
-          expect(allowed.refusal).toMatch(/^This agent.*\.$/);
+          expect(sentenceOf(allowed)).toMatch(/^This agent.*\.$/);
           return;
         }
         const total = input + allowed.output_tokens;

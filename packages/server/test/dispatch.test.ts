@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mentionedHandles } from "@parley/protocol/markup";
 import fc from "fast-check";
-import { type Candidate, type Dispatched, dispatch } from "../src/rules/dispatch.ts";
+import { type Candidate, type Dispatched, dispatch, refusalError } from "../src/rules/dispatch.ts";
 
 const alice = { id: 1, username: "alice" };
 const bob = { id: 2, username: "bob" };
@@ -220,13 +220,30 @@ describe("who may spend the key", () => {
     },
   });
 
-  test("the refusal is a fixed sentence", () => {
-    const [refused] = dispatch(
-      { sender: { id: bob.id, kind: "human" }, mentions: ["alice:claude"] },
-      { kind: "group" },
-      [agent(alice, "claude", ownerOnly)],
-    );
-    expect(refused?.refusal).toBe("Only this agent's owner may ask it: they pay for its answers.");
+  const refused = (candidate: Candidate) => {
+    const asked = { sender: { id: bob.id, kind: "human" }, mentions: ["alice:claude"] } as const;
+    const [dispatched] = dispatch(asked, { kind: "group" }, [candidate]);
+    return refusalError(dispatched?.refusal ?? "");
+  };
+
+  test("a refusal of somebody who may not spend the owner's key names the limit", () => {
+    expect(refused(agent(alice, "claude", ownerOnly))).toEqual({
+      code: "budget_exceeded",
+      message: "Only this agent's owner may ask it: they pay for its answers.",
+      parameters: { limit: "spenders", changed_by: "owner" },
+    });
+  });
+
+  test("a refusal because the owner is suspended has a code of its own", () => {
+    expect(refused(agent(alice, "claude", { is_suspended: true }))).toEqual({
+      code: "agent_suspended",
+      message: "The account of this agent's owner is suspended.",
+    });
+  });
+
+  test("a refusal that an earlier version stored as a sentence keeps its sentence", () => {
+    const message = "Only this agent's owner may ask it: they pay for its answers.";
+    expect(refusalError(message)).toEqual({ code: "budget_exceeded", message });
   });
 });
 

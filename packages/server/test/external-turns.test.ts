@@ -96,6 +96,7 @@ test("a turn that a connected program does not claim is ended as agent_offline",
   expect((await turn())?.error).toEqual({
     code: "agent_offline",
     message: expect.stringContaining("connected, but takes no turns"),
+    parameters: { reason: "not_claiming" },
   });
   await turns.stop();
   await store.close();

@@ -3,23 +3,7 @@ import { timestamp, uuid } from "../text/fields.ts";
 import { Account } from "./accounts.ts";
 import { record } from "./record.ts";
 import { ToolCall } from "./tool-calls.ts";
-
-export const turnErrorCodes = [
-  "key_missing",
-  "key_rejected",
-  "provider_rate_limited",
-  "provider_unavailable",
-  "provider_refused",
-  "context_too_long",
-  "timeout",
-  "interrupted",
-  "budget_exceeded",
-  "tool_limit",
-  "agent_offline",
-  "agent_failed",
-  "agent_suspended",
-  "internal",
-] as const;
+import { TurnError } from "./turn-errors.ts";
 
 const Usage = z.object({ input_tokens: z.int(), output_tokens: z.int() });
 
@@ -29,13 +13,9 @@ export const Turn = record("Turn", {
     .meta({ description: "`streaming` until the turn has ended." }),
   triggered_by: uuid,
   model: z.string(),
-  error: z
-    .object({
-      code: z.enum(turnErrorCodes),
-      message: z.string().meta({ description: "A sentence for people." }),
-    })
-    .nullable()
-    .meta({ description: "Why the turn failed; null if it did not." }),
+  error: TurnError.nullable().meta({
+    description: "Why the turn failed; null if it did not.",
+  }),
   usage: Usage.nullable(),
   continues: uuid.optional().meta({
     description:

@@ -189,7 +189,7 @@ class TurnDispatcher implements Dispatcher {
 
   async #endAsFailed(id: number): Promise<void> {
     const { store, node, log } = this.#services;
-    const error = { code: "internal", message: "Something went wrong here. Try again." } as const;
+    const error = { code: "internal", parameters: { reason: "server" } } as const;
     await store
       .write((tx) => endTurn(tx, id, { status: "failed", error }, node))
       .catch((failure) => log.error({ err: failure, turn: id }, "turn end failed"));
@@ -259,16 +259,10 @@ class TurnDispatcher implements Dispatcher {
   }
 }
 
-const INTERRUPTED = {
-  code: "interrupted",
-  message: "The answer was interrupted by a restart. Try again.",
-} as const;
+const INTERRUPTED = { code: "interrupted", parameters: { reason: "restart" } } as const;
 
 /** The lease of a program has expired. Its turn is not given to another one: it may have acted. */
-const PROGRAM_GONE = {
-  code: "interrupted",
-  message: "The program of this agent stopped answering. Try again.",
-} as const;
+const PROGRAM_GONE = { code: "interrupted", parameters: { reason: "program_gone" } } as const;
 
 /**
  * Ends a turn that has made calls. A call that ran may have been carried out, so nothing is made

@@ -23,7 +23,7 @@ export function fallback(request: ModelRequest, error: unknown): Fallback | null
   if (!(error instanceof ProviderError) || error.status === undefined) return null;
   const { messages, tools } = request;
   // A provider that was told the results of calls accepts tools.
-  if (error.about_tools && tools.length > 0 && !haveCalls(messages)) {
+  if (isAboutTools(error) && tools.length > 0 && !haveCalls(messages)) {
     return { leftOut: "tools", apply: (each) => ({ ...each, tools: [] }) };
   }
   const isTooLong = error.code === "context_too_long";
@@ -37,6 +37,9 @@ export function fallback(request: ModelRequest, error: unknown): Fallback | null
   const reason = isTooLong ? "too_large" : "not_accepted";
   return inMessages("files", (each) => withoutFiles(each, reason));
 }
+
+const isAboutTools = ({ error }: ProviderError) =>
+  error.code === "provider_refused" && error.parameters?.reason === "tools";
 
 const inMessages = (
   leftOut: Fallback["leftOut"],

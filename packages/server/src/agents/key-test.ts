@@ -7,7 +7,6 @@ import type { AgentRecord } from "../store/agents.ts";
 import { type KeyServices, openKey, operatorKeyError, sourceOf } from "./keys.ts";
 import type { ModelRequest } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
-import { ProviderError } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** Some models reject a smaller limit. */
@@ -47,9 +46,8 @@ export function keyTester(services: KeyServices): KeyTester {
       } catch (thrown) {
         const error =
           source === "operator" ? operatorKeyError(thrown, providerId, services) : thrown;
-        if (!(error instanceof TurnFailed) && !(error instanceof ProviderError)) throw error;
-        const { code, message } = error;
-        return { works: false, error: { code, message }, model, sandbox };
+        if (!(error instanceof TurnFailed)) throw error;
+        return { works: false, error: error.error, model, sandbox };
       }
     },
   };

@@ -36,13 +36,11 @@ export function openKey({ config, vault, log }: KeyServices, agent: AgentRecord)
     return { api_key, source: "own" };
   } catch (error) {
     log.error({ err: error, agent: account.username }, "sealed key does not open");
-    throw new TurnFailed("internal", "The stored API key cannot be opened here. Store it again.");
+    throw new TurnFailed({ code: "internal", parameters: { reason: "sealed_key" } });
   }
 }
 
-/** Does not name the owner: the text is stored, and the owner may be erased. */
-export const keyMissing = () =>
-  new TurnFailed("key_missing", "The owner of this agent has not set an API key for it yet.");
+export const keyMissing = () => new TurnFailed({ code: "key_missing" });
 
 /**
  * Replaces the error of a call with the operator's key that the provider has rejected: the owner
@@ -51,15 +49,12 @@ export const keyMissing = () =>
 export function operatorKeyError(error: unknown, provider: string, { log }: KeyServices): unknown {
   if (!(error instanceof ProviderError) || error.code !== "key_rejected") return error;
   log.error({ provider, status: error.status }, "operator key rejected by provider");
-  return new TurnFailed(
-    "key_rejected",
-    "The provider rejected this server's API key. Ask the operator to replace it, or store a key of your own.",
-  );
+  return new TurnFailed({ code: "key_rejected", parameters: { reason: "operator_key" } });
 }
 
 /** Who answers calls with this key. Throws a `TurnFailed` for a sandbox key if the sandbox is off. */
 export function sourceOf(key: string, { protocol }: Provider, config: Config): ModelSource {
   if (!isSandboxKey(key)) return providerSource(adapters[protocol]);
   if (config.sandbox) return sandbox;
-  throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
+  throw new TurnFailed({ code: "key_rejected", parameters: { reason: "sandbox_off" } });
 }

@@ -2,7 +2,6 @@ import type { OutputOf } from "@parley/protocol";
 import { modelOf } from "../rules/keys.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import { type KeyServices, openKey, sourceOf } from "./keys.ts";
-import { ProviderError } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 type ModelList = OutputOf<"getAgentModels">;
@@ -33,7 +32,7 @@ export function modelLists(services: KeyServices): ModelLists {
       const items = await source.models({ api_key, base_url: provider.base_url });
       return items.length > 0 ? { items, from: "provider" } : null;
     } catch (error) {
-      if (!(error instanceof ProviderError) && !(error instanceof TurnFailed)) throw error;
+      if (!(error instanceof TurnFailed)) throw error;
       const { code } = error;
       log.debug({ provider: agent.account.provider, code }, "model list not available");
       return null;

@@ -2,7 +2,7 @@ import type { File, Message } from "@parley/protocol";
 import type { Config, Provider } from "../config.ts";
 import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
-import { OWNER_SUSPENDED, refusalCode } from "../rules/dispatch.ts";
+import { refusalError } from "../rules/dispatch.ts";
 import { keySourceOf } from "../rules/keys.ts";
 import { toolTokens } from "../rules/token-estimate.ts";
 import { continuedMessages } from "../rules/tool-context.ts";
@@ -15,7 +15,7 @@ import type { TurnRecord } from "../store/turns.ts";
 import type { TurnFiles } from "./context-files/index.ts";
 import { keyMissing } from "./keys.ts";
 import { definitionOf, type OfferedTool } from "./tools/offered.ts";
-import { TurnFailed } from "./turn-failed.ts";
+import { interrupted, overBudget, TurnFailed } from "./turn-failed.ts";
 
 /** The newest messages that are read for the context. The token budget keeps fewer. */
 const MAX_CONTEXT_MESSAGES = 400;
@@ -132,13 +132,13 @@ async function affordablePlan(
   const context = await buildContext(tx, { ...admitted, ...source });
   // A turn that continues goes on with the results of calls, which were made.
   if (turn.trigger_deleted && turn.continues_uuid === null && !context.isAsked) {
-    throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+    throw interrupted("message_deleted");
   }
   const allowed = await allowTokens(tx, admitted, { spent_tokens: 0, ...context });
   if (!("refusal" in allowed)) return { context, tools, max_output_tokens: allowed.output_tokens };
   // Providers reject calls in the context if there are no tools.
   if (tools.size === 0 || turn.continues_uuid !== null) {
-    throw new TurnFailed("budget_exceeded", allowed.refusal);
+    throw overBudget(allowed.refusal);
   }
   return affordablePlan(tx, admitted, { ...source, tools: NO_TOOLS });
 }
@@ -156,21 +156,18 @@ export async function admitTurn(
 ): Promise<AdmittedTurn | null> {
   const turn = await tx.turn(id);
   if (turn?.status !== "running" || turn.node !== node) return null;
-  if (turn.refusal !== null) throw new TurnFailed(refusalCode(turn.refusal), turn.refusal);
+  if (turn.refusal !== null) throw new TurnFailed(refusalError(turn.refusal));
   const agent = await tx.agent(turn.agent.id);
   const provider = config.providers.get(turn.agent.provider ?? "");
   const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
   if (!agent || !provider || !conversation) {
-    throw new TurnFailed(
-      "provider_unavailable",
-      "This agent's provider is no longer offered here.",
-    );
+    throw new TurnFailed({ code: "provider_unavailable", parameters: { reason: "not_offered" } });
   }
   if (agent.account.erased_at !== null) {
-    throw new TurnFailed("interrupted", "This agent was deleted before it answered.");
+    throw interrupted("agent_deleted");
   }
   if (agent.owner.suspended_at !== null) {
-    throw new TurnFailed("agent_suspended", OWNER_SUSPENDED);
+    throw new TurnFailed({ code: "agent_suspended" });
   }
   const keySource = keySourceOf(agent, config);
   if (keySource === null) throw keyMissing();
@@ -194,7 +191,7 @@ export function reserveRound(
     if (needed.input_tokens + MIN_ANSWER_TOKENS > provider.context_tokens) throw tooLong();
     const paid = { ...admitted, by_operator };
     const allowed = await allowTokens(tx, paid, { ...needed, file_tokens: 0 });
-    if ("refusal" in allowed) throw new TurnFailed("budget_exceeded", allowed.refusal);
+    if ("refusal" in allowed) throw overBudget(allowed.refusal);
     const { output_tokens } = allowed;
     const context_ids = context.ids;
     await tx.reserveTurn(admitted.turn, { ...needed, output_tokens, context_ids, by_operator });
@@ -203,10 +200,7 @@ export function reserveRound(
 }
 
 const tooLong = () =>
-  new TurnFailed(
-    "context_too_long",
-    "What the tools returned does not fit into the model's context. Ask for less at once.",
-  );
+  new TurnFailed({ code: "context_too_long", parameters: { reason: "tool_results" } });
 
 interface ContextSource {
   readonly turn: TurnRecord;
@@ -345,6 +339,6 @@ async function allowTokens(
       turnsInMinute: turn.reserved > 0 ? 0 : spent.turnsInMinute,
       byOperator,
     },
-    { input_tokens, file_tokens, max_output_tokens: provider.max_output_tokens },
+    { input_tokens, file_tokens, max_output_tokens: provider.max_output_tokens, at: startedAt },
   );
 }

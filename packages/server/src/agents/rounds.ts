@@ -113,11 +113,7 @@ async function answerInRounds(answering: Answering): Promise<void> {
   }
 }
 
-const tooManyCalls = () =>
-  new TurnFailed(
-    "tool_limit",
-    `This agent asked for more than ${MAX_CALLS} tool calls in one answer, so it was stopped.`,
-  );
+const tooManyCalls = () => new TurnFailed({ code: "tool_limit", parameters: { max: MAX_CALLS } });
 
 /** What the model wrote and asked for, and the results, as it is told in the next round. */
 const roundMessages = (

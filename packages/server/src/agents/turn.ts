@@ -1,10 +1,9 @@
-import type { Turn } from "@parley/protocol";
+import type { TurnError, TurnFacts } from "@parley/protocol";
 import { type Ending, endTurn } from "../domain/turns.ts";
 import { totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
 import type { ContextFiles } from "./context-files/index.ts";
 import { type AdmittedTurn, admitTurn, prepareTurn } from "./prepare-turn.ts";
-import { ProviderError } from "./providers/provider-errors.ts";
 import { newProgress, type Progress, type RoundServices, streamAnswer } from "./rounds.ts";
 import { type OfferedTool, offeredTools } from "./tools/offered.ts";
 import { hasRequestedCalls, makeWaitingCalls } from "./tools/waiting-calls.ts";
@@ -48,7 +47,7 @@ export async function runTurn(
     // Nothing was streamed, so the turn is run again after its lease expires.
     if (error instanceof Unavailable && progress.content === "" && progress.rounds.length === 0)
       return;
-    ending = { status: "failed", error: turnError(error, services, id), ...resultOf(progress) };
+    ending = { status: "failed", error: reasonOf(error, services, id), ...resultOf(progress) };
   }
   await storeEnding(services, id, ending);
 }
@@ -81,14 +80,12 @@ function resultOf({
   return { content, rounds, usage: usage ?? totalUsage(rounds) };
 }
 
-function turnError(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {
-  if (error instanceof TurnFailed || error instanceof ProviderError) {
-    return { code: error.code, message: error.message };
-  }
+function reasonOf(error: unknown, { log }: TurnServices, id: number): TurnFacts | TurnError {
+  if (error instanceof TurnFailed) return error.error;
   if (error instanceof Unavailable) {
-    return { code: "interrupted", message: "The answer was interrupted. Try again." };
+    return { code: "interrupted", parameters: { reason: "unavailable" } };
   }
   // Only the name is logged: the error may contain a key or what a provider wrote.
   log.error({ turn: id, name: error instanceof Error ? error.name : typeof error }, "turn failed");
-  return { code: "internal", message: "Something went wrong here. Try again." };
+  return { code: "internal", parameters: { reason: "server" } };
 }

@@ -1,4 +1,5 @@
-import type { Message, Turn } from "@parley/protocol";
+import type { Message, Turn, TurnError, TurnFacts } from "@parley/protocol";
+import { turnError } from "@parley/protocol/text/turn-sentences";
 import {
   counted,
   type DurableChange,
@@ -147,7 +148,7 @@ export interface Ending {
   status: FinishedTurn["status"];
   /** The full streamed text if the caller has it; otherwise it is read from the stored chunks. */
   content?: string;
-  error?: Turn["error"];
+  error?: TurnFacts | TurnError;
   usage?: Turn["usage"];
   /** The calls of the model, if the caller knows them; otherwise those that are stored. */
   rounds?: readonly TurnRound[];
@@ -166,7 +167,8 @@ export async function endTurn(
   const turn = await tx.turn(id);
   if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
   if (runner !== undefined && turn.node !== runner) return;
-  const { status, error = null } = ending;
+  const { status } = ending;
+  const error = ending.error ? turnError(ending.error) : null;
   const stored = await tx.streamed(turn.message_id);
   const streamed = ending.content ?? stored;
   const content = streamed === "" && error ? error.message : streamed;

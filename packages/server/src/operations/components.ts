@@ -7,7 +7,7 @@ import { answerElicitation } from "../domain/elicitations.ts";
 import { busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
 import { bind, type Context } from "../operation.ts";
 import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
-import { spendingRefusal } from "../rules/dispatch.ts";
+import { refusalError, spendingRefusal } from "../rules/dispatch.ts";
 import { elicitationAnswer } from "../rules/elicitation-form.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
@@ -98,6 +98,7 @@ async function requestTool(
   const { server_id, server, title, fingerprint, policy, owner_id } = tool;
   const blockers = await tx.blockersAmong([owner_id], [action.by.id]);
   if (!member || blockers.length > 0) return false;
+  const refusal = spendingRefusal(member, action.by);
   await requestCall(tx, {
     conversation,
     reply_to_id: message.uuid,
@@ -106,7 +107,7 @@ async function requestTool(
     tool: { server_id, server, tool: tool.tool, title, fingerprint, policy },
     arguments: fields,
     action,
-    refusal: spendingRefusal(member, action.by) ?? (await busyRefusal(tx, member, conversation)),
+    refusal: refusal ? refusalError(refusal).message : await busyRefusal(tx, member, conversation),
   });
   return true;
 }

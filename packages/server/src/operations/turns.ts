@@ -2,7 +2,7 @@ import { operations, type TurnReceipt } from "@parley/protocol";
 import { transient } from "../changes/change.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { checkMayAsk } from "../domain/blocks.ts";
-import { deltaOf, endTurn, stopTurns, turnsQueued } from "../domain/turns.ts";
+import { deltaOf, type Ending, endTurn, stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../rules/agents.ts";
@@ -89,15 +89,9 @@ const finishTurn = bind(operations.finishTurn, async (context, input) => {
   await store.write(async (tx) => {
     const turn = await claimedTurn(tx, turn_id, caller);
     const isBlank = (await tx.streamed(turn.message_id ?? 0)).trim() === "";
-    const message = failureOf(input, isBlank);
-    await endTurn(
-      tx,
-      turn_id,
-      message === null
-        ? { status: "complete", usage }
-        : { status: "failed", usage, error: { code: "agent_failed", message } },
-      EXTERNAL_NODE,
-    );
+    const error = errorOf(input, isBlank);
+    const ending: Ending = error ? { status: "failed", error } : { status: "complete" };
+    await endTurn(tx, turn_id, { ...ending, usage }, EXTERNAL_NODE);
   });
 });
 
@@ -161,14 +155,17 @@ export const turns = [
   getTurn,
 ];
 
-/** The sentence that the conversation shows; null if the turn has not failed. */
-function failureOf(
-  { status, error }: { status: "complete" | "failed"; error?: string | undefined },
+/** Why the turn failed, in the program's own words if it says why; null if it has not failed. */
+function errorOf(
+  { status, error: message }: { status: "complete" | "failed"; error?: string | undefined },
   isBlank: boolean,
-): string | null {
-  if (status === "failed") return error ?? "The program of this agent failed. Try again.";
+): Ending["error"] | null {
+  const code = "agent_failed";
+  if (status === "failed") {
+    return message ? { code, message } : { code, parameters: { reason: "failed" } };
+  }
   // An empty message would leave people without an answer, an error or a way to retry.
-  return isBlank ? "The program of this agent gave no answer. Try again." : null;
+  return isBlank ? { code, parameters: { reason: "empty_answer" } } : null;
 }
 
 /** A turn that a program of the calling agent has claimed and that has not ended. */

@@ -5,7 +5,7 @@ import { fieldTable, type Mark, typeName } from "./fields.ts";
 import { curl } from "./guide.ts";
 import { errorName, type Html, html, json, panel, words } from "./html.ts";
 import { policyMeaning } from "./prose.ts";
-import type { Schema, SchemaBook } from "./schemas.ts";
+import { type Schema, type SchemaBook, variantsOf } from "./schemas.ts";
 
 /** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): Html {
@@ -68,7 +68,7 @@ function result(output: Schema | null, optional: boolean): Html {
 /** A table of the fields, or the name of the record that has them. */
 function shape(schema: Schema, marks: Mark): Html {
   if (schema.properties) return fieldTable(schema, marks);
-  const variants = schema.anyOf ?? [];
+  const variants = variantsOf(schema);
   if (!variants.some(({ properties }) => properties)) return html`<p>${typeName(schema)}</p>`;
   return html`${variants.map((each, at) => [at > 0 && html`<p>Or:</p>`, shape(each, marks)])}`;
 }

@@ -2,7 +2,14 @@ import type { EventContract, Operation } from "@parley/protocol";
 import { historyId } from "@parley/protocol/text/fields";
 import type { z } from "zod";
 import { eventPlace, hasPlace } from "./contract.ts";
-import { mapEntries, refName, type Schema, type SchemaBook, socketWords } from "./schemas.ts";
+import {
+  mapEntries,
+  refName,
+  type Schema,
+  type SchemaBook,
+  socketWords,
+  variantsOf,
+} from "./schemas.ts";
 
 const timestamp = "2026-11-15T02:10:00.000Z";
 const message = "019a8518-3c40-7d6e-9f01-5b2f6f0c1a2e";
@@ -69,7 +76,7 @@ export function exampleOf(schema: Schema, shared: Record<string, Schema>, name =
   if (schema.examples?.length) return schema.examples[0];
   if (schema.enum?.length) return schema.enum[0];
   if (name in byName && fits(byName[name], schema)) return byName[name];
-  const [variant] = schema.anyOf ?? schema.allOf ?? [];
+  const [variant] = [...variantsOf(schema), ...(schema.allOf ?? [])];
   if (variant) return inner(variant, name);
   if (schema.format && schema.format in byFormat) return byFormat[schema.format];
   if (schema.type === "array") return schema.items ? [inner(schema.items)] : [];

@@ -1,5 +1,5 @@
 import { type Html, html, joined, words } from "./html.ts";
-import { refName, type Schema } from "./schemas.ts";
+import { refName, type Schema, variantsOf } from "./schemas.ts";
 
 interface Row {
   field: string;
@@ -49,8 +49,8 @@ export function typeName(schema: Schema): Html {
   if ($ref) return html`<a href="${$ref}">${refName($ref)}</a>`;
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
   if (schema.enum) return joined(schema.enum.map(literal), " or ");
-  const variants = schema.anyOf ?? schema.allOf;
-  if (variants) return joined(variants.map(typeName), " or ");
+  const variants = [...variantsOf(schema), ...(schema.allOf ?? [])];
+  if (variants.length > 0) return joined(variants.map(typeName), " or ");
   if (Array.isArray(type)) return html`${type.join(" or ")}`;
   if (items) return html`list of ${typeName(items)}`;
   if (values && typeof values === "object") {

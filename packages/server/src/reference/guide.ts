@@ -165,7 +165,7 @@ ${list(
   "`testAgentKey` asks the agent's model for one word, to find out whether a key works before or after it is stored. It costs a few tokens, which the usage figures do not include, and may be called ten times per minute.",
   "`retryAgentTurn` answers the same message again, with its current content. Only one such turn may wait per message; a second one is a `conflict`.",
   "The events of a turn, in order: `events.typing` (true) and `events.messageNew` (with empty content), any number of `events.messageDelta`, `events.messageComplete`, `events.typing` (false). The deltas concatenated are exactly the final content, and none splits a character.",
-  "A turn that fails ends as a finished message whose `turn.status` is `failed`. `turn.error` has a sentence for people, which is also the content if nothing was streamed, and one of these codes:",
+  "A turn that fails ends as a finished message whose `turn.status` is `failed`. `turn.error` (a `TurnError`) has a sentence for people, which is also the content if nothing was streamed, one of these codes, and `parameters` for programs: never read the sentence. Parameters are missing in turns that an earlier version stored, and where the program of an external agent says why it failed.",
 )}
 <table class="plain"><thead><tr><th scope="col">Code</th><th scope="col">Meaning</th></tr></thead><tbody>
 ${turnErrorCodes.map((code) => html`<tr><th scope="row">${name(code)}</th><td>${words(turnErrorMeanings[code])}</td></tr>`)}

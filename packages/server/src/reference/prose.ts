@@ -1,4 +1,4 @@
-import type { Access, closeCodes, ErrorCode, Governed, turnErrorCodes } from "@parley/protocol";
+import type { Access, closeCodes, ErrorCode, Governed, TurnErrorCode } from "@parley/protocol";
 
 /**
  * Explanations in the reference that no schema carries. Tables over closed lists are exhaustive by
@@ -98,7 +98,7 @@ export const closeMeanings: Record<keyof typeof closeCodes, string> = {
 };
 
 /** Why an agent's turn failed. */
-export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> = {
+export const turnErrorMeanings: Record<TurnErrorCode, string> = {
   key_missing: "The owner has not stored a key for the provider, and the operator provides none.",
   key_rejected: "The provider rejected the key.",
   provider_rate_limited: "The provider's rate limit was exceeded, in three attempts.",

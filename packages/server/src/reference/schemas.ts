@@ -11,6 +11,7 @@ export interface Schema {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
+  oneOf?: Schema[];
   allOf?: Schema[];
   not?: Schema;
   additionalProperties?: Schema | boolean;
@@ -20,6 +21,9 @@ export interface Schema {
   examples?: unknown[];
   [keyword: string]: unknown;
 }
+
+/** The shapes that a value may have, if there are several. */
+export const variantsOf = ({ anyOf, oneOf }: Schema): Schema[] => anyOf ?? oneOf ?? [];
 
 /** The name at the end of a `$ref`. */
 export const refName = (ref: string) => ref.slice(Math.max(ref.lastIndexOf("/"), 0)).slice(1);

@@ -1,4 +1,5 @@
-import type { AgentLimits } from "@parley/protocol";
+import type { AgentLimits, TurnParameters } from "@parley/protocol";
+import { endOfDay, iso } from "./time.ts";
 
 /** The limits of an agent whose owner has set none. They suffice for people and stop runaway use. */
 export const DEFAULT_LIMITS: AgentLimits = {
@@ -26,10 +27,14 @@ export interface Spent {
   readonly byOperator: number;
 }
 
+const MINUTE_MS = 60_000;
+
 /** A turn that could answer with fewer tokens is refused. */
 export const MIN_ANSWER_TOKENS = 64;
 
-export type Allowance = { output_tokens: number } | { refusal: string };
+type Refusal = TurnParameters<"budget_exceeded">;
+
+export type Allowance = { output_tokens: number } | { refusal: Refusal };
 
 /** What a turn would send to its provider, as estimated. */
 export interface EstimatedRequest {
@@ -37,76 +42,59 @@ export interface EstimatedRequest {
   /** The part of `input_tokens` that is for the contents of files. */
   readonly file_tokens: number;
   readonly max_output_tokens: number;
+  /** When the turn began: what it uses counts for that day. */
+  readonly at: number;
 }
 
-/**
- * The longest answer that stays within every limit, or why the turn is refused. The web client tells
- * from the sentence which limit it is about: `agents/limits.ts`, `chat/TurnNote.tsx`.
- */
+/** The longest answer that stays within every limit, or why the turn is refused. */
 export function allowance(
   limits: BudgetLimits,
   spent: Spent,
   request: EstimatedRequest,
 ): Allowance {
-  const { input_tokens, max_output_tokens } = request;
-  if (limits.turns_per_minute !== null && spent.turnsInMinute >= limits.turns_per_minute) {
-    return {
-      refusal: `This agent may answer ${limits.turns_per_minute} times a minute. Try again in a minute.`,
-    };
+  const { input_tokens, max_output_tokens, at } = request;
+  const { turns_per_minute } = limits;
+  if (turns_per_minute !== null && spent.turnsInMinute >= turns_per_minute) {
+    const retry_at = turns_per_minute > 0 && iso(at + MINUTE_MS);
+    return { refusal: refusal("turns_per_minute", turns_per_minute, retry_at) };
   }
-  const budgets: Budget[] = [
-    { limit: limits.daily_tokens, used: spent.today, scope: "", ...OWN },
-    {
-      limit: limits.chat_daily_tokens,
-      used: spent.todayHere,
-      scope: " in this conversation",
-      ...OWN,
-    },
-    {
-      limit: limits.operator_daily_tokens,
-      used: spent.byOperator,
-      scope: ", which this server pays for,",
-      ...OPERATORS,
-    },
-  ];
+  const budgets = [
+    ["daily_tokens", spent.today],
+    ["chat_daily_tokens", spent.todayHere],
+    ["operator_daily_tokens", spent.byOperator],
+  ] as const;
   const minimum = Math.min(MIN_ANSWER_TOKENS, max_output_tokens);
   let output_tokens = max_output_tokens;
-  for (const { limit, used, scope, usedUp, remedy } of budgets) {
-    if (limit === null) continue;
-    output_tokens = Math.min(output_tokens, limit - used - input_tokens);
+  for (const [limit, used] of budgets) {
+    const max = limits[limit];
+    if (max === null) continue;
+    output_tokens = Math.min(output_tokens, max - used - input_tokens);
     if (output_tokens < minimum) {
-      const why = tooLarge(request, { limit, left: limit - used, minimum }) ?? usedUp;
-      return { refusal: `This agent's budget of ${limit} tokens a day${scope} ${why}. ${remedy}` };
+      const retry_at = input_tokens + minimum <= max && endOfDay(at);
+      const needs = tooLarge(request, { max, left: max - used, minimum });
+      return { refusal: { ...refusal(limit, max, retry_at), ...(needs && { needs }) } };
     }
   }
   return { output_tokens };
 }
 
-interface Budget {
-  readonly limit: number | null;
-  readonly used: number;
-  readonly scope: string;
-  readonly usedUp: string;
-  /** What a person can do. */
-  readonly remedy: string;
-}
-
-const OWN = { usedUp: "is used up", remedy: "Its owner can raise it." };
-const OPERATORS = {
-  usedUp: "is used up until midnight UTC",
-  remedy: "Its owner can store an API key of their own.",
-};
+const refusal = (limit: keyof BudgetLimits, max: number, retry_at: string | false): Refusal => ({
+  limit,
+  max,
+  changed_by: limit === "operator_daily_tokens" ? "operator" : "owner",
+  ...(retry_at && { retry_at }),
+});
 
 /** What of a request is too large for a budget; null if the budget is just used up. */
 function tooLarge(
   { input_tokens, file_tokens }: EstimatedRequest,
-  { limit, left, minimum }: { limit: number; left: number; minimum: number },
-): string | null {
+  { max, left, minimum }: { max: number; left: number; minimum: number },
+): Refusal["needs"] | null {
   if (file_tokens > 0 && input_tokens - file_tokens + minimum <= left) {
-    return `is too small for the files in this conversation, which need about ${file_tokens}: ${left} are left`;
+    return { tokens: file_tokens, of: "files", left };
   }
-  if (left >= minimum && input_tokens + minimum > limit) {
-    return `is too small for this conversation, which needs about ${input_tokens}`;
+  if (left >= minimum && input_tokens + minimum > max) {
+    return { tokens: input_tokens, of: "conversation", left };
   }
   return null;
 }

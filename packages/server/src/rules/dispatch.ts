@@ -1,3 +1,6 @@
+import type { TurnError, TurnFacts } from "@parley/protocol";
+import { turnError } from "@parley/protocol/text/turn-sentences";
+
 /** An agent in a conversation. */
 export interface Candidate {
   readonly account: {
@@ -12,10 +15,13 @@ export interface Candidate {
   readonly is_suspended: boolean;
 }
 
+/** Why an agent must not call its provider, as it is stored with the turn. */
+type Refusal = "agent_suspended" | "spenders";
+
 export interface Dispatched {
   readonly agent_id: number;
   /** Why the agent must not call its provider, or null if it may. */
-  readonly refusal: string | null;
+  readonly refusal: Refusal | null;
   /** How many of the agent's turns may wait in the conversation. */
   readonly waiting_turns: number;
 }
@@ -48,16 +54,22 @@ export function dispatch(
 export const spendingRefusal = (
   { account, spenders, is_suspended }: Pick<Candidate, "account" | "spenders" | "is_suspended">,
   asker: { readonly id: number },
-): string | null => {
-  if (is_suspended) return OWNER_SUSPENDED;
-  return spenders === "participants" || account.owner_id === asker.id
-    ? null
-    : "Only this agent's owner may ask it: they pay for its answers.";
+): Refusal | null => {
+  if (is_suspended) return "agent_suspended";
+  return spenders === "participants" || account.owner_id === asker.id ? null : "spenders";
 };
 
-/** The code of a turn that ends with such a refusal. */
-export const refusalCode = (refusal: string) =>
-  refusal === OWNER_SUSPENDED ? ("agent_suspended" as const) : ("budget_exceeded" as const);
+/** How a turn ends that was queued with a refusal. */
+export const refusalError = (refusal: string): TurnError =>
+  refusal in refused
+    ? turnError(refused[refusal as Refusal])
+    : // A sentence, which an earlier version has stored.
+      { code: "budget_exceeded", message: refusal };
 
-/** What an agent answers while its owner's account is suspended. */
-export const OWNER_SUSPENDED = "The account of this agent's owner is suspended.";
+const refused: Record<Refusal, TurnFacts> = {
+  agent_suspended: { code: "agent_suspended" },
+  spenders: {
+    code: "budget_exceeded",
+    parameters: { limit: "spenders", changed_by: "owner" },
+  },
+};

@@ -1,19 +1,15 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { startNewChat } from "../agents/chats.ts";
-import { exceededLimit } from "../agents/limits.ts";
+import { lazy, Suspense } from "react";
 import { useAction } from "../lib/action.ts";
 import { connectionMessages, useConnection } from "../lib/connection.ts";
-import { describeError, showError } from "../lib/errors.ts";
+import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { isMyAgent } from "../lib/names.ts";
-import { type AgentField, agentPath, navigate } from "../lib/router.ts";
 import { useChatContext } from "./context.ts";
-import { KeyMissing } from "./KeyMissing.tsx";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { mayControlTurn } from "./turn-rights.ts";
 
-type TurnError = NonNullable<NonNullable<LocalMessage["turn"]>["error"]>;
+const FailedTurn = lazy(() => import("./FailedTurn.tsx"));
 
 interface TurnNoteProps {
   message: LocalMessage;
@@ -30,7 +26,7 @@ export function TurnNote({ message, outdated, repeated }: TurnNoteProps) {
   const client = useClient();
   const connection = useConnection();
   const { busy, error, run } = useAction();
-  const { id, sender, turn, finalized_at } = message;
+  const { id, turn, finalized_at } = message;
   if (!turn) return null;
   if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
   const isAllowed = !isReadOnly && !repeated && mayControlTurn(message, chat, me, client.model);
@@ -58,36 +54,16 @@ export function TurnNote({ message, outdated, repeated }: TurnNoteProps) {
       </Problem>
     );
   }
-  const mine = isMyAgent(sender, me);
-  if (mine && !isReadOnly && !repeated && turn.error?.code === "key_missing")
-    return <KeyMissing username={sender.username} onRetry={retry} />;
-  const remedy = mine && !repeated && turn.error && remedyFor(turn.error);
-  const reason = turn.error?.message.replace(isAllowed || repeated ? TRY_AGAIN : "", "");
+  const hasRetry = isAllowed || repeated;
   return (
-    <Problem
-      actions={
-        <>
-          {mine && !isReadOnly && !repeated && turn.error?.code === "context_too_long" && (
-            <ProblemButton onClick={() => startNewChat(client, sender.username).catch(showError)}>
-              Start a new one
-            </ProblemButton>
-          )}
-          {remedy && (
-            <ProblemButton onClick={() => navigate(agentPath(sender.username, remedy.field))}>
-              {remedy.label}
-            </ProblemButton>
-          )}
-          {retryButton("Try again")}
-        </>
-      }
-    >
-      {mine ? reason?.replace("Its owner can", "You can").replace("their own", "your own") : reason}
-    </Problem>
+    <Suspense fallback={<Problem>{turn.error?.message}</Problem>}>
+      <FailedTurn
+        {...{ message, repeated, hasRetry, retry }}
+        retryButton={retryButton("Try again")}
+      />
+    </Suspense>
   );
 }
-
-/** The button replaces this sentence of the message. */
-const TRY_AGAIN = / Try again[^.]*\.$/;
 
 /** A stream that stopped because the connection is lost. */
 const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
@@ -95,12 +71,3 @@ const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) 
     {connectionMessages[connection]} The answer is updated when the connection is back.
   </Problem>
 );
-
-/** The field of the agent in which its owner can solve the problem. */
-function remedyFor({ code, message }: TurnError): { label: string; field: AgentField } | null {
-  if (code === "key_rejected") return { label: "Set a key", field: "key" };
-  if (code !== "budget_exceeded") return null;
-  // The owner cannot raise what the operator provides.
-  if (message.includes("this server pays for")) return { label: "Set a key", field: "key" };
-  return { label: "Change the limits", field: exceededLimit(message) };
-}

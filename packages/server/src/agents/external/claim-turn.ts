@@ -2,13 +2,12 @@ import type { ClaimedTurn, Message, TurnRequest } from "@parley/protocol";
 import { beginTurn, endTurn } from "../../domain/turns.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../../rules/agents.ts";
 import { allowance } from "../../rules/budget.ts";
-import { OWNER_SUSPENDED } from "../../rules/dispatch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ConversationRecord } from "../../store/conversations.ts";
 import type { ReadTx, WriteTx } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
 import { lastContextSeq } from "../prepare-turn.ts";
-import { TurnFailed } from "../turn-failed.ts";
+import { interrupted, overBudget, TurnFailed } from "../turn-failed.ts";
 
 const MAX_CONTEXT_MESSAGES = 100;
 /** Of the contents of all messages together. The newest message is always included. */
@@ -38,8 +37,7 @@ export async function claimTurn(
     await checkAllowed(tx, turn, agent, context);
   } catch (error) {
     if (!(error instanceof TurnFailed)) throw error;
-    const { code, message } = error;
-    await endTurn(tx, turn.id, { status: "failed", error: { code, message } }, EXTERNAL_NODE);
+    await endTurn(tx, turn.id, { status: "failed", error: error.error }, EXTERNAL_NODE);
     return { kind: "refused" };
   }
   await tx.reserveTurn(turn, {
@@ -96,16 +94,17 @@ async function checkAllowed(
   { account, owner, limits }: AgentRecord,
   context: readonly Message[],
 ): Promise<void> {
-  if (owner.suspended_at !== null) throw new TurnFailed("agent_suspended", OWNER_SUSPENDED);
+  if (owner.suspended_at !== null) throw new TurnFailed({ code: "agent_suspended" });
   if (turn.trigger_deleted && context.at(-1)?.sender.username === account.username) {
-    throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+    throw interrupted("message_deleted");
   }
-  const spent = await tx.spending(account.id, turn.conversation_id, turn.started_at ?? Date.now());
+  const at = turn.started_at ?? Date.now();
+  const spent = await tx.spending(account.id, turn.conversation_id, at);
   const budget = { ...limits, operator_daily_tokens: null };
   // What the answer will cost is not known: it is allowed until the limit is used up.
-  const unknown = { input_tokens: 0, file_tokens: 0, max_output_tokens: 1 };
+  const unknown = { input_tokens: 0, file_tokens: 0, max_output_tokens: 1, at };
   const allowed = allowance(budget, { ...spent, byOperator: 0 }, unknown);
-  if ("refusal" in allowed) throw new TurnFailed("budget_exceeded", allowed.refusal);
+  if ("refusal" in allowed) throw overBudget(allowed.refusal);
 }
 
 /** The newest messages that the agent's owner can see, oldest first, as for a model. */

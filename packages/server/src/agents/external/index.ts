@@ -224,14 +224,10 @@ class ProgramTurns implements ExternalTurns {
         if (!conversation) continue;
         await beginTurn(tx, turn, conversation, "");
         const [seen] = await tx.agentsSeen([turn.agent.id], OFFLINE_MS);
-        const error = { code: "agent_offline", message: seen ? UNCLAIMED : OFFLINE } as const;
+        const reason = seen ? "not_claiming" : "not_connected";
+        const error = { code: "agent_offline", parameters: { reason } } as const;
         await endTurn(tx, turn.id, { status: "failed", error }, EXTERNAL_NODE);
       }
     });
   }
 }
-
-const OFFLINE =
-  "The program of this agent is not connected. Its owner can start it; then try again.";
-const UNCLAIMED =
-  "The program of this agent is connected, but takes no turns. Its owner can restart it; then try again.";
