@@ -195,6 +195,8 @@ test("an answer offers «Answer again» after its question was edited, also afte
   expect(await page.getByText("I am the built-in sandbox").count()).toBe(0);
   await earlier.getByRole("button", { name: "Show" }).click();
   await message(page, "I am the built-in sandbox").waitFor();
+  await earlier.getByRole("button", { name: "Hide" }).click();
+  await page.getByText("I am the built-in sandbox").waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
 

@@ -16,7 +16,7 @@ import { Changes } from "./Changes.tsx";
 import { useChatContext } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
 import { Edited } from "./Edited.tsx";
-import { FoldedMessage } from "./FoldedMessage.tsx";
+import { FoldLine } from "./FoldLine.tsx";
 import { MessageActions } from "./MessageActions.tsx";
 import { MessageBody } from "./MessageBody.tsx";
 import { Reactions } from "./Reactions.tsx";
@@ -62,8 +62,10 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   const { isReadOnly, onReply, onActions } = useChatContext();
   const me = useSelf();
   const speaker = useSenderName();
-  const { folded, unfold } = useFolded(message, earlier, flash);
-  const hasActions = message.delivery === "sent" && !folded;
+  const fold = useFold(message, earlier, flash);
+  const foldLine = fold && <FoldLine {...fold} />;
+  const isFolded = fold?.isFolded ?? false;
+  const hasActions = message.delivery === "sent" && !isFolded;
   const touch = useTouch({
     onLongPress: () => hasActions && onActions(message),
     ...(!isReadOnly && { onSwipe: () => hasActions && onReply(message) }),
@@ -80,24 +82,25 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
       <article
         {...touch}
         tabIndex={tabbable ? 0 : -1}
-        aria-label={`${folded === BLOCKED_MESSAGE ? folded : speaker(message.sender)}, ${clockTime(message.created_at)}`}
-        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
+        aria-label={`${isFolded && fold?.text === BLOCKED_MESSAGE ? BLOCKED_MESSAGE : speaker(message.sender)}, ${clockTime(message.created_at)}`}
+        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${isFolded && earlier ? "pt-2" : space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
-            {folded ? null : first ? (
+            {isFolded ? null : first ? (
               <Avatar account={message.sender} size={32} />
             ) : (
               <SideTime at={message.created_at} />
             )}
           </div>
         )}
-        {folded ? (
-          <FoldedMessage text={folded} onShow={unfold} />
+        {isFolded ? (
+          foldLine
         ) : (
           <div
             className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
           >
+            {foldLine}
             {first && !mine && <Byline message={message} withHandle={ofStranger} />}
             <div
               className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
@@ -135,22 +138,21 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
 });
 
 /**
- * What stands in place of a message that is folded away; null if it is not. In groups, the messages of
+ * The line of a message that folds, and whether it does; null for others. In groups, the messages of
  * people whom the person blocked are folded, and everywhere answers that a later one has replaced.
  */
-function useFolded(message: LocalMessage, earlier: string | undefined, isTarget: boolean) {
+function useFold(message: LocalMessage, earlier: string | undefined, isTarget: boolean) {
   const { chat } = useChatContext();
   const isBlocked = useIsBlocked();
   const [isShown, setShown] = useState(false);
   const { sender, turn, tool_calls } = message;
   // Who jumps to a message wants to read it.
   if (isTarget && earlier && !isShown) setShown(true);
-  const unfold = () => setShown(true);
-  if (isShown) return { folded: null, unfold };
-  if (chat.kind === "group" && isBlocked(sender)) return { folded: BLOCKED_MESSAGE, unfold };
+  const line = { isFolded: !isShown, onToggle: () => setShown(!isShown) };
+  if (chat.kind === "group" && isBlocked(sender)) return { ...line, text: BLOCKED_MESSAGE };
   const isOver = message.finalized_at !== null && !tool_calls.some(isPending);
-  const folded = earlier && turn && isOver ? `${answerNames[turn.status]}, ${earlier}` : null;
-  return { folded, unfold };
+  if (!earlier || !turn || !isOver) return null;
+  return { ...line, text: `${answerNames[turn.status]}, ${earlier}` };
 }
 
 const answerNames = {
