@@ -75,7 +75,8 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
               )}
             </span>
             <time
-              className={`shrink-0 text-xs leading-5 ${unread ? "text-accent" : "text-ink-3"}`}
+              // The button of the menu takes its place.
+              className={`shrink-0 text-xs leading-5 not-pointer-coarse:group-hover/row:invisible group-has-[button:focus-visible,button[aria-expanded=true]]/row:invisible ${unread ? "text-accent" : "text-ink-3"}`}
               dateTime={chat.updated_at}
             >
               {shortTime(chat.last_message?.created_at ?? chat.updated_at, today)}

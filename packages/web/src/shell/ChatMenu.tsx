@@ -48,8 +48,10 @@ export function ChatMenu({ chat, title, ref }: ChatMenuProps) {
         small
         // The arrow key leads to it from its row: the list has only one stop for Tab per row.
         tabIndex={-1}
+        // A long press may hit another row than it was meant for.
+        header={<p className="truncate px-3 pb-1 text-sm text-ink-3 md:hidden">{title}</p>}
         items={items.filter((item) => item !== false)}
-        className="absolute top-1.5 right-1.5 bg-raised opacity-0 shadow-low group-hover/row:opacity-100 focus-visible:opacity-100 aria-expanded:opacity-100 pointer-coarse:sr-only"
+        className="absolute top-1.5 right-2 size-6! bg-raised opacity-0 shadow-low group-hover/row:opacity-100 focus-visible:opacity-100 aria-expanded:opacity-100 pointer-coarse:sr-only"
       />
       <Suspense>
         {isLeaving && <LeaveGroup chat={chat} onClose={() => setLeaving(false)} />}

@@ -62,7 +62,13 @@ export function Menu(props: MenuProps) {
       {open && isPhone && (
         <Sheet label={label} onClose={close}>
           {header}
-          <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={moveInMenu}>
+          <div
+            role="menu"
+            aria-label={label}
+            tabIndex={-1}
+            onKeyDown={moveInMenu}
+            className="outline-none"
+          >
             {rows}
           </div>
         </Sheet>
