@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { groupOf, people, post } from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { agentOf, groupOf, people, post } from "@parley/testkit/client.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
-const server = await startServer(noRates);
+const server = await startServer({ ...noRates, ...serviceKeySetting() });
 afterAll(() => server[Symbol.asyncDispose]());
+const backend = new Backend(server.url);
 const [alice, bob] = await people(server.url, "alice", "bob");
 const chat = await groupOf(alice, bob);
 
@@ -26,6 +28,14 @@ describe("a field that the operation does not know", () => {
     const params = { ...message, conversation_id: chat.id };
     const reply = await socket.reply("messages.send", params);
     expect(reply).toMatchObject({ ok: true, ignored: ["replyTo"] });
+  });
+
+  test("is named by its path in the objects of a list", async () => {
+    const agent = { agent_username: agentOf(alice), grants: [{ serverId: "x" }, { kind: "y" }] };
+    expect(await ignored("setAgentTools", agent)).toBe("grants.0.serverId, grants.1.kind");
+    const users = [{ external_id: "ignored", displayName: "Ada", metadata: { plan: "gold" } }];
+    const { headers } = await backend.post("upsertUsers", { users });
+    expect(headers.get("parley-ignored")).toBe("users.0.displayName");
   });
 
   test("is also named if the call fails", async () => {
@@ -84,6 +94,15 @@ test("a conversation under its socket name over HTTP is refused with the name to
     description:
       "bad request: chat_id is required: over HTTP it has this name, not conversation_id",
   });
+});
+
+test.each([
+  ["createUpload", { name: "a.txt", size: 1 }],
+  ["getUpdates", { since_seq: 0 }],
+])("the name to use is also told where %s takes something else instead", async (name, input) => {
+  const { body } = await call(name, { ...input, conversation_id: chat.id });
+  const hint = expect.stringContaining("over HTTP it has this name, not conversation_id");
+  expect(body).toMatchObject({ code: "bad_request", parameters: { fields: { chat_id: hint } } });
 });
 
 test("a conversation under its HTTP name is accepted on the socket", async () => {

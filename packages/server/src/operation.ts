@@ -13,7 +13,13 @@ import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { AuditLog } from "./observe/audit-log.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import { fieldsOf, type InputParser, inputParser, unknownFields } from "./operation/input.ts";
+import {
+  fieldsOf,
+  type InputParser,
+  inputParser,
+  type KnownFields,
+  unknownFields,
+} from "./operation/input.ts";
 import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import { Failure, notFound } from "./rules/failure.ts";
@@ -113,8 +119,7 @@ export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
   readonly parse: InputParser;
-  /** The names of the fields of the input. */
-  readonly fields: ReadonlySet<string>;
+  readonly fields: KnownFields;
 }
 
 /** The caller that a handler gets, by the access level of its operation. */
@@ -350,7 +355,7 @@ function run(
 ): Awaitable<unknown> {
   return after(call.input(), (raw) => {
     const unknown = unknownFields(raw, bound.fields);
-    if (unknown) call.ignores?.(unknown);
+    if (unknown.length > 0) call.ignores?.(unknown);
     const input = bound.parse(raw, call.spell);
     const { limit = 0 } = input as { limit?: number };
     if (limit > services.config.limits.page_size) call.ignores?.(["limit"]);

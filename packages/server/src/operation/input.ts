@@ -14,53 +14,67 @@ export function inputParser<Schema extends z.ZodType>(
   schema: Schema,
 ): InputParser<z.output<Schema>> {
   const omittable = omittableFields(schema);
+  const takesChat = fieldsOf(schema)?.has("chat_id") === true;
   return (raw, spell) => {
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
       throw new Failure("bad_request", "bad request: the input must be a JSON object");
     }
     const parsed = schema.safeParse(withoutNulls(raw as Record<string, unknown>, omittable));
     if (parsed.success) return parsed.data;
-    throw badFields(problemsOf(parsed.error.issues, spell, raw));
+    const fields = problemsOf(parsed.error.issues, spell);
+    if (takesChat && "conversation_id" in raw && !("chat_id" in raw)) {
+      fields.chat_id = `${fields.chat_id ?? "is missing"}: over HTTP it has this name, not conversation_id`;
+    }
+    throw badFields(fields);
   };
 }
 
 const MAX_NAME_CHARACTERS = 64;
 
-export const fieldsOf = (schema: z.ZodType): ReadonlySet<string> =>
-  new Set(Object.keys((schema as { shape?: object }).shape ?? {}));
+/** The fields of an object, each with those of the objects in it. Null: any, or it has none. */
+export type KnownFields = ReadonlyMap<string, KnownFields> | null;
 
-/** The names of fields that are not among the known ones, as text that a header can have. */
-export function unknownFields(raw: unknown, known: ReadonlySet<string>): string[] | undefined {
-  if (typeof raw !== "object" || raw === null) return undefined;
-  let unknown: string[] | undefined;
-  for (const name in raw) {
-    if (known.has(name)) continue;
-    unknown ??= [];
-    unknown.push(name.slice(0, MAX_NAME_CHARACTERS).replace(/[^\w.-]/g, "?") || "?");
-    if (unknown.length === MAX_REPORTED_FIELDS) break;
-  }
+export function fieldsOf(schema: z.ZodType): KnownFields {
+  // Lists, and optional fields, have their content inside.
+  const { shape, unwrap } = schema as {
+    shape?: Readonly<Record<string, z.ZodType>>;
+    unwrap?: () => z.ZodType;
+  };
+  if (shape) return new Map(Object.entries(shape).map(([name, of]) => [name, fieldsOf(of)]));
+  return unwrap ? fieldsOf(unwrap.call(schema)) : null;
+}
+
+/** The paths of fields that are not among the known ones, as text that a header can have. */
+export function unknownFields(raw: unknown, known: KnownFields): string[] {
+  const unknown: string[] = [];
+  collectUnknown(raw, known, "", unknown);
   return unknown;
 }
 
+function collectUnknown(value: unknown, known: KnownFields, path: string, found: string[]): void {
+  if (known === null || typeof value !== "object" || value === null) return;
+  for (const name in value) {
+    if (found.length === MAX_REPORTED_FIELDS) return;
+    const inner = Array.isArray(value) ? known : known.get(name);
+    if (inner === undefined) {
+      const shown = name.slice(0, MAX_NAME_CHARACTERS).replace(/[^\w.-]/g, "?") || "?";
+      found.push(`${path}${shown}`);
+    } else if (inner !== null) {
+      collectUnknown(Reflect.get(value, name), inner, `${path}${name}.`, found);
+    }
+  }
+}
+
 /** What is wrong, by the path of the field. */
-function problemsOf(
-  issues: readonly z.core.$ZodIssue[],
-  spell = (field: string) => field,
-  raw: object,
-) {
+function problemsOf(issues: readonly z.core.$ZodIssue[], spell = (field: string) => field) {
   const fields: Record<string, string> = {};
   for (const issue of issues) {
     if (Object.keys(fields).length === MAX_REPORTED_FIELDS) break;
     const path = issue.path.map((part) => spell(String(part))).join(".") || "input";
     fields[path.slice(0, 128)] ??= describe(issue);
   }
-  if (fields.chat_id === REQUIRED && "conversation_id" in raw) {
-    fields.chat_id += ": over HTTP it has this name, not conversation_id";
-  }
   return fields;
 }
-
-const REQUIRED = "is required";
 
 /** Where `null` means the same as leaving a field out. */
 interface Omittable {
@@ -106,7 +120,7 @@ function describe(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.input === undefined && /received undefined/.test(issue.message)
-        ? REQUIRED
+        ? "is required"
         : `must be ${article(issue.expected)}`;
     case "invalid_value":
       return `must be ${issue.values.join(" or ")}`;

@@ -189,7 +189,7 @@ const withIgnored = (payload: Schema): Schema => ({
       type: "array",
       items: { type: "string" },
       description:
-        "Names of params that the operation does not know, and `limit` if it is above the server's `page_size`. At most 20.",
+        "Names of params that the operation does not know, in lists such as `grants.0.kind`, and `limit` if it is above the server's `page_size`. At most 20.",
     },
   },
 });

@@ -124,7 +124,7 @@ const headers = {
   },
   Ignored: {
     description:
-      "Names of fields of the request that the operation does not know, and `limit` if it is above the server's `page_size`; comma-separated, at most 20.",
+      "Names of fields of the request that the operation does not know, in lists such as `users.0.name`, and `limit` if it is above the server's `page_size`; comma-separated, at most 20.",
     schema: { type: "string" },
   },
   RateLimitPolicy: {
