@@ -230,6 +230,11 @@ describe("AsyncAPI", () => {
   });
 });
 
+test("no example has marks of special cases, such as deleted accounts", () => {
+  const examples = allOperations.map(({ name }) => answerOf(name)?.example);
+  expect(JSON.stringify(examples)).not.toMatch(/"(deleted|excerpt|imported)":/);
+});
+
 test("most operations and events have an example", () => {
   const without = allOperations.filter(({ name }) => !answerOf(name)?.example);
   expect(without.length).toBeLessThan(allOperations.length / 4);

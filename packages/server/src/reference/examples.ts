@@ -66,7 +66,7 @@ const byFormat: Record<string, unknown> = {
 /** Nullable fields are null in examples, except these. */
 const rarelyNull = new Set(["finalized_at"]);
 
-/** A value that matches the schema, with all of its fields. */
+/** A value that matches the schema, with all of its fields except marks such as `deleted`. */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>, name = ""): unknown {
   const inner = (each: Schema, as = "") => exampleOf(each, shared, as);
   const target = schema.$ref && shared[refName(schema.$ref)];
@@ -160,8 +160,11 @@ function isNullable({ type, anyOf }: Schema): boolean {
 }
 
 function exampleObject(schema: Schema, inner: (schema: Schema, name?: string) => unknown): object {
-  if (schema.properties) {
-    return mapEntries(schema.properties, (name, each) => [name, inner(each, name)]);
+  const { properties, required = [] } = schema;
+  if (properties) {
+    const isMark = (name: string) => properties[name]?.const === true && !required.includes(name);
+    const shown = Object.entries(properties).filter(([name]) => !isMark(name));
+    return Object.fromEntries(shown.map(([name, each]) => [name, inner(each, name)]));
   }
   const { additionalProperties: values, propertyNames: keys } = schema;
   if (!values || typeof values !== "object") return {};
