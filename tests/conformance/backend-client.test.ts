@@ -3,6 +3,8 @@ import { serviceKeySetting, Backend as TestBackend } from "@parley/testkit/backe
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { createBackend, isCallError } from "../../packages/client/src/index.ts";
 
+const CLIENT = new URL("../../packages/client/", import.meta.url);
+
 const server = await startServer({ ...noRates, ...serviceKeySetting() });
 afterAll(() => server[Symbol.asyncDispose]());
 const { key } = new TestBackend(server.url);
@@ -40,6 +42,34 @@ test("the SDK's client for backends creates and lists webhooks in its own right"
   });
   expect(secret).toBeString();
   expect((await backend.getWebhooks()).items.map((each) => each.id)).toContain(id);
+});
+
+test("the README's example for backends runs again and again, and creates nothing twice", async () => {
+  const readme = await Bun.file(new URL("README.md", CLIENT)).text();
+  const [, code = ""] = /^```js\n(import { createBackend }.*?)^```$/ms.exec(readme) ?? [];
+  const example = code
+    .replace("@parley/client", new URL("src/index.ts", CLIENT).href)
+    .replace("http://localhost:8080", server.url)
+    .replace("https://shop.example.com/parley", "https://93.184.216.34/hook");
+  const runExample = async () => {
+    const print = "console.log(JSON.stringify([items, secret]));";
+    const child = Bun.spawn([process.execPath, "-e", `${example}\n${print}`], {
+      env: { ...process.env, PARLEY_SERVICE_KEY: key },
+    });
+    const [[order], secret] = JSON.parse(await new Response(child.stdout).text());
+    const { items } = await backend
+      .as({ external_id: "4712" })
+      .getChatHistory({ chat_id: order.chat.id });
+    return {
+      id: order.chat.id,
+      created: order.created,
+      secret,
+      messages: items.map(({ id }) => id),
+    };
+  };
+  const first = await runExample();
+  expect(first).toMatchObject({ created: true, messages: [expect.any(String)] });
+  expect(await runExample()).toEqual({ ...first, created: false });
 });
 
 test("the SDK's client for backends throws the service's errors, and acts for nobody without a name", async () => {
