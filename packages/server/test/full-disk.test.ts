@@ -78,20 +78,16 @@ describe.skipIf(!mayMount)("a disk that is full", () => {
   });
 });
 
-test("a database that is moved away while the server runs stops the writes", async () => {
+test("a database that is moved away while the server runs takes no further writes", async () => {
   await using server = await startServer(noRates);
   const alice = await signUp(server.url);
   const chat = await alice.call("startChat", { usernames: [], kind: "group" });
   const path = join(server.dataDir, "parley.db");
   renameSync(path, `${path}-elsewhere`);
   writeFileSync(path, "");
-  await server.printed(/the database file was moved or deleted/);
-  const answer = await post(
-    server.url,
-    "sendMessage",
-    { chat_id: chat.id, content: "lost?" },
-    alice.token,
-  );
+  const input = { chat_id: chat.id, content: "lost?" };
+  const answer = await post(server.url, "sendMessage", input, alice.token);
   expect(answer).toMatchObject({ status: 503, body: { code: "unavailable" } });
   expect((await readiness(server.url)).status).toBe(503);
+  await server.printed(/the database file was moved or deleted/);
 });

@@ -795,7 +795,7 @@ function maintain(parts: Pick<MaintenanceOptions, "indexer" | "batches" | "erase
   const maintenance = new Maintenance({
     background,
     pruneSearchChanges: async () => {},
-    isInPlace: () => true,
+    checkPlace: () => {},
     saveMark: () => {},
     ...parts,
   });

@@ -80,6 +80,13 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const searching = startSearching(path, indexer);
   let listener: (changes: readonly Change[]) => void = () => {};
 
+  const { ino } = fstatSync(file);
+  /** Throws if the database has no name any more: what is written to it is gone with this process. */
+  const checkPlace = () => {
+    if (statSync(path, { throwIfNoEntry: false })?.ino !== ino)
+      throw new Error("the database file was moved or deleted");
+  };
+
   const background = backgroundRunner(
     "writes",
     "search_indexing",
@@ -92,7 +99,10 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     connection: writer,
     tx: { ...reads(writer), ...writes(writer) },
     log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
-    sync: log.sync,
+    sync: async () => {
+      await log.sync();
+      checkPlace();
+    },
     committed: (changes) => listener(changes),
     finished: watchWrites(background),
   });
@@ -108,7 +118,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       await batches.note(() => searchChanges.prune(lastIndexed));
     },
     saveMark,
-    isInPlace: () => statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(file).ino,
+    checkPlace,
     eraseMs: options.eraseMs ?? ERASE_MS,
   });
 

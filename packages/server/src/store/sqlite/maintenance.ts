@@ -26,8 +26,8 @@ export interface MaintenanceOptions {
   /** Deletes rows of `search_changes` up to the last one that is indexed. */
   pruneSearchChanges(lastIndexed: number): Promise<unknown>;
   saveMark(): void;
-  /** Whether the database is still the file at its path. */
-  isInPlace(): boolean;
+  /** Throws if the database is not the file at its path any more. */
+  checkPlace(): void;
   /** How long deleted or replaced text stays in the log at most. */
   readonly eraseMs: number;
 }
@@ -81,9 +81,12 @@ export class Maintenance {
   }
 
   async #maintainLog(): Promise<void> {
-    const { batches, isInPlace } = this.#options;
-    // What is written to a file without a name is gone with this process.
-    if (!isInPlace()) batches.fail(new Error("the database file was moved or deleted"));
+    const { batches, checkPlace } = this.#options;
+    try {
+      checkPlace();
+    } catch (error) {
+      batches.fail(error);
+    }
     const failure = batches.failure();
     // The store has stopped. What the log or the database file has on disk is unknown.
     if (failure) throw failure.error;
