@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,6 +23,7 @@ import { upload } from "@parley/testkit/files.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts";
+import { executable } from "@parley/testkit/program.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
@@ -41,11 +43,16 @@ afterAll(async () => {
 });
 
 async function examine(env: Environment, ...options: string[]) {
-  const { code, stdout } = await runMain(["doctor", "--json", ...options], {
-    PORT: "0",
-    ...reachable,
-    ...env,
-  });
+  return examineAs([], env, ...options);
+}
+
+/** Examines with a program in front that changes the user. */
+async function examineAs(as: readonly string[], env: Environment, ...options: string[]) {
+  const { code, stdout } = await runMain(
+    ["doctor", "--json", ...options],
+    { PORT: "0", ...reachable, ...env },
+    [...as, executable()],
+  );
   const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
   expect(code).toBe(ok ? 0 : 1);
   return { ok, checks, problems: checks.filter(({ status }) => status !== "ok") };
@@ -280,6 +287,45 @@ describe("parley doctor finds, and says what to do about", () => {
       { name: "provider claude", status: "warning" },
       failure("provider gpt", /cannot be reached/, /outgoing connections/),
     ]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0).each([
+    ["parley.db", 0o400, [/^parley\.db cannot be written/]],
+    ["master.key", 0o000, [/^master\.key cannot be written/, /master\.key cannot be read/]],
+    ["", 0o500, [/data-\d+ cannot be written/, /parley\.db cannot be read/]],
+  ] as const)("that its user may not use /%s", async (name, mode, messages) => {
+    const dataDir = freshData();
+    const user = 12_345;
+    chmodSync(folder, 0o755);
+    for (const each of ["", ...readdirSync(dataDir)]) chownSync(join(dataDir, each), user, user);
+    chmodSync(join(dataDir, name), mode);
+    const as = ["setpriv", `--reuid=${user}`, "--clear-groups"];
+    const { problems } = await examineAs(as, { PARLEY_DATA: dataDir });
+    expect(problems.map(({ message }) => message)).toEqual(
+      messages.map((message) => expect.stringMatching(message)),
+    );
+    expect(problems[0]?.todo).toStartWith(
+      "User 12345, who runs this, may not use it: change its owner or its mode.",
+    );
+  });
+
+  test("a database that is gone", async () => {
+    const dataDir = freshData();
+    for (const name of ["parley.db", "parley.db-wal", "parley.db-shm"]) {
+      rmSync(join(dataDir, name), { force: true });
+    }
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([failure("store", /parley\.db is gone/, /Restore a backup/)]);
+  });
+
+  test("a database that lost its content, whose log it leaves as it is", async () => {
+    const dataDir = freshData();
+    const log = join(dataDir, "parley.db-wal");
+    writeFileSync(log, "what was written last", { mode: 0o600 });
+    truncateSync(join(dataDir, "parley.db"));
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([failure("store", /parley\.db is empty/, /Restore a backup/)]);
+    expect(readFileSync(log, "utf8")).toBe("what was written last");
   });
 
   test("a database without content, while lists without entries are no problem", async () => {

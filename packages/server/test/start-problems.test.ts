@@ -68,7 +68,28 @@ test("a start on an empty file in place of the database is refused", async () =>
   const dataDir = await dataWithKey();
   const path = join(dataDir, "parley.db");
   truncateSync(path);
-  expect(await refusal({ PARLEY_DATA: dataDir })).toContain(`${path}: restore a backup`);
+  expect(await refusal({ PARLEY_DATA: dataDir })).toContain(`${path} is empty: restore`);
+});
+
+test("a start without the database that was there is refused", async () => {
+  const dataDir = await dataWithKey();
+  const path = join(dataDir, "parley.db");
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  expect(await refusal({ PARLEY_DATA: dataDir })).toContain(`${path} is gone: restore`);
+  expect(existsSync(path)).toBe(false);
+  rmSync(`${path}-mark`);
+  await using server = await startServer({ PARLEY_DATA: dataDir });
+  await signUp(server.url, "alice");
+});
+
+test("a start with a file of the master key that cannot be used is refused", async () => {
+  const dataDir = await dataWithKey();
+  const file = join(dataDir, "master.key");
+  writeFileSync(file, "no key");
+  expect(await refusal({ PARLEY_DATA: dataDir })).toContain(`${file} has no master keys`);
+  rmSync(file);
+  mkdirSync(file);
+  expect(await refusal({ PARLEY_DATA: dataDir })).toContain("it is a folder: name a file");
 });
 
 test("a server that is killed right after its first start starts again", async () => {

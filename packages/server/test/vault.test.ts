@@ -185,7 +185,7 @@ describe("the installation's own master keys", () => {
       const file = masterKeyFile(path);
       const text = readFileSync(path, "utf8").trim();
       writeFileSync(path, text.slice(4));
-      expect(() => file.read()).toThrow(/does not hold master keys/);
+      expect(() => file.read()).toThrow(/has no master keys/);
       try {
         file.read();
       } catch (error) {

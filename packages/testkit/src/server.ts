@@ -214,8 +214,8 @@ export function spawnMain(
 }
 
 /** Runs a command of the program to its end, with only this environment. */
-export async function runMain(args: string[], env: Environment = {}) {
-  const child = spawnMain(env, args);
+export async function runMain(args: string[], env: Environment = {}, program = [executable()]) {
+  const child = spawnMain(env, args, program);
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

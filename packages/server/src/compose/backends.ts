@@ -58,11 +58,8 @@ export async function openStore(config: Config, options: StoreOptions = {}): Pro
   if (config.database) return openShared(config.database, options);
   const { openSqliteStore } = await import("../store/sqlite/index.ts");
   const path = join(dataFolder(config), "parley.db");
-  if (statSync(path, { throwIfNoEntry: false })?.size === 0) {
-    throw new ConfigError(
-      `PARLEY_DATA has an empty file in place of the database, ${path}: restore a backup, or delete the file to begin without data.`,
-    );
-  }
+  const lost = lostDatabase(path);
+  if (lost) throw new ConfigError(`PARLEY_DATA: ${lost}: ${REMEDY_OF_LOSS}.`);
   try {
     return openSqliteStore(path, options);
   } catch (error) {
@@ -71,6 +68,16 @@ export async function openStore(config: Config, options: StoreOptions = {}): Pro
     );
   }
 }
+
+/** How a database was lost that was at this path, if one was. A new one would hide that. */
+export function lostDatabase(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.size === 0) return `the database ${path} is empty`;
+  return found || !existsSync(`${path}-mark`) ? null : `the database ${path} is gone`;
+}
+
+export const REMEDY_OF_LOSS =
+  "restore a backup, or delete the files parley.db* there to begin without data";
 
 const SQLITE_PROBLEMS: readonly [code: RegExp, problem: string][] = [
   [/^SQLITE_FULL/, "its disk is full: free space"],

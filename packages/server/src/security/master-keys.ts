@@ -9,6 +9,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { ConfigError, fileProblem } from "../config/error.ts";
 import { newMasterKey, parseMasterKeys } from "./vault.ts";
 
 /** The installation's own master keys, in a file in the data folder that only its owner can read. */
@@ -21,19 +22,27 @@ export interface MasterKeyFile {
 export function masterKeyFile(path: string): MasterKeyFile {
   const write = (keys: string[]) => replaceFile(path, `${keys.join("\n")}\n`);
   if (!existsSync(path)) write([newMasterKey()]);
-  const text = () => readFileSync(path, "utf8");
+  const text = () => {
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      throw unusable(path, `cannot be read: ${fileProblem(error)}`);
+    }
+  };
   return {
     read() {
       const keys = parseMasterKeys(text());
-      if (!keys)
-        throw new Error(
-          `${path} does not hold master keys of 32 bytes in base64: put back the file`,
-        );
+      if (!keys) {
+        throw unusable(path, "has no master keys of 32 bytes in base64: put back the file");
+      }
       return keys;
     },
     add: () => write([newMasterKey(), ...text().split(/\s+/).filter(Boolean)]),
   };
 }
+
+const unusable = (path: string, problem: string) =>
+  new ConfigError(`PARLEY_MASTER_KEY is not set, and ${path} ${problem}.`);
 
 /** Replaces the file atomically: without its master keys an installation's provider keys are lost. */
 function replaceFile(path: string, text: string): void {

@@ -34,3 +34,6 @@ export const reasonOf = (error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
   return message.replace(/\.$/, "");
 };
+
+/** A remedy that is the end of a sentence elsewhere, as a sentence of its own. */
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

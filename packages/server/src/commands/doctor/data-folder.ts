@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { fileProblem } from "../../config/error.ts";
 import type { Config } from "../../config.ts";
-import { type Check, failed, ok, warning } from "./check.ts";
+import { type Check, capital, failed, ok, warning } from "./check.ts";
 
 /** Below this a server may fail within minutes: the write-ahead log alone takes 128 MiB, at times more. */
 const SCARCE_BYTES = 300e6;
@@ -44,8 +45,13 @@ function missingFolder(folder: string): Check {
 
 function checkAccess(folder: string, { uid, mode }: Stats): Check {
   const name = "data folder";
-  if (!canWrite(folder)) {
-    return failed(name, `${folder} cannot be written`, `Run this as its owner, user ${uid}.`);
+  const problem = accessProblem(folder, constants.W_OK | constants.X_OK);
+  if (problem) {
+    return failed(
+      name,
+      `${folder} cannot be written`,
+      `${capital(problem)}. It is of user ${uid}.`,
+    );
   }
   if ((mode & 0o077) !== 0) {
     return warning(name, `${folder} can be read by other users`, `Run: chmod 700 ${folder}`);
@@ -59,10 +65,15 @@ const OWN_FILES = /^(parley.*\.db(-wal|-shm|-mark)?|master\.key|invite-code|lock
 function checkFiles(folder: string, { uid }: Stats): Check[] {
   const files = readdirSync(folder)
     .filter((name) => OWN_FILES.test(name))
-    .map((name) => ({ name, ...statsOf(join(folder, name)) }));
+    .map((name) => ({ name, ...stateOf(join(folder, name)) }));
   const foreign = files.filter((file) => file.uid !== uid).map(({ name }) => name);
   const open = files.filter(({ mode }) => (mode & 0o077) !== 0).map(({ name }) => name);
+  const unusable = files.filter((file) => file.uid === uid && file.problem !== null);
   const checks: Check[] = [];
+  if (unusable.length > 0) {
+    const message = `${unusable.map(({ name }) => name).join(", ")} cannot be written`;
+    checks.push(failed("file permissions", message, `${capital(unusable[0]?.problem ?? "")}.`));
+  }
   if (foreign.length > 0) {
     const message = `${foreign.join(", ")} do not belong to the owner of the folder`;
     checks.push(failed("file permissions", message, `Run: chown -R ${uid} ${folder}`));
@@ -83,14 +94,13 @@ function checkFiles(folder: string, { uid }: Stats): Check[] {
   ];
 }
 
-/** A file may be removed between listing and reading, such as the log of a server that stops. */
-const statsOf = (path: string) => {
-  const { uid, mode } = statSync(path, { throwIfNoEntry: false }) ?? {
-    uid: process.getuid?.(),
-    mode: 0,
-  };
-  return { uid, mode };
-};
+function stateOf(path: string) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  // Removed since the folder was listed, such as the log of a server that stops.
+  if (!found) return { uid: process.getuid?.(), mode: 0, problem: null };
+  const problem = accessProblem(path, constants.R_OK | constants.W_OK);
+  return { uid: found.uid, mode: found.mode, problem };
+}
 
 async function checkDisk(folder: string): Promise<Check[]> {
   const { type, bavail, bsize } = await statfs(folder);
@@ -112,12 +122,15 @@ async function checkDisk(folder: string): Promise<Check[]> {
 const gigabytes = (bytes: number) =>
   `${(bytes / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB`;
 
-function canWrite(folder: string): boolean {
+const canWrite = (folder: string) =>
+  accessProblem(folder, constants.W_OK | constants.X_OK) === null;
+
+/** Why this user may not use the file so, and the remedy. Null: they may. */
+function accessProblem(path: string, mode: number): string | null {
   try {
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    // The caller reports it.
-    return false;
+    accessSync(path, mode);
+    return null;
+  } catch (error) {
+    return fileProblem(error);
   }
 }

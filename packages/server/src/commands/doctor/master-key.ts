@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { fileProblem } from "../../config/error.ts";
 import type { Config } from "../../config.ts";
 import { secondFactorBinding } from "../../domain/second-factor.ts";
 import { toolSecretsBinding } from "../../domain/tools.ts";
@@ -20,11 +21,12 @@ interface SealedText {
 
 /** Whether the master key opens everything that is sealed with it. */
 export function checkMasterKey(config: Config, stored: SealedTexts): Check[] {
-  const keys = masterKeysOf(config);
   const source = config.masterKeys ? "PARLEY_MASTER_KEY" : pathOf(config);
   const all = textsOf(stored);
-  if (!keys && all.length === 0) return [ok(NAME, "none yet, and none needed yet")];
   const todo = `Put back the master key of the installation. Otherwise people store their keys and the tokens of their tool servers again, you create the webhooks again, and people with a second factor sign in with a recovery code: run "parley keys rotate --discard".`;
+  const { keys, problem } = masterKeysOf(config);
+  if (problem) return [failed(NAME, `${source} ${problem}`, todo)];
+  if (!keys && all.length === 0) return [ok(NAME, "none yet, and none needed yet")];
   if (!keys) return [failed(NAME, `${source} has no key for ${counted(all)}`, todo)];
   if (all.length === 0) return [ok(NAME, `${source}; sealed with it: none`)];
   const lost = all.filter((text) => opened(keys, text) === null);
@@ -35,15 +37,20 @@ export function checkMasterKey(config: Config, stored: SealedTexts): Check[] {
 const pathOf = ({ dataDir }: Config) => resolve(dataDir, "master.key");
 
 /** The master keys, newest first. Null if there are none. */
-function masterKeysOf(config: Config): readonly Buffer[] | null {
+function masterKeysOf(config: Config): { keys: readonly Buffer[] | null; problem?: string } {
   const path = pathOf(config);
-  if (config.masterKeys) return config.masterKeys;
-  return existsSync(path) ? parseMasterKeys(readFileSync(path, "utf8")) : null;
+  if (config.masterKeys || !existsSync(path)) return { keys: config.masterKeys };
+  try {
+    const keys = parseMasterKeys(readFileSync(path, "utf8"));
+    return keys ? { keys } : { keys, problem: "has no master keys of 32 bytes in base64" };
+  } catch (error) {
+    return { keys: null, problem: `cannot be read: ${fileProblem(error)}` };
+  }
 }
 
 /** The providers for which somebody has stored a key, other than one of the sandbox. */
 export function providersWithKeys(config: Config, { keys }: SealedTexts): string[] {
-  const masters = masterKeysOf(config) ?? [];
+  const masters = masterKeysOf(config).keys ?? [];
   const isReal = (key: SealedTexts["keys"][number]) => {
     const text = opened(masters, { kind: "", sealed: key.sealed, binding: key });
     return text === null || !isSandboxKey(text);

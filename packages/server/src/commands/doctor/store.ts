@@ -1,32 +1,29 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
 import type { Config, Database } from "../../config.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
 import { NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
-import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { type Check, capital, failed, ok, reasonOf, warning } from "./check.ts";
 import { checkMasterKey } from "./master-key.ts";
 
 /** A difference that people notice in the order of messages, and that ends tokens early or late. */
 const CLOCK_WARNING_MS = 1000;
 const CLOCK_FAILURE_MS = 30_000;
 
-export const checkStore = (config: Config, withIntegrity: boolean): Promise<Check[]> =>
-  config.database
-    ? checkPostgres(config, config.database)
-    : Promise.resolve(checkSqlite(config, withIntegrity));
+export const checkStore = async (config: Config, withIntegrity: boolean): Promise<Check[]> =>
+  config.database ? checkPostgres(config, config.database) : checkSqlite(config, withIntegrity);
 
 function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
   const path = resolve(config.dataDir, "parley.db");
   // The check of the data folder reports this.
   if (!existsSync(dirname(path))) return [];
+  const lost = lostDatabase(path);
+  if (lost) return [failed("store", lost, `${capital(REMEDY_OF_LOSS)}.`)];
   if (!existsSync(path)) {
     const todo = "The server creates it. If it ran before, set PARLEY_DATA to its folder.";
     return [warning("store", `there is no database at ${path}`, todo)];
-  }
-  if (statSync(path).size === 0) {
-    const todo = "Restore a backup, or delete the file to begin without data.";
-    return [failed("store", `${path} is empty: it is no database`, todo)];
   }
   let found: SqliteDiagnosis;
   try {

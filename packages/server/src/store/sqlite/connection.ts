@@ -1,4 +1,5 @@
 import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { keepPrivate } from "../private-file.ts";
 import { checkOwned } from "../sql.ts";
 import { migrations } from "./migrations.ts";
@@ -29,6 +30,15 @@ export function openDatabase(path: string): Database {
     db.run(`PRAGMA ${pragma}`);
   }
   keepLog(db, true);
+  return db;
+}
+
+/** Opens the database of a server, which may run, for reading alone. */
+export function openForReading(path: string): Database {
+  // SQLite would delete its log, which may have all that the file has lost.
+  if (statSync(path).size === 0) throw new Error(`${path} is empty`);
+  const db = new Database(path, { readonly: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   return db;
 }
 

@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { ANY_STORED_FILE } from "../shared/files.ts";
 import {
   NOTHING_SEALED,
@@ -8,6 +8,7 @@ import {
   SEALED_WEBHOOKS,
   type SealedTexts,
 } from "../shared/sealed-texts.ts";
+import { openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./snapshot.ts";
 
 /** The state of a database, read without changing it. A server may use it at the same time. */
@@ -23,8 +24,7 @@ export interface SqliteDiagnosis {
 }
 
 export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiagnosis {
-  using db = new Database(path, { readonly: true, strict: true });
-  db.run("PRAGMA busy_timeout = 5000");
+  using db = openForReading(path);
   const schema = db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version;
   const check = withIntegrity
     ? db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()

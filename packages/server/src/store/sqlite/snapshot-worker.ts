@@ -1,13 +1,12 @@
 /// <reference lib="webworker" />
-import { Database } from "bun:sqlite";
+import { openForReading } from "./connection.ts";
 import type { SnapshotReply } from "./snapshot.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
 
 function copy(from: string, to: string): SnapshotReply {
   try {
-    using db = new Database(from, { readonly: true, strict: true });
-    db.run("PRAGMA busy_timeout = 5000");
+    using db = openForReading(from);
     db.query("VACUUM INTO ?").run(to);
     return { error: null };
   } catch (error) {

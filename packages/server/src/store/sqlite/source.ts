@@ -1,10 +1,10 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { lockFile } from "../lock-file.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
-import type { Binding } from "./connection.ts";
+import { type Binding, openForReading } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 
 /**
@@ -20,8 +20,7 @@ const LEFT_OUT_COLUMNS = ["webhooks.since"];
 export function openSqliteSource(path: string): TransferSource {
   if (!existsSync(path)) throw new Error(`there is no SQLite database at ${path}`);
   const live = !lockFile(join(dirname(path), "lock"));
-  const db = new Database(path, { readonly: true, strict: true });
-  db.run("PRAGMA busy_timeout = 5000");
+  const db = openForReading(path);
   checkVersion(db);
   // One snapshot for the whole copy. With a server running, it would keep the log from being truncated.
   if (!live) db.run("BEGIN");
