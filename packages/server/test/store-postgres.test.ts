@@ -135,17 +135,6 @@ describe("the contract", () => {
   });
 });
 
-test("the check of locks catches a method that is declared to change a conversation, and does not own it", async () => {
-  const store = checkingLocks(await open(shared.url));
-  const { alice, chat } = await place(store);
-  const error = await store
-    .write((tx) => tx.leaveForGood(chat.id, alice.id, START))
-    .catch((caught: Error) => caught.message);
-  expect(error).toBe(`leaveForGood changes conversation ${chat.id}, which its unit does not own`);
-  await store.close();
-  await shared.empty();
-});
-
 test("whoever waits for a connection that is never made is told, and later the connection is made", async () => {
   await using proxy = await FaultyProxy.to(shared.url.replace(/^postgres/, "http"));
   proxy.silence((accepted) => accepted % 2 === 0);

@@ -1,17 +1,37 @@
 import type { AuditAction } from "@parley/protocol";
-import type { Awaitable } from "./awaitable.ts";
+import { bindings } from "./shared/bindings.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
 
 /** The audit log is append-only: entries are added, and pruned when they are old. */
-export interface AuditReads {
+export const auditReads = {
   /** Entries that match, newest first. */
-  auditLog(query: AuditQuery): Awaitable<AuditRecord[]>;
-}
+  async auditLog(db: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+    const { sql, values } = auditQuery(query);
+    const rows = await db.all<AuditRow>(sql, ...values);
+    return rows.map((row) => ({ ...row, details: decoded(row.details) }));
+  },
+};
 
-export interface AuditWrites {
-  insertAuditEntry(entry: NewAuditEntry): Awaitable<void>;
+export const auditWrites = {
+  async insertAuditEntry(db: Sql, entry: NewAuditEntry): Promise<void> {
+    const { at, action, account, details } = entry;
+    await db.change(
+      "INSERT INTO audit_log (at, action, account, details) VALUES ($1, $2, $3, $4::jsonb)",
+      at,
+      action,
+      account,
+      db.json(details),
+    );
+  },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
-  pruneAuditLog(before: number, most: number): Awaitable<number>;
-}
+  pruneAuditLog: (db: Sql, before: number, most: number) =>
+    db.change(
+      "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)",
+      before,
+      most,
+    ),
+};
 
 export interface NewAuditEntry {
   readonly at: number;
@@ -38,4 +58,19 @@ export interface AuditQuery {
   /** Return only entries with a lower id. */
   before?: number | undefined;
   limit: number;
+}
+
+type AuditRow = Omit<AuditRecord, "details"> & { details: string | AuditDetails };
+
+/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
+function auditQuery({ action, account, since, before, limit }: AuditQuery) {
+  const { values, bind } = bindings();
+  const filters = ["true"];
+  if (action !== undefined) filters.push(`action = ${bind(action)}`);
+  if (account !== undefined) filters.push(`account = ${bind(account)}`);
+  if (since !== undefined) filters.push(`at >= ${bind(since)}`);
+  if (before !== undefined) filters.push(`id < ${bind(before)}`);
+  const sql = `SELECT id, at, action, account, details FROM audit_log
+    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
+  return { sql, values };
 }

@@ -1,21 +1,46 @@
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { ACCOUNT } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 /** Links accounts to the subjects of OIDC issuers. */
-export interface IdentityReads {
+export const identityReads = {
   /** The account that an OIDC issuer's subject is linked to. */
-  identity(issuer: string, subject: string): Awaitable<AccountRecord | null>;
+  identity: (db: Sql, issuer: string, subject: string) =>
+    db.get<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM identities i JOIN accounts a ON a.id = i.account_id
+       WHERE i.issuer = $1 AND i.subject = $2`,
+      issuer,
+      subject,
+    ),
   /**
    * The person with that username, if they have neither a password nor an identity, and no product
    * has created them. Earlier versions identified OIDC accounts by username alone.
    */
-  unlinkedAccount(username: string): Awaitable<AccountRecord | null>;
-}
+  unlinkedAccount: (db: Sql, username: string) =>
+    db.get<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a
+       WHERE a.username = $1 AND a.kind = 'human' AND a.password_hash IS NULL
+         AND a.external_id IS NULL AND a.erased_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.account_id = a.id)`,
+      username,
+    ),
+};
 
-export interface IdentityWrites {
+export const identityWrites = {
   /** Returns false, and changes nothing, when the subject is linked to an account already. */
-  insertIdentity(identity: NewIdentity): Awaitable<boolean>;
-}
+  async insertIdentity(db: Sql, identity: NewIdentity): Promise<boolean> {
+    const { issuer, subject, account_id, at } = identity;
+    const inserted = await db.change(
+      `INSERT INTO identities (issuer, subject, account_id, created_at) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (issuer, subject) DO NOTHING`,
+      issuer,
+      subject,
+      account_id,
+      at,
+    );
+    return inserted > 0;
+  },
+};
 
 export interface NewIdentity {
   issuer: string;

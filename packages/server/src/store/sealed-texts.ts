@@ -1,7 +1,40 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { SealedKey } from "./agents.ts";
+import type { SealedSecondFactor } from "./second-factor.ts";
+import type { Sql } from "./sql.ts";
+import type { SealedToolSecrets } from "./tools.ts";
+import type { WebhookRecord } from "./webhooks.ts";
 
 /** What is sealed with the master key, whatever it is. */
-export interface SealedTextReads {
+export const sealedTextReads = {
   /** The beginnings of all sealed texts, which name the master key: `v1.<id>`. Each once. */
-  sealPrefixes(): Awaitable<string[]>;
+  async sealPrefixes(db: Sql): Promise<string[]> {
+    const rows = await db.all<{ prefix: string }>(
+      `SELECT substr(sealed, 1, 15) AS prefix FROM agent_keys
+       UNION SELECT substr(secret, 1, 15) FROM webhooks
+       UNION SELECT substr(secret, 1, 15) FROM second_factors
+       UNION SELECT substr(secrets, 1, 15) FROM tool_servers WHERE secrets IS NOT NULL`,
+    );
+    return rows.map(({ prefix }) => prefix);
+  },
+};
+
+/** Everything that is sealed with the master key, as it is stored. */
+export interface SealedTexts {
+  readonly keys: readonly SealedKey[];
+  readonly webhooks: readonly Pick<WebhookRecord, "id" | "secret">[];
+  readonly secondFactors: readonly SealedSecondFactor[];
+  readonly toolSecrets: readonly SealedToolSecrets[];
 }
+
+export const NOTHING_SEALED: SealedTexts = {
+  keys: [],
+  webhooks: [],
+  secondFactors: [],
+  toolSecrets: [],
+};
+
+export const SEALED_KEYS = "SELECT owner_id, provider, sealed FROM agent_keys";
+export const SEALED_WEBHOOKS = "SELECT id, secret FROM webhooks";
+export const SEALED_SECOND_FACTORS = "SELECT account_id, secret FROM second_factors";
+export const SEALED_TOOL_SECRETS =
+  "SELECT id, owner_id, secrets FROM tool_servers WHERE secrets IS NOT NULL";

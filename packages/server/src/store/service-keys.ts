@@ -1,21 +1,40 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { Sql } from "./sql.ts";
 
 /** The keys with which backends of products call the service. Only their hashes are stored. */
-export interface ServiceKeyReads {
+export const serviceKeyReads = {
   /** The key with that hash, unless it is revoked. */
-  serviceKey(keyHash: string): Awaitable<ServiceKeyRecord | null>;
+  serviceKey: (db: Sql, keyHash: string) =>
+    db.get<ServiceKeyRecord>(`${SERVICE_KEYS} WHERE key_hash = $1 AND revoked_at IS NULL`, keyHash),
   /** All keys, revoked ones included, ordered by name. */
-  serviceKeys(): Awaitable<ServiceKeyRecord[]>;
-}
+  serviceKeys: (db: Sql) => db.all<ServiceKeyRecord>(`${SERVICE_KEYS} ORDER BY name`),
+};
 
-export interface ServiceKeyWrites {
+export const serviceKeyWrites = {
   /** Returns false, and changes nothing, when a key had that name before, even if it is revoked. */
-  insertServiceKey(key: NewServiceKey): Awaitable<boolean>;
+  async insertServiceKey(db: Sql, { name, key_hash, at }: NewServiceKey): Promise<boolean> {
+    const inserted = await db.change(
+      `INSERT INTO service_keys (name, key_hash, created_at) VALUES ($1, $2, $3)
+       ON CONFLICT (name) DO NOTHING`,
+      name,
+      key_hash,
+      at,
+    );
+    return inserted > 0;
+  },
   /** Stores when a key was last used. */
-  touchServiceKey(name: string, lastUsedAt: number): Awaitable<void>;
+  async touchServiceKey(db: Sql, name: string, lastUsedAt: number): Promise<void> {
+    await db.change("UPDATE service_keys SET last_used_at = $2 WHERE name = $1", name, lastUsedAt);
+  },
   /** Returns false when there is no key with that name, or it is revoked already. */
-  revokeServiceKey(name: string, at: number): Awaitable<boolean>;
-}
+  async revokeServiceKey(db: Sql, name: string, at: number): Promise<boolean> {
+    const revoked = await db.change(
+      "UPDATE service_keys SET revoked_at = $2 WHERE name = $1 AND revoked_at IS NULL",
+      name,
+      at,
+    );
+    return revoked > 0;
+  },
+};
 
 export interface ServiceKeyRecord {
   readonly name: string;
@@ -29,3 +48,6 @@ export interface NewServiceKey {
   key_hash: string;
   at: number;
 }
+
+/** Selects `ServiceKeyRecord`s. */
+const SERVICE_KEYS = "SELECT name, created_at, last_used_at, revoked_at FROM service_keys";

@@ -4,7 +4,6 @@ import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { AgentPresenceReads, AgentPresenceWrites } from "./agent-presence.ts";
 import type { AgentTokenReads, AgentTokenWrites } from "./agent-tokens.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
-import type { AuditReads, AuditWrites } from "./audit-log.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { BlockReads, BlockWrites } from "./blocks.ts";
@@ -17,24 +16,17 @@ import type { FileReads, FileWrites } from "./files.ts";
 import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
-import type { IdentityReads, IdentityWrites } from "./identities.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
-import type { InvitationReads, InvitationWrites } from "./invitations.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
-import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.ts";
 import type { PictureReads, PictureWrites } from "./pictures.ts";
-import type { SealedTextReads } from "./sealed-texts.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
-import type { SecondFactorReads, SecondFactorWrites } from "./second-factor.ts";
-import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { Bound } from "./sql.ts";
-import type { StatisticsReads } from "./statistics.ts";
 import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
 import type { ToolReads, ToolWrites } from "./tools.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
@@ -99,22 +91,14 @@ export interface SharedStore extends Store {
 export interface ReadTx
   extends Bound<typeof reads>,
     HistoryReads,
-    SealedTextReads,
     AccountReads,
     BlockReads,
-    InvitationReads,
-    IdentityReads,
-    OperatorReads,
     ManagedAccountReads,
     ErasureReads,
-    StatisticsReads,
-    AuditReads,
-    ServiceKeyReads,
     WebhookReads,
     IncomingHookReads,
     SessionReads,
     PasswordResetReads,
-    SecondFactorReads,
     ConversationReads,
     GroupChangeReads,
     MessageReads,
@@ -148,18 +132,12 @@ export interface WriteTx
     HistoryWrites,
     AccountWrites,
     BlockWrites,
-    InvitationWrites,
-    IdentityWrites,
-    OperatorWrites,
     ManagedAccountWrites,
     ErasureWrites,
-    AuditWrites,
-    ServiceKeyWrites,
     WebhookWrites,
     IncomingHookWrites,
     SessionWrites,
     PasswordResetWrites,
-    SecondFactorWrites,
     ConversationWrites,
     GroupChangeWrites,
     MessageWrites,

@@ -7,7 +7,7 @@ import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";
 import { isSandboxKey } from "../../rules/sandbox.ts";
 import { parseMasterKeys, type SealBinding, vault } from "../../security/vault.ts";
-import type { SealedTexts } from "../../store/shared/sealed-texts.ts";
+import type { SealedTexts } from "../../store/sealed-texts.ts";
 import { type Check, failed, ok } from "./check.ts";
 
 const NAME = "master key";

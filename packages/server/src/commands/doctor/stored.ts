@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
-import type { SealedTexts } from "../../store/shared/sealed-texts.ts";
+import type { SealedTexts } from "../../store/sealed-texts.ts";
 import { diagnoseSqlite } from "../../store/sqlite/diagnosis.ts";
 
 /** What other checks need to know of the store. Null if it cannot be read: its own check says why. */

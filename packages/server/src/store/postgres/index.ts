@@ -10,7 +10,6 @@ import { accountReads, accountWrites } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { auditReads, auditWrites } from "./audit-log.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import {
   changeLog,
@@ -30,25 +29,18 @@ import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
-import { identityReads, identityWrites } from "./identities.ts";
 import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
-import { invitationReads, invitationWrites } from "./invitations.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
-import { operatorReads, operatorWrites } from "./operators.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
 import { ReadLane } from "./read-lane.ts";
-import { sealedTextReads } from "./sealed-texts.ts";
 import { search } from "./search.ts";
-import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
-import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
-import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
@@ -64,20 +56,13 @@ const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 }
 const reads: ReadMethods = {
   ...accountReads,
   ...blockReads,
-  ...invitationReads,
-  ...identityReads,
-  ...operatorReads,
   ...managedAccountReads,
   ...erasureReads,
-  ...statisticsReads,
-  ...auditReads,
   ...shared.reads,
-  ...serviceKeyReads,
   ...webhookReads,
   ...incomingHookReads,
   ...sessionReads,
   ...passwordResetReads,
-  ...secondFactorReads,
   ...conversationReads,
   ...groupChangeReads,
   ...messageReads,
@@ -95,26 +80,19 @@ const reads: ReadMethods = {
   ...toolCallReads,
   ...elicitationReads,
   ...historyReads,
-  ...sealedTextReads,
 };
 
 const writes: WriteMethods = {
   ...reads,
   ...accountWrites,
   ...blockWrites,
-  ...invitationWrites,
-  ...identityWrites,
-  ...operatorWrites,
   ...managedAccountWrites,
   ...erasureWrites,
-  ...auditWrites,
   ...shared.writes,
-  ...serviceKeyWrites,
   ...webhookWrites,
   ...incomingHookWrites,
   ...sessionWrites,
   ...passwordResetWrites,
-  ...secondFactorWrites,
   ...conversationWrites,
   ...groupChangeWrites,
   ...messageWrites,

@@ -1,5 +1,6 @@
 import { dayOf } from "../../rules/time.ts";
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
+import { SEALED_KEYS } from "../sealed-texts.ts";
 import {
   AGENT,
   AGENTS_OF_OWNER,
@@ -14,7 +15,6 @@ import {
   toAgent,
   toConversationAgent,
 } from "../shared/agents.ts";
-import { SEALED_KEYS } from "../shared/sealed-texts.ts";
 import type { Connection } from "./connection.ts";
 
 export function agentReads(db: Connection): AgentReads {

@@ -1,5 +1,4 @@
 import type { Database } from "bun:sqlite";
-import { ANY_STORED_FILE } from "../shared/files.ts";
 import {
   NOTHING_SEALED,
   SEALED_KEYS,
@@ -7,7 +6,8 @@ import {
   SEALED_TOOL_SECRETS,
   SEALED_WEBHOOKS,
   type SealedTexts,
-} from "../shared/sealed-texts.ts";
+} from "../sealed-texts.ts";
+import { ANY_STORED_FILE } from "../shared/files.ts";
 import { openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./snapshot.ts";
 

@@ -10,7 +10,6 @@ import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
@@ -24,26 +23,19 @@ import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
-import { identityReads, identityWrites } from "./identities.ts";
 import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
-import { invitationReads, invitationWrites } from "./invitations.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrations } from "./migrations.ts";
-import { operatorReads, operatorWrites } from "./operators.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
-import { sealedTextReads } from "./sealed-texts.ts";
 import { searchChangePruning } from "./search-changes.ts";
-import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
-import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { bind, sqlOf } from "./sql.ts";
-import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
@@ -176,19 +168,12 @@ export const reads = (db: Connection): ReadTx => ({
   ...bind(shared.reads, sqlOf(db)),
   ...accountReads(db),
   ...blockReads(db),
-  ...invitationReads(db),
-  ...identityReads(db),
-  ...operatorReads(db),
   ...managedAccountReads(db),
   ...erasureReads(db),
-  ...statisticsReads(db),
-  ...auditReads(db),
-  ...serviceKeyReads(db),
   ...webhookReads(db),
   ...incomingHookReads(db),
   ...sessionReads(db),
   ...passwordResetReads(db),
-  ...secondFactorReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
   ...messageReads(db),
@@ -206,25 +191,18 @@ export const reads = (db: Connection): ReadTx => ({
   ...toolCallReads(db),
   ...elicitationReads(db),
   ...historyReads(db),
-  ...sealedTextReads(db),
 });
 
 export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...bind(shared.writes, sqlOf(db)),
   ...accountWrites(db),
   ...blockWrites(db),
-  ...invitationWrites(db),
-  ...identityWrites(db),
-  ...operatorWrites(db),
   ...managedAccountWrites(db),
   ...erasureWrites(db),
-  ...auditWrites(db),
-  ...serviceKeyWrites(db),
   ...webhookWrites(db),
   ...incomingHookWrites(db),
   ...sessionWrites(db),
   ...passwordResetWrites(db),
-  ...secondFactorWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),
   ...messageWrites(db),

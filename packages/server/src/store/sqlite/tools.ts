@@ -1,4 +1,4 @@
-import { SEALED_TOOL_SECRETS } from "../shared/sealed-texts.ts";
+import { SEALED_TOOL_SECRETS } from "../sealed-texts.ts";
 import {
   INSERT_TOOL_SERVER,
   REPLACE_TOOL_SECRETS,

@@ -239,6 +239,16 @@ export function unitsOfWork(check: Check) {
     });
   });
 
+  check("a unit that changes a conversation without owning it fails", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const chat = await fixture.group(alice);
+    const leaving = fixture.store.write((tx) => tx.leaveForGood(chat.id, alice.id, START));
+    expect(await leaving.catch((error: Error) => error.message)).toBe(
+      `the unit does not own conversation ${chat.id}, which it changes`,
+    );
+    expect(await fixture.store.read((tx) => tx.goneForGood(chat.id, [alice.id]))).toEqual([]);
+  });
+
   check("an open store is ready", async (fixture) => {
     await fixture.store.ready();
   });
