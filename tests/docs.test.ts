@@ -50,6 +50,11 @@ test.each(pages)("every link of %s has an existing target", (page) => {
   expect(broken).toEqual([]);
 });
 
+test("the example shop has the policy that docs/backend.md offers to copy", () => {
+  const [, policy = ""] = /^PARLEY_POLICY='(.*)'$/m.exec(read("docs/backend.md")) ?? [];
+  expect(JSON.parse(policy)).toEqual(JSON.parse(read("examples/shop/policy.json")));
+});
+
 test("every line that the server logs as a warning or an error is documented", () => {
   const sources = [...new Bun.Glob("packages/server/src/**/*.ts").scanSync(ROOT)];
   const lines = sources

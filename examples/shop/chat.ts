@@ -33,15 +33,22 @@ export async function revokeTokens(user: ShopUser): Promise<void> {
   await backend.revokeTokens({ external_id: user.id });
 }
 
+export interface Order {
+  id: string;
+  title: string;
+  buyer: ShopUser;
+  seller: ShopUser;
+}
+
 /**
- * Starts a conversation for the buyer, with the seller and an assistant, which answers messages that
- * mention it. Returns the id.
+ * Starts the conversation about an order, unless there is one: of the buyer, the seller, and an
+ * assistant, which answers messages that mention it.
  */
-export async function startOrderChat(title: string, buyer: ShopUser, seller: ShopUser) {
-  const [buyerName, sellerName] = (await upsertUsers(buyer, seller)) as [string, string];
+export async function startOrderChat({ id, title, buyer, seller }: Order): Promise<void> {
+  const [buyerName = ""] = await upsertUsers(buyer, seller);
   // Every user has an agent of each provider in providers.json. The shop pays for their answers.
-  const usernames = [sellerName, `${buyerName}:assistant`];
-  return (await backend.as({ external_id: buyer.id }).startChat({ title, usernames })).id;
+  const members = [`id:${buyer.id}`, `id:${seller.id}`, `${buyerName}:assistant`];
+  await backend.upsertChats({ chats: [{ external_id: id, title, members }] });
 }
 
 /** Asks Parley to send new messages to an address of the shop. */

@@ -3,6 +3,7 @@ import type { EventFrame } from "@parley/client";
 import {
   createWebhook,
   issueToken,
+  type Order,
   PARLEY_URL,
   revokeTokens,
   type ShopUser,
@@ -34,8 +35,7 @@ const grace: User = {
 };
 const users = new Map([ada, grace].map((user) => [user.email, user]));
 const sessions = new Map<string, User>();
-const order = { title: "Order 1001", buyer: ada, seller: grace };
-let orderChat: Promise<string> | undefined;
+const order: Order = { id: "order-1001", title: "Order 1001", buyer: ada, seller: grace };
 const deliveries = new Set<string>();
 
 const webhook = await createWebhook(`http://127.0.0.1:${PORT}/webhook`);
@@ -75,13 +75,9 @@ async function signOut(request: Bun.BunRequest): Promise<Response> {
   return Response.json({});
 }
 
-/** Starts the conversation about the order once, however often somebody asks. */
 async function askSeller() {
-  orderChat ??= startOrderChat(order.title, order.buyer, order.seller).catch((error) => {
-    orderChat = undefined;
-    throw error;
-  });
-  return { chatId: await orderChat };
+  await startOrderChat(order);
+  return {};
 }
 
 /** Learns what was written. Each event comes at least once, and has the same id every time. */
