@@ -14,10 +14,11 @@ export function unzip(archive: Uint8Array): Map<string, string> {
     const local = bytes.readUInt32LE(place + 42);
     const name = bytes.subarray(place + 46, place + 46 + nameLength).toString();
     const start = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
-    const content = inflateRawSync(bytes.subarray(start, start + compressed));
+    const stored = bytes.subarray(start, start + compressed);
+    const content = bytes.readUInt16LE(place + 10) === 0 ? stored : inflateRawSync(stored);
     if (crc32(content) !== crc) throw new Error(`${name} has a wrong checksum`);
     files.set(name, content.toString());
-    place += 46 + nameLength;
+    place += 46 + nameLength + bytes.readUInt16LE(place + 30);
   }
   return files;
 }
