@@ -137,6 +137,11 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
     ownRate: true,
     input: () => ({ token: resetToken, new_password: "x7é".repeat(341) }),
   },
+  confirmPassword: {
+    ownRate: true,
+    code: "forbidden",
+    input: () => ({ password: text(1024) }),
+  },
   signOut: { by: newcomer },
   getSessions: {},
   revokeSession: { ...missing, input: () => ({ session_id: NOBODY }) },

@@ -1,7 +1,9 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type Person, post, say } from "@parley/testkit/client.ts";
+import { type Person, post, say, signUp } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
+import { expectNoViolations } from "./axe.ts";
 import { pressOn, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
@@ -22,6 +24,32 @@ test("people download their data", async () => {
   expect(linesOf(files, "messages.jsonl")).toEqual([message]);
   await page.getByRole("heading", { name: "Settings" }).waitFor();
   expect(visit.problems()).toEqual([]);
+});
+
+test("people confirm their password before a sensitive change, some time after the sign-in", async () => {
+  // Moving the clock would end what the other tests do.
+  await using server = await startServer(noRates);
+  const { url } = server;
+  await using visit = await harness().visit(await signUp(url), { url, path: "/settings" });
+  const { page } = visit;
+  await server.moveClock(15 * 60_000);
+  const button = page.getByRole("button", { name: "Download my data" });
+  await button.click();
+  const dialog = page.getByRole("dialog", { name: "Is it you?" });
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("confirm your password first").waitFor();
+  await button.click();
+  await dialog.getByLabel("Your password").fill("not this one");
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  await dialog.getByText("This is not your password.").waitFor();
+  await expectNoViolations(page);
+  await dialog.getByLabel("Your password").fill(PASSWORD);
+  const downloading = page.waitForEvent("download");
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  await downloading;
+  await dialog.waitFor({ state: "detached" });
+  // The browser reports every answer with an error status.
+  expect(visit.problems().filter((problem) => !/40[13]/.test(problem))).toEqual([]);
 });
 
 test("people delete their account, and others see it at once", async () => {

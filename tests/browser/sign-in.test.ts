@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { post, signUp } from "@parley/testkit/client.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { vault } from "../../packages/server/src/security/vault.ts";
 import { expectNoViolations } from "./axe.ts";
@@ -234,6 +234,28 @@ test("an issuer that is down is named, before and after the visit to it", async 
   await withIssuer(page).click();
   await handle(page, "ida").waitFor();
   expect(visit.problems().filter((problem) => !problem.includes("503"))).toEqual([]);
+});
+
+test("somebody of the issuer signs in there again before a sensitive change", async () => {
+  await using own = await startIssuer();
+  // The issuer's clock is not moved, so only by a little.
+  await using moved = await startServer({ ...settingsFor(own), ...limits({ confirm_minutes: 1 }) });
+  own.register("parley", [`${moved.url}/sign-in`]);
+  await using visit = await open(moved.url, "/settings");
+  const { page } = visit;
+  await enter(page, "petra");
+  const download = page.getByRole("button", { name: "Download my data" });
+  await download.waitFor();
+  await moved.moveClock(60_000);
+  await download.click();
+  await page.getByRole("dialog", { name: "Is it you?" }).waitFor();
+  await withIssuer(page).click();
+  // The session at the issuer still exists, and yet it asks.
+  await signInAtIssuer(page, "petra");
+  await page.getByRole("heading", { name: "Settings" }).waitFor();
+  const downloading = page.waitForEvent("download");
+  await download.click();
+  await downloading;
 });
 
 test("where passwords are switched off, the page shows only the button", async () => {

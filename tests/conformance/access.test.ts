@@ -230,6 +230,7 @@ const rows: Record<OperationName, Row> = {
     roles: [],
     input: () => ({ current_password: "wrong", new_password: PASSWORD }),
   },
+  confirmPassword: { roles: [], input: () => ({ password: "wrong" }) },
   signOut: anybody,
   getSessions: anybody,
   revokeSession: {

@@ -53,6 +53,7 @@ const defaults = {
   backlog_total_bytes: 268_435_456,
   idle_seconds: 60,
   session_days: 90,
+  confirm_minutes: 15,
 };
 
 const small = {

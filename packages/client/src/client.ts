@@ -5,6 +5,7 @@ import { EventListeners } from "./connection/event-listeners.ts";
 import { createOperations } from "./connection/operations.ts";
 import { Transport } from "./connection/transport.ts";
 import { MessageReader } from "./each-message/reader.ts";
+import { confirmationOf } from "./errors.ts";
 import { resolveLink } from "./files/address.ts";
 import { Links } from "./files/links.ts";
 import { Profiles } from "./files/profiles.ts";
@@ -124,10 +125,21 @@ class ClientRuntime {
   /** The operations that the caller gets: they also update the model where no event would. */
   createApi(): Operations {
     return createOperations(async (name, input) => {
-      const result = await this.transport.call(name, input);
+      const result = await this.#callConfirmed(name, input);
       await this.#applyResult(name, input, result);
       return result;
     });
+  }
+
+  /** Makes a call, again once the person has confirmed who they are if it needs that. */
+  async #callConfirmed(name: string, input: object): Promise<unknown> {
+    try {
+      return await this.transport.call(name, input);
+    } catch (error) {
+      const by = confirmationOf(error);
+      if (by === undefined || !(await this.#options.confirm?.(by))) throw error;
+      return this.transport.call(name, input);
+    }
   }
 
   /** Returns a function that stops the reader. */

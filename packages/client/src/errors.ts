@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorParameters } from "@parley/protocol";
+import type { ConfirmBy, ErrorCode, ErrorParameters } from "@parley/protocol";
 import type { CallError } from "./types.ts";
 
 class FailedCall extends Error implements CallError {
@@ -6,6 +6,7 @@ class FailedCall extends Error implements CallError {
   readonly code: ErrorCode;
   readonly retryAfter: number | undefined;
   readonly fields: Readonly<Record<string, string>> | undefined;
+  readonly confirmBy: ConfirmBy | undefined;
   readonly offset: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -13,6 +14,7 @@ class FailedCall extends Error implements CallError {
     this.code = code;
     this.retryAfter = details.retry_after;
     this.fields = details.fields;
+    this.confirmBy = details.confirm_by;
     this.offset = details.offset;
   }
 }
@@ -55,6 +57,10 @@ export const isUnavailable = (error: unknown): boolean =>
 /** Whether the caller may not access the record, or it does not exist. */
 export const isOutOfReach = (error: unknown): boolean =>
   hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);
+
+/** How the person must confirm who they are before the call can be made; undefined for other errors. */
+export const confirmationOf = (error: unknown): ConfirmBy | undefined =>
+  isCallError(error) ? error.confirmBy : undefined;
 
 /** Whether the token is not accepted, or its account is suspended: only a new sign-in may help. */
 export const isUnauthorized = (error: unknown): boolean =>

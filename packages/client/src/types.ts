@@ -1,6 +1,7 @@
 import type {
   Account,
   AgentProfile,
+  ConfirmBy,
   Conversation,
   ConversationChange,
   ErrorCode,
@@ -37,6 +38,13 @@ export interface ClientOptions {
    * called again with backoff.
    */
   getToken?: GetToken;
+  /**
+   * Called when a sensitive call, such as `setAgentKey`, is refused because the sign-in was some time ago:
+   * ask the person for their password and call `confirmPassword`, or have them sign in again. If it
+   * resolves with true, the call is repeated; otherwise it fails with `confirmation_required`. A client
+   * with a `getToken` first tries a new token from it.
+   */
+  confirm?: (by: ConfirmBy) => Promise<boolean>;
   /**
    * Where unsent messages, unsent changes of messages, drafts and the latest state are stored, so that
    * they survive a reload. Nothing is stored by default. Signing out deletes the state.
@@ -344,6 +352,8 @@ export interface CallError extends Error {
   readonly retryAfter: number | undefined;
   /** What is wrong with the input, by field. */
   readonly fields: Readonly<Record<string, string>> | undefined;
+  /** Of `confirmation_required`: how the person can confirm who they are. */
+  readonly confirmBy: ConfirmBy | undefined;
   /** Of `writeTurn` at a wrong offset: the length of the answer in bytes. */
   readonly offset: number | undefined;
 }

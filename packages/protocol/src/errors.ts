@@ -4,6 +4,7 @@ export const errorStatus = {
   unauthorized: 401,
   second_factor_required: 401,
   forbidden: 403,
+  confirmation_required: 403,
   suspended: 403,
   not_found: 404,
   method_not_allowed: 405,
@@ -17,11 +18,16 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
+/** `password`: by `confirmPassword`. `sign_in`: by signing in again, which gives another token. */
+export type ConfirmBy = "password" | "sign_in";
+
 export interface ErrorParameters {
   /** Seconds to wait before retrying; present with `rate_limited` and `unavailable`. */
   retry_after?: number;
   /** What is wrong with each field; present with a `bad_request` for invalid input, and a `conflict` of `upsertUsers`. */
   fields?: Record<string, string>;
+  /** How the person can confirm who they are; present with `confirmation_required`. */
+  confirm_by?: ConfirmBy;
   /** The length of the answer in bytes; present with a `conflict` of `writeTurn` at another offset. */
   offset?: number;
 }

@@ -54,6 +54,11 @@ export interface Operation<
    * true or false are checked before the handler runs; of the others, handlers decide by the input.
    */
   readonly policy: Governed | null;
+  /**
+   * Whether people must have signed in, or confirmed their password, in the last `confirm_minutes`: what
+   * it changes outlives the session, or leaves the service, so that a stolen session must not suffice.
+   */
+  readonly sensitive: boolean;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
   /** What a call costs the account that makes it, besides the bytes of its request and answer. */
@@ -108,6 +113,8 @@ type Declaration<
   agents?: Agents;
   /** A field of the policy, or one that governs only calls with a field of the input. */
   policy?: keyof Policy | { field: keyof Policy; input: string };
+  /** Default: false. */
+  sensitive?: boolean;
   rate?: "messages" | "searches";
   /** Default: that of a plain call. */
   cost?: Cost;
@@ -124,12 +131,17 @@ export function operation<
 >(
   declaration: Declaration<Name, Input, Output, Level, Agents>,
 ): Operation<Name, Input, Output, Level, Agents> {
-  const { policy = null, errors = [] } = declaration;
+  const { policy = null, sensitive = false, errors = [] } = declaration;
+  const implied: ErrorCode[] = [
+    ...(policy === null ? [] : (["forbidden"] as const)),
+    ...(sensitive ? (["confirmation_required"] as const) : []),
+  ];
   return {
     rate: "operations",
     cost: { call: 1 },
     ...declaration,
-    errors: policy === null ? errors : [...new Set<ErrorCode>(["forbidden", ...errors])],
+    sensitive,
+    errors: [...new Set([...implied, ...errors])],
     policy: typeof policy === "string" ? { field: policy, input: null } : policy,
     access: (declaration.access ?? "session") as Level,
     agents: (declaration.agents ?? false) as Agents,

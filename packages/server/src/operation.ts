@@ -36,6 +36,7 @@ import type {
   ServiceCaller,
   SessionCaller,
 } from "./security/caller.ts";
+import { checkConfirmed } from "./security/confirmation.ts";
 import type { FailureThrottle } from "./security/failure-throttle.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
@@ -258,7 +259,8 @@ const rateKey = ({ kind, account }: SessionCaller | AgentCaller) =>
 
 /**
  * The single path of every call, for all transports: find the operation, authenticate, throttle, check
- * the access level, parse the input, check the policy, run the handler, turn an error into a failure.
+ * the access level, parse the input, check the policy, check that a sensitive call follows a sign-in, run
+ * the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { audit, metrics } = services;
@@ -368,8 +370,11 @@ function run(
       if (payer !== null) services.rates.costs.charge(payer, cost);
     };
     const context = { __proto__: services, caller, origin, signal, about, charge };
+    const handle = () => bound.handle(context as unknown as Context, input);
     return after(checkPolicy(services, bound.contract, caller, input), () =>
-      bound.handle(context as unknown as Context, input),
+      bound.contract.sensitive && caller && caller.kind !== "agent"
+        ? after(checkConfirmed(services, caller), handle)
+        : handle(),
     );
   });
 }

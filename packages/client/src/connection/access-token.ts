@@ -1,7 +1,7 @@
 import { pause } from "../async/retry.ts";
 import { callError } from "../errors.ts";
 import type { GetToken } from "../types.ts";
-import { requestToken } from "./request-token.ts";
+import { callOnce, requestToken } from "./request-token.ts";
 
 export interface AccessTokenOptions {
   token: string | null;
@@ -78,6 +78,15 @@ export class AccessToken {
     } finally {
       done.abort();
     }
+  }
+
+  /** Asks once for a token that replaces a valid one. Resolves with false if there is no other. */
+  async replace(): Promise<boolean> {
+    const { getToken, timeoutMs } = this.#options;
+    const token = getToken ? await callOnce(getToken, timeoutMs) : null;
+    if (token === null || token === this.#token || this.#renewal) return false;
+    this.#finish(token);
+    return true;
   }
 
   /** Ends a request for a new token. */

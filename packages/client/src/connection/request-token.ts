@@ -24,9 +24,14 @@ export async function requestToken(request: TokenRequest): Promise<string> {
 }
 
 /** Returns null if `getToken` rejects, times out or the signal is aborted. */
-async function callOnce(getToken: GetToken, timeoutMs: number, signal: AbortSignal) {
+export async function callOnce(
+  getToken: GetToken,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<string | null> {
   const done = new AbortController();
-  const timeout = pause(timeoutMs, AbortSignal.any([signal, done.signal])).then(() => null);
+  const ends = AbortSignal.any([done.signal, ...(signal ? [signal] : [])]);
+  const timeout = pause(timeoutMs, ends).then(() => null);
   try {
     return await Promise.race([getToken(), timeout]);
   } catch {

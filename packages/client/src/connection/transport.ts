@@ -1,6 +1,6 @@
 import type { Account, EventFrame, OperationName, OutputOf } from "@parley/protocol";
 import { createGate } from "../async/gate.ts";
-import { callError, isUnauthorized } from "../errors.ts";
+import { callError, confirmationOf, isUnauthorized } from "../errors.ts";
 import type { ClientOptions, SignInCall, Status } from "../types.ts";
 import { AccessToken } from "./access-token.ts";
 import { Connection } from "./connection.ts";
@@ -105,6 +105,10 @@ export class Transport implements Connectivity {
         if (signInCount !== this.#signInCount && name !== DELETE_ACCOUNT) throw signedOut();
         return result;
       } catch (error) {
+        if (!isRetry && confirmationOf(error) === "sign_in" && (await accessToken.replace())) {
+          if (account !== null) await this.#checkAccount(account);
+          continue;
+        }
         const isRejected = isUnauthorized(error) && signInCount === this.#signInCount;
         if (!isRejected || used === null) throw error;
         this.#handleRejected(used);

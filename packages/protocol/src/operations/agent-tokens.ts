@@ -6,6 +6,7 @@ import { line, username, uuid } from "../text/fields.ts";
 export const createAgentToken = operation({
   name: "createAgentToken",
   socket: "agents.create_token",
+  sensitive: true,
   policy: "agents",
   summary:
     "Creates a token with which a program connects as one of the caller's external agents; the token is shown only once.",

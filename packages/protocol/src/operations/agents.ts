@@ -116,6 +116,7 @@ export const deleteAgent = operation({
 export const setAgentKey = operation({
   name: "setAgentKey",
   socket: "agents.set_key",
+  sensitive: true,
   policy: "agents",
   summary: "Stores or replaces the caller's API key for a provider; the key is never returned.",
   input: namesAgent(z.object({ ...agent, api_key: apiKey })),
@@ -201,6 +202,7 @@ export const setAgentLimits = operation({
 export const setAgentTools = operation({
   name: "setAgentTools",
   socket: "agents.set_tools",
+  sensitive: true,
   policy: "agents",
   summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
   cost: { call: 5, each: { grants: 0.2 } },

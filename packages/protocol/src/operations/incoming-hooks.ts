@@ -7,6 +7,7 @@ import { isReservedName } from "../text/names.ts";
 export const createIncomingHook = operation({
   name: "createIncomingHook",
   socket: "webhooks.create_incoming",
+  sensitive: true,
   policy: "hooks",
   summary:
     "Creates an address at which another program posts into a group, with the payload of a Slack webhook.",

@@ -81,7 +81,15 @@ import {
   renewRecoveryCodes,
 } from "./second-factor.ts";
 import { importMessages, issueToken, revokeTokens, upsertChats, upsertUsers } from "./service.ts";
-import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
+import {
+  changePassword,
+  confirmPassword,
+  getSessions,
+  revokeSession,
+  signIn,
+  signOut,
+  signUp,
+} from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
 import {
@@ -120,6 +128,7 @@ export const operations = {
   startOidcSignIn,
   finishOidcSignIn,
   changePassword,
+  confirmPassword,
   getPasswordReset,
   resetPassword,
   signOut,

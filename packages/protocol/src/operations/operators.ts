@@ -49,6 +49,7 @@ export const restoreAccount = operation({
 export const eraseAccount = operation({
   name: "eraseAccount",
   socket: "operators.erase",
+  sensitive: true,
   summary:
     "Deletes a person's account for good, as `deleteMe` does. It cannot be restored, and its username is never given to anybody else.",
   access: "operator",

@@ -5,6 +5,7 @@ import { text, timestamp, username } from "../text/fields.ts";
 export const exportMe = operation({
   name: "exportMe",
   socket: "accounts.export",
+  sensitive: true,
   summary:
     "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents and tool servers without their keys, usage, blocked people, hooks without their secrets, reports, conversations and their messages, own messages in conversations that the caller has left, reactions, and the uploaded files themselves. One download at a time.",
   output: z.object({
@@ -32,9 +33,10 @@ export const deleteMe = operation({
       .optional()
       .meta({ description: "Required from people who have a password." }),
     username: username.optional().meta({
-      description: "The caller's own username, as confirmation of people without a password.",
+      description:
+        "The caller's own username, as confirmation of people without a password, who must have signed in in the last `confirm_minutes`.",
     }),
     messages: deletedMessages,
   }),
-  errors: ["conflict"],
+  errors: ["conflict", "confirmation_required"],
 });

@@ -8,6 +8,7 @@ const token = text(1, 128).meta({ description: "What follows `#` in a reset link
 export const createPasswordReset = operation({
   name: "createPasswordReset",
   socket: "operators.create_password_reset",
+  sensitive: true,
   summary:
     "Creates a link with which a person sets a new password, in place of an earlier link. It works once, within a day. `conflict` for an account that has no password or is suspended, and for an operator.",
   access: "operator",

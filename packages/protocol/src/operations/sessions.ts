@@ -53,6 +53,15 @@ export const changePassword = operation({
   errors: ["forbidden"],
 });
 
+export const confirmPassword = operation({
+  name: "confirmPassword",
+  socket: "auth.confirm_password",
+  summary:
+    "Confirms with the password that it is still the caller who uses this session: for `confirm_minutes` it may make sensitive calls, as after a sign-in. `forbidden` if the password is wrong, or the caller does not sign in with one.",
+  input: z.object({ password: text(1, 1024) }),
+  errors: ["forbidden"],
+});
+
 export const signOut = operation({
   name: "signOut",
   socket: "auth.logout",

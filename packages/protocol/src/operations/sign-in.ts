@@ -26,6 +26,12 @@ export const startOidcSignIn = operation({
   summary:
     "Begins a sign-in with the OpenID Connect issuer in a browser. The issuer sends the browser back to `/sign-in`, with the parameters of `finishOidcSignIn`.",
   access: "public",
+  input: z.object({
+    again: z.boolean().optional().meta({
+      description:
+        "True: the issuer asks the person to sign in even if they are signed in there, as after `confirmation_required`.",
+    }),
+  }),
   output: z.object({
     authorization_url: z.string().meta({
       description: "Where the browser goes next. Its parameter `state` identifies the sign-in.",

@@ -19,6 +19,7 @@ const token = z
 export const addToolServer = operation({
   name: "addToolServer",
   socket: "tools.add_server",
+  sensitive: true,
   policy: "agents",
   summary:
     "Adds an MCP server, whose tools the caller's agents can be granted. It is asked for its tools once.",
@@ -45,6 +46,7 @@ export const getToolServers = operation({
 export const updateToolServer = operation({
   name: "updateToolServer",
   socket: "tools.update_server",
+  sensitive: true,
   policy: "agents",
   summary:
     "Changes the name or the token of a tool server. What agents were granted of it stays. With a token, the server is asked for its tools again.",
@@ -72,6 +74,7 @@ export const refreshToolServer = operation({
 export const authorizeToolServer = operation({
   name: "authorizeToolServer",
   socket: "tools.authorize_server",
+  sensitive: true,
   policy: "agents",
   summary:
     "Begins the authorization of a tool server by OAuth. The caller opens the address in a browser. The authorization server sends the browser back to `/oauth/tool-servers/callback`, with the parameters of `finishToolServer`.",

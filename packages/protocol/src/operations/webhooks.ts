@@ -31,6 +31,7 @@ const webhook_id = uuid;
 export const createWebhook = operation({
   name: "createWebhook",
   socket: "webhooks.create",
+  sensitive: true,
   summary:
     "Creates a webhook: an address that is sent events. The secret, which signs them, is not shown again, except to a repeated call with the same `name`.",
   access: "operator",
@@ -64,6 +65,7 @@ export const getWebhooks = operation({
 export const setWebhook = operation({
   name: "setWebhook",
   socket: "webhooks.set",
+  sensitive: true,
   summary:
     "Changes a webhook. What is left out stays as it is. Only its creator or a service key may change the address.",
   access: "operator",

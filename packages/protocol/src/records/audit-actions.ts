@@ -7,6 +7,8 @@ export const auditActions = [
   "session_ended",
   "password_changed",
   "password_change_failed",
+  "password_confirmed",
+  "password_confirmation_failed",
   "password_reset",
   "password_reset_created",
   "password_reset_refused",

@@ -43,6 +43,7 @@ export const LIMITS = {
   backlog_total_bytes: { default: 256 * MIB, min: 65_536, max: 1024 * GIB, meaning: "Unread bytes of all clients of a node at which those furthest behind are disconnected." },
   idle_seconds: { default: 60, min: 1, max: 960, meaning: "Seconds without an answer to a ping after which a socket is closed." },
   session_days: { default: 90, min: 1, max: 3650, meaning: "Days after which a session ends even if it is used." },
+  confirm_minutes: { default: 15, min: 0, max: 525_600, meaning: "Minutes after a sign-in, or a confirmed password, in which sensitive calls are answered. 0: always." },
 };
 type LimitName = keyof typeof LIMITS;
 export type Limits = Record<LimitName, number>;

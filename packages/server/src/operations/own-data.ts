@@ -2,6 +2,7 @@ import { type InputOf, operations } from "@parley/protocol";
 import { eraseAccount } from "../domain/erasures.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, type Failure, forbidden } from "../rules/failure.ts";
+import { checkConfirmed } from "../security/confirmation.ts";
 import { checkNotLastOperator } from "../security/operators.ts";
 import {
   lockOwnHash,
@@ -38,7 +39,7 @@ const deleteMe = bind(operations.deleteMe, async (context, input) => {
 export const ownData = [exportMe, deleteMe];
 
 /**
- * People confirm with their password, and those who have none with their username. Returns the hash of
+ * People confirm with their password, and those who have none with their username, soon after a sign-in. Returns the hash of
  * the password.
  */
 async function confirm(
@@ -47,8 +48,11 @@ async function confirm(
 ): Promise<string | null> {
   const hash = await ownHash(context);
   if (hash === null) {
-    if (username === context.caller.account.username) return hash;
-    throw badField("username", "must be your own username, to confirm the deletion");
+    if (username !== context.caller.account.username) {
+      throw badField("username", "must be your own username, to confirm the deletion");
+    }
+    await checkConfirmed(context, context.caller);
+    return hash;
   }
   if (password === undefined) throw badField("password", "is required");
   const attempt = ownAttempt(context);

@@ -169,6 +169,31 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   if (!isChanged) throw await wrong();
 });
 
+const confirmPassword = bind(operations.confirmPassword, async (context, { password }) => {
+  const { audit, caller, config } = context;
+  if (caller.kind !== "session") throw forbidden("a service key has nothing to confirm");
+  checkPasswordSignIn(config);
+  const { session_id } = caller;
+  const details = ownDetails(context);
+  const hash = await ownHash(context);
+  if (hash === null) throw forbidden("this account has no password: sign in again");
+  const attempt = ownAttempt(context);
+  const isRight = await verifyPassword(attempt, context, password, hash);
+  const isConfirmed =
+    isRight &&
+    (await audit.write(async (tx, record) => {
+      if (!(await lockOwnHash(tx, caller, hash))) return false;
+      await tx.confirmSession(session_id, Date.now());
+      await record("password_confirmed", details);
+      return true;
+    }));
+  if (!isConfirmed) {
+    await audit.record("password_confirmation_failed", details);
+    throw forbidden("the password is wrong");
+  }
+  attempt.succeeded();
+});
+
 const signOut = bind(operations.signOut, async ({ audit, caller, origin }) => {
   if (caller.kind !== "session") {
     throw new Failure("bad_request", "bad request: a service key has no session to end");
@@ -197,7 +222,15 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
   });
 });
 
-export const sessions = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
+export const sessions = [
+  signUp,
+  signIn,
+  changePassword,
+  confirmPassword,
+  signOut,
+  getSessions,
+  revokeSession,
+];
 
 const taken = () => conflict("the username is taken");
 

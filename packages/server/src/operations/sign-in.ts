@@ -14,8 +14,8 @@ const getSignInMethods = bind(operations.getSignInMethods, async ({ config }) =>
   };
 });
 
-const startOidcSignIn = bind(operations.startOidcSignIn, async ({ oidcSignIn, origin }) =>
-  configured(oidcSignIn).start(origin.base ?? ""),
+const startOidcSignIn = bind(operations.startOidcSignIn, async ({ oidcSignIn, origin }, input) =>
+  configured(oidcSignIn).start(origin.base ?? "", input),
 );
 
 const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answer) => {

@@ -4,18 +4,19 @@ import { answerExample, eventExample, exampleOf, frameExample, inputExample } fr
 import { fieldTable, type Mark, typeName } from "./fields.ts";
 import { curl } from "./guide.ts";
 import { errorName, type Html, html, json, panel, words } from "./html.ts";
-import { policyMeaning } from "./prose.ts";
+import { policyMeaning, SENSITIVE } from "./prose.ts";
 import { type Schema, type SchemaBook, variantsOf } from "./schemas.ts";
 
 /** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): Html {
-  const { name, socket, summary, access, agents, policy } = operation;
+  const { name, socket, summary, access, agents, policy, sensitive } = operation;
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
   const text = html`<p class="names"><code><b>POST</b> /api/${name}</code>${access !== "service" && html`<code>${socket}</code>`}
 <span class="note">access: <a href="#access">${access}</a>${agents && html`, <a href="#access">agent</a>`}; cost: ${costOf(operation)}</span></p>
 <p>${words(summary)}</p>
 ${policy && html`<p>${words(policyMeaning(policy))}</p>`}
+${sensitive && html`<p>${words(SENSITIVE)}</p>`}
 <h4>Input</h4>
 ${hasFields(input) ? shape(input, "required") : html`<p>None.</p>`}
 <h4>Result</h4>

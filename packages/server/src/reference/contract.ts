@@ -53,6 +53,10 @@ const parameters = z
       .int()
       .meta({ description: "Of `writeTurn`: the length of the answer in bytes." })
       .exactOptional(),
+    confirm_by: z
+      .enum(["password", "sign_in"])
+      .meta({ description: "With `confirmation_required`: how to confirm." })
+      .exactOptional(),
   })
   .exactOptional();
 const code = z.enum(allErrors);

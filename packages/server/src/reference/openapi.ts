@@ -20,6 +20,7 @@ import {
   policyMeaning,
   resourceTag,
   resourceTitle,
+  SENSITIVE,
 } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
 
@@ -153,6 +154,7 @@ const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
 /** Codes that have the same status. An operation that answers several has one response for them. */
 const sharedStatuses: readonly (readonly [ErrorCode, ...ErrorCode[]])[] = [
   ["forbidden", "suspended"],
+  ["forbidden", "confirmation_required", "suspended"],
   ["unauthorized", "second_factor_required"],
 ];
 const nameOf = (codes: readonly ErrorCode[]) => codes.join("_or_");
@@ -203,12 +205,13 @@ function securityOf({ access, agents }: Operation) {
 }
 
 /** How the operation is called on the socket, and by whom. */
-const callDescription = ({ socket, access, agents, policy }: Operation) =>
+const callDescription = ({ socket, access, agents, policy, sensitive }: Operation) =>
   [
     access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`,
     `Access: \`${access}\`. ${accessMeanings[access]}`,
     ...(agents ? [AGENTS_TOO] : []),
     ...(policy ? [policyMeaning(policy)] : []),
+    ...(sensitive ? [SENSITIVE] : []),
   ].join(" ");
 
 function requestBody(operation: Operation, book: SchemaBook) {

@@ -27,6 +27,11 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
       "The resource exists, but the caller is not allowed to do this with it, or the caller does not have the operation's access level.",
     example: "forbidden: you are not a participant of this conversation",
   },
+  confirmation_required: {
+    meaning:
+      "The operation is sensitive, and the caller has neither signed in nor confirmed their password in the last `confirm_minutes`. `parameters.confirm_by` says how: `password`, with `confirmPassword`, or `sign_in`, with a token of a new sign-in. Then repeat the call.",
+    example: "confirmation required: your sign-in was some time ago, confirm your password first",
+  },
   suspended: {
     meaning:
       "The account is suspended: its tokens have ended, and it cannot sign in until an operator restores it.",
@@ -87,6 +92,10 @@ export const AGENTS_TOO =
 /** Of operations that a policy governs. */
 export const policyMeaning = ({ field, input }: Governed) =>
   `The policy of the person can restrict it${input === null ? "" : ` if \`${input}\` is given`}: \`${field}\`.`;
+
+/** Of operations that change what outlives a session, or leaves the service. */
+export const SENSITIVE =
+  "Sensitive: people must have signed in, or confirmed their password, in the last `confirm_minutes`.";
 
 /** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {

@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorParameters } from "@parley/protocol";
+import type { ConfirmBy, ErrorCode, ErrorParameters } from "@parley/protocol";
 
 /** An error that is reported to the caller. Any other error that is thrown becomes `internal`. */
 export class Failure extends Error {
@@ -19,6 +19,19 @@ export class Failure extends Error {
 export const notFound = (thing: string) => new Failure("not_found", `not found: ${thing}`);
 
 export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
+
+const ways: Record<ConfirmBy, string> = {
+  password: "confirm your password",
+  sign_in: "sign in again",
+};
+
+/** The caller's session is too old for a sensitive call. */
+export const confirmationRequired = (confirm_by: ConfirmBy) =>
+  new Failure(
+    "confirmation_required",
+    `confirmation required: your sign-in was some time ago, ${ways[confirm_by]} first`,
+    { confirm_by },
+  );
 
 /** The account's sessions have ended, and it cannot sign in. */
 export const suspended = () => new Failure("suspended", "suspended: this account is suspended");

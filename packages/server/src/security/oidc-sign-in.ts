@@ -19,9 +19,10 @@ import type { Vault } from "./vault.ts";
 export interface OidcSignIn {
   /**
    * Begins a sign-in. `base` is the address of the service as the browser called it, to which the
-   * issuer sends the browser back. Throws `unavailable`.
+   * issuer sends the browser back. `again`: the issuer must ask the person to sign in, even if they are
+   * signed in there. Throws `unavailable`.
    */
-  start(base: string): Promise<StartedSignIn>;
+  start(base: string, options: { again?: boolean | undefined }): Promise<StartedSignIn>;
   /** Exchanges the issuer's answer for an identity. Throws `unauthorized` or `unavailable`. */
   finish(answer: SignInAnswer): Promise<Identity>;
 }
@@ -55,6 +56,9 @@ const CALLBACK_PATH = "/sign-in";
 /** How long a person may take at the issuer. */
 const FLOW_MS = 15 * 60_000;
 
+/** How far the clock of the issuer may be behind. */
+const CLOCK_SKEW_MS = 120_000;
+
 /** Not a valid provider id, so that nothing else that is sealed is accepted as a flow. */
 const BINDING = { owner_id: 0, provider: "oidc sign-in" };
 
@@ -64,6 +68,7 @@ const Flow = z.object({
   verifier: z.string(),
   redirect_uri: z.string(),
   expires_at: z.number(),
+  again: z.boolean().default(false),
 });
 type Flow = z.infer<typeof Flow>;
 
@@ -72,7 +77,7 @@ export function oidcSignIn(options: OidcSignInOptions): OidcSignIn {
   const { client, usernameClaim } = settings;
   const asClient = { client, usernameClaim, log };
   return {
-    async start(base) {
+    async start(base, { again = false }) {
       const { authorization_endpoint } = await issuer.metadata();
       const flow: Flow = {
         state: randomText(),
@@ -80,6 +85,7 @@ export function oidcSignIn(options: OidcSignInOptions): OidcSignIn {
         verifier: randomText(),
         redirect_uri: base + CALLBACK_PATH,
         expires_at: Date.now() + FLOW_MS,
+        again,
       };
       const endpoint = checkEndpoint("authorization_endpoint", authorization_endpoint, log);
       return {
@@ -117,6 +123,7 @@ function authorizationUrl(endpoint: string, flow: Flow, { id, scopes }: OidcClie
     nonce: flow.nonce,
     code_challenge: createHash("sha256").update(flow.verifier).digest("base64url"),
     code_challenge_method: "S256",
+    ...(flow.again && { prompt: "login", max_age: "0" }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
@@ -140,9 +147,15 @@ function checkAnswerIssuer(metadata: IssuerMetadata, address: string, iss: strin
 }
 
 /** A token of another sign-in, or for another client, is not accepted. */
-function checkIdToken(claims: JWTPayload, { nonce }: Flow, { id }: OidcClient): void {
+function checkIdToken(claims: JWTPayload, flow: Flow, { id }: OidcClient): void {
+  const { nonce } = flow;
   const isForOthers = Array.isArray(claims.aud) && claims.aud.length > 1;
   const isIssuedTo = claims.azp === undefined ? !isForOthers : claims.azp === id;
   const hasNonce = typeof claims.nonce === "string" && isSameSecret(claims.nonce, nonce);
   if (!hasNonce || !isIssuedTo) throw unauthorized("the ID token is not of this sign-in");
+  // With `max_age` the issuer must say when the person signed in.
+  const signedInAt = Number(claims.auth_time) * 1000;
+  if (flow.again && !(signedInAt > flow.expires_at - FLOW_MS - CLOCK_SKEW_MS)) {
+    throw unauthorized("the sign-in service did not ask you to sign in again");
+  }
 }

@@ -89,6 +89,7 @@ const changed: Changed = {
   resealSecondFactor: none,
   insertSession: none,
   touchSession: none,
+  confirmSession: none,
   endSession: none,
   purgeSessions: none,
   setPasswordReset: none,

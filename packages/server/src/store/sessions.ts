@@ -12,6 +12,8 @@ export interface SessionReads {
    * such as that of an OIDC token.
    */
   hasSessionEnded(id: string): Awaitable<boolean>;
+  /** When the person last proved who they are: at the sign-in, or since. Null for an unknown session. */
+  sessionConfirmedAt(id: string): Awaitable<number | null>;
   /** Sessions that have neither expired nor ended, most recently used first. */
   sessions(accountId: number, now: number): Awaitable<Omit<Session, "current">[]>;
 }
@@ -21,6 +23,8 @@ export interface SessionWrites {
   insertSession(session: NewSession): Awaitable<void>;
   /** Stores when a session was last used, and when it expires. */
   touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;
+  /** Stores that the person of a session has proved again who they are. */
+  confirmSession(id: string, at: number): Awaitable<void>;
   /** Returns false when the account has no such session, or it has ended before. */
   endSession(id: string, accountId: number, at: number): Awaitable<boolean>;
   /** Deletes up to `most` sessions that expired before a time, and returns how many it deleted. */

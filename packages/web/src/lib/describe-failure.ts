@@ -19,7 +19,7 @@ export const lacksReplyTarget = ({ reply_to_id, failure }: LocalMessage) =>
 
 /** The kind of an error, as the server puts it before a sentence that says enough without it. */
 const KIND =
-  /\b(?:bad request|unauthorized|second factor required|forbidden|conflict|payload too large|unsupported media type|rate limited|unavailable): /;
+  /\b(?:bad request|unauthorized|second factor required|confirmation required|forbidden|conflict|payload too large|unsupported media type|rate limited|unavailable): /;
 
 /** What the server says about an error, without the name of the error code. */
 export const withoutCodeWords = (text: string) =>

@@ -63,6 +63,8 @@ const sentences: Record<AuditAction, Sentence> = {
   },
   password_changed: (entry) => `${who(entry)} changed their password`,
   password_change_failed: (entry) => `A change of the password of ${who(entry)} failed`,
+  password_confirmed: (entry) => `${who(entry)} confirmed their password`,
+  password_confirmation_failed: (entry) => `${who(entry)} confirmed a wrong password`,
   password_reset: (entry) =>
     entry.address === null
       ? `The password of ${who(entry)} was reset by a command`

@@ -3,6 +3,7 @@ import type { OutputOf } from "@parley/protocol";
 import { forgetAttachments } from "../files/attachments.ts";
 import { codeOf, SUSPENDED, showError } from "../lib/errors.ts";
 import { sharedValue } from "../lib/shared-value.ts";
+import { askToConfirm } from "./confirmation.ts";
 import { rememberDevice } from "./device.ts";
 
 const KEY = "parley.token";
@@ -19,6 +20,7 @@ export function openClient(): Client {
     url: location.origin,
     storage: localStorage,
     blobs: indexedDbBlobs(),
+    confirm: askToConfirm,
     onError: showError,
     ...(token !== null && { token }),
   });

@@ -16,9 +16,12 @@ interface BegunSignIn {
   at: number;
 }
 
-/** Leaves the page for the sign-in page of the issuer. */
-export async function startOidcSignIn(client: Client): Promise<void> {
-  const { authorization_url, flow } = await client.startOidcSignIn();
+/** Leaves the page for the sign-in page of the issuer. `again`: also of somebody who is signed in there. */
+export async function startOidcSignIn(
+  client: Client,
+  input: { again?: boolean } = {},
+): Promise<void> {
+  const { authorization_url, flow } = await client.startOidcSignIn(input);
   const state = new URL(authorization_url).searchParams.get("state") ?? "";
   const path = location.pathname.replace(/^\/+/, "/") + location.hash;
   const begun: BegunSignIn = { flow, path, at: Date.now() };

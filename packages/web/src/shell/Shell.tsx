@@ -7,6 +7,7 @@ import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { ConfirmSignOut } from "../session/ConfirmSignOut.tsx";
+import { askedToConfirm } from "../session/confirmation.ts";
 import { PendingContext, usePendingCalls } from "../tools/pending.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
@@ -18,6 +19,7 @@ import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
 import { Switcher } from "./Switcher.tsx";
 
+const Confirmation = lazy(() => import("../session/Confirmation.tsx"));
 const NewChat = lazy(() => import("../people/NewChat.tsx"));
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
 const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
@@ -81,6 +83,11 @@ export function Shell({ me }: { me: Account }) {
           {overlay === "new-chat" && (
             <Suspense>
               <NewChat onClose={() => setOverlay(null)} />
+            </Suspense>
+          )}
+          {askedToConfirm.use() && (
+            <Suspense>
+              <Confirmation />
             </Suspense>
           )}
           <ConfirmSignOut />

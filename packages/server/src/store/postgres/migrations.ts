@@ -800,4 +800,8 @@ export const migrations: readonly string[] = [
     expires_at bigint NOT NULL
   );
   `,
+  `
+  -- When the person last proved again who they are; null: not since the sign-in.
+  ALTER TABLE sessions ADD COLUMN confirmed_at bigint;
+  `,
 ];

@@ -1,5 +1,7 @@
 import type { SessionReads, SessionWrites } from "../sessions.ts";
 import {
+  CONFIRM_SESSION,
+  CONFIRMED_AT,
   END_SESSION,
   ENDED_SESSION,
   INSERT_SESSION,
@@ -28,6 +30,8 @@ export const sessionReads: Methods<keyof SessionReads> = {
     );
     return row !== null;
   },
+  sessionConfirmedAt: async (unit, id) =>
+    (await unit.get<{ at: number }>(CONFIRMED_AT, id))?.at ?? null,
   sessions: async (unit, accountId, now) =>
     (await unit.all<ListedSessionRow>(SESSIONS, accountId, now)).map(toListedSession),
 };
@@ -43,6 +47,9 @@ export const sessionWrites: Methods<keyof SessionWrites> = {
       lastUsedAt,
       expiresAt,
     );
+  },
+  confirmSession: async (unit, id, at) => {
+    await unit.change(CONFIRM_SESSION, id, at);
   },
   endSession: async (unit, id, accountId, at) =>
     (await unit.write(END_SESSION, id, accountId, at)).count > 0,

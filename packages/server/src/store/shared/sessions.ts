@@ -12,6 +12,11 @@ export const SESSION = `SELECT s.id AS session_id, s.created_at, s.last_used_at,
 export const ENDED_SESSION = `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
   WHERE s.id = $1 AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`;
 
+export const CONFIRMED_AT =
+  "SELECT coalesce(confirmed_at, created_at) AS at FROM sessions WHERE id = $1";
+
+export const CONFIRM_SESSION = "UPDATE sessions SET confirmed_at = $2 WHERE id = $1";
+
 /** Selects `ListedSessionRow`s. */
 export const SESSIONS = `SELECT id, created_at, last_used_at, user_agent FROM sessions
   WHERE account_id = $1 AND expires_at > $2 AND ended_at IS NULL

@@ -747,4 +747,8 @@ export const migrations: readonly string[] = [
     expires_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- When the person last proved again who they are; null: not since the sign-in.
+  ALTER TABLE sessions ADD COLUMN confirmed_at INTEGER;
+  `,
 ];

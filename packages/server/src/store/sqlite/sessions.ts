@@ -1,5 +1,7 @@
 import type { SessionReads, SessionWrites } from "../sessions.ts";
 import {
+  CONFIRM_SESSION,
+  CONFIRMED_AT,
   END_SESSION,
   ENDED_SESSION,
   INSERT_SESSION,
@@ -21,6 +23,7 @@ export function sessionReads(db: Connection): SessionReads {
     "SELECT 1 FROM sessions WHERE account_id = ? AND network = ? LIMIT 1",
   );
   const ended = db.query<object>(ENDED_SESSION);
+  const confirmed = db.query<{ at: number }>(CONFIRMED_AT);
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);
@@ -28,6 +31,7 @@ export function sessionReads(db: Connection): SessionReads {
     },
     hasSessionEnded: (id) => ended.get(id) !== null,
     signedInFrom: (accountId, network) => fromNetwork.get(accountId, network) !== null,
+    sessionConfirmedAt: (id) => confirmed.get(id)?.at ?? null,
     sessions: (accountId, now) => byAccount.all(accountId, now).map(toListedSession),
   };
 }
@@ -35,11 +39,13 @@ export function sessionReads(db: Connection): SessionReads {
 export function sessionWrites(db: Connection): SessionWrites {
   const insert = db.change(INSERT_SESSION);
   const touch = db.change("UPDATE sessions SET last_used_at = ?2, expires_at = ?3 WHERE id = ?1");
+  const confirm = db.change(CONFIRM_SESSION);
   const end = db.change(END_SESSION);
   const purge = db.change(PURGE_SESSIONS);
   return {
     insertSession: (session) => void insert.run(...sessionValues(session)),
     touchSession: (id, lastUsedAt, expiresAt) => void touch.run(id, lastUsedAt, expiresAt),
+    confirmSession: (id, at) => void confirm.run(id, at),
     endSession: (id, accountId, at) => end.run(id, accountId, at).changes > 0,
     purgeSessions: (before, most) => purge.run(before, most).changes,
   };

@@ -81,6 +81,14 @@ export function sessions(check: Check) {
     });
   });
 
+  check("a session is confirmed by its sign-in, and again afterwards", async (fixture) => {
+    const { ids } = await signedIn(fixture);
+    const confirmedAt = (id: string) => fixture.store.read((tx) => tx.sessionConfirmedAt(id));
+    await fixture.store.write((tx) => tx.confirmSession(at(ids, 1), START + 50));
+    expect(await inSequence(ids, confirmedAt)).toEqual([START, START + 50, START + 2]);
+    expect(await confirmedAt(Bun.randomUUIDv7())).toBeNull();
+  });
+
   check("a session is ended once, and only by its account", async (fixture) => {
     const { alice, bob, ids, list, find } = await signedIn(fixture);
     const end = (account: AccountRecord, id: string) =>
