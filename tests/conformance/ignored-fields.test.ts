@@ -38,6 +38,15 @@ describe("a field that the operation does not know", () => {
     expect(headers.get("parley-ignored")).toBe("users.0.displayName");
   });
 
+  test("is not looked for in lists of lists, however deep", async () => {
+    const response = await fetch(`${server.url}/api/setAgentTools`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${alice.token}` },
+      body: `{"grants":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+    });
+    expect(response.status).toBe(400);
+  });
+
   test("is also named if the call fails", async () => {
     const input = { chat_id: chat.id, text: "hello" };
     const { status, headers } = await call("sendMessage", input);

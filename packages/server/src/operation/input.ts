@@ -51,16 +51,24 @@ export function unknownFields(raw: unknown, known: KnownFields): string[] {
   return unknown;
 }
 
+/** Longer lists are refused. */
+const MAX_CHECKED_ITEMS = 500;
+
 function collectUnknown(value: unknown, known: KnownFields, path: string, found: string[]): void {
-  if (known === null || typeof value !== "object" || value === null) return;
+  if (known === null || typeof value !== "object" || value === null || Array.isArray(value)) return;
   for (const name in value) {
     if (found.length === MAX_REPORTED_FIELDS) return;
-    const inner = Array.isArray(value) ? known : known.get(name);
+    const inner = known.get(name);
     if (inner === undefined) {
       const shown = name.slice(0, MAX_NAME_CHARACTERS).replace(/[^\w.-]/g, "?") || "?";
       found.push(`${path}${shown}`);
     } else if (inner !== null) {
-      collectUnknown(Reflect.get(value, name), inner, `${path}${name}.`, found);
+      const field: unknown = Reflect.get(value, name);
+      const items = Array.isArray(field) ? field.slice(0, MAX_CHECKED_ITEMS) : null;
+      for (const [place, item] of items?.entries() ?? []) {
+        collectUnknown(item, inner, `${path}${name}.${place}.`, found);
+      }
+      if (!items) collectUnknown(field, inner, `${path}${name}.`, found);
     }
   }
 }
