@@ -394,6 +394,7 @@ test("what a tool asks is listed for the owner until it is answered, hidden or d
   const ids = async () => (await listed()).map(({ message_id }) => message_id);
   expect(new Set(await ids())).toEqual(new Set(forms.map(({ id }) => id)));
   expect(await listed(bob)).toEqual([]);
+  const { call } = (await reader.event("events.toolCallUpdated")).params;
   const chat_id = chat.id;
   const action = `dismiss:${formId(first)}`;
   await alice.call("sendComponentAction", { chat_id, message_id: first.id, action });
@@ -403,6 +404,7 @@ test("what a tool asks is listed for the owner until it is answered, hidden or d
   expect(others).toEqual([]);
   expect(left).toMatchObject({
     message_id: last.id,
+    call_id: call.id,
     conversation_id: chat.id,
     agent: { username: agentOf(alice) },
     created_at: last.created_at,

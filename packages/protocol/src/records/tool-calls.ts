@@ -62,6 +62,7 @@ export type PendingToolCall = z.infer<typeof PendingToolCall>;
 
 export const PendingQuestion = record("PendingQuestion", {
   message_id: uuid.meta({ description: "The message with the form." }),
+  call_id: uuid.meta({ description: "The tool call that waits for the answer." }),
   conversation_id: uuid,
   agent: Account,
   created_at: timestamp,

@@ -1,4 +1,4 @@
-import type { PendingQuestion } from "@parley/protocol";
+import type { Message, PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { formAction } from "../rules/elicitation-form.ts";
 import { elicitedValues } from "../rules/elicitation-values.ts";
@@ -17,18 +17,29 @@ export async function pendingQuestions(
   { account }: Caller,
   now: number,
 ): Promise<PendingQuestion[]> {
-  const ids = await tx.openElicitations(account.id);
-  const messages = await tx.messageViews(ids, account.id);
-  return messages
-    .map(({ id, conversation_id, sender, created_at }) => ({
-      message_id: id,
-      conversation_id,
-      agent: sender,
-      created_at,
-      expires_at: new Date(Date.parse(created_at) + ANSWER_MS).toISOString(),
-    }))
+  const open = await tx.openElicitations(account.id);
+  const ids = open.map(({ message_uuid }) => message_uuid);
+  const found = await tx.messageViews(ids, account.id);
+  const messages = new Map(found.map((message) => [message.id, message]));
+  return open
+    .flatMap(({ message_uuid, call_uuid }) => {
+      const message = messages.get(message_uuid);
+      return message ? [pendingQuestion(message, call_uuid)] : [];
+    })
     .filter(({ expires_at }) => Date.parse(expires_at) > now);
 }
+
+const pendingQuestion = (
+  { id, conversation_id, sender, created_at }: Message,
+  call_id: string,
+): PendingQuestion => ({
+  message_id: id,
+  call_id,
+  conversation_id,
+  agent: sender,
+  created_at,
+  expires_at: new Date(Date.parse(created_at) + ANSWER_MS).toISOString(),
+});
 
 /**
  * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not

@@ -63,9 +63,9 @@ function formMarkup(
     "",
     `<form id="${PREFIX}${id}">`,
     ...fields.map(fieldMarkup),
-    "</form>",
-    "",
+    '<button action="submit">Submit</button>',
     `<button action="dismiss:${PREFIX}${id}">Decline</button>`,
+    "</form>",
   ].join("\n");
 }
 

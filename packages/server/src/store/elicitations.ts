@@ -4,10 +4,10 @@ import type { Awaitable } from "./awaitable.ts";
 export interface ElicitationReads {
   elicitation(uuid: string): Awaitable<ElicitationRecord | null>;
   /**
-   * The UUIDs of the messages with questions that the owner has not answered, oldest first. Includes
-   * messages that were deleted since, and messages that the owner cannot see any more.
+   * The questions that the owner has not answered, oldest first. Includes those in messages that were
+   * deleted since, and in messages that the owner cannot see any more.
    */
-  openElicitations(ownerId: number): Awaitable<string[]>;
+  openElicitations(ownerId: number): Awaitable<OpenElicitation[]>;
 }
 
 export interface ElicitationWrites {
@@ -33,6 +33,8 @@ export interface NewElicitation {
   /** The JSON Schema of what is asked for. */
   readonly schema: Readonly<Record<string, unknown>>;
 }
+
+export type OpenElicitation = Pick<NewElicitation, "message_uuid" | "call_uuid">;
 
 export interface ElicitationAnswer {
   readonly action: "accept" | "decline";

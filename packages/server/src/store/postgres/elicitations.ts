@@ -1,4 +1,4 @@
-import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
+import type { ElicitationReads, ElicitationWrites, OpenElicitation } from "../elicitations.ts";
 import {
   ANSWER_ELICITATION,
   ELICITATION,
@@ -15,10 +15,7 @@ export const elicitationReads: Methods<keyof ElicitationReads> = {
     const row = await unit.get<ElicitationRow>(`${ELICITATION} WHERE uuid = $1`, uuid);
     return row && toElicitation(row);
   },
-  openElicitations: async (unit, ownerId) => {
-    const rows = await unit.all<{ message_uuid: string }>(OPEN_ELICITATIONS, ownerId);
-    return rows.map(({ message_uuid }) => message_uuid);
-  },
+  openElicitations: (unit, ownerId) => unit.all<OpenElicitation>(OPEN_ELICITATIONS, ownerId),
 };
 
 export const elicitationWrites: Methods<keyof ElicitationWrites> = {

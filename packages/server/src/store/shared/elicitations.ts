@@ -4,7 +4,7 @@ export const ELICITATION =
   "SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content FROM elicitations";
 
 /** Questions of earlier versions have no message. */
-export const OPEN_ELICITATIONS = `SELECT message_uuid FROM elicitations
+export const OPEN_ELICITATIONS = `SELECT message_uuid, call_uuid FROM elicitations
   WHERE owner_id = $1 AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`;
 
 export const INSERT_ELICITATION = `INSERT INTO elicitations

@@ -1,4 +1,4 @@
-import type { ElicitationReads, ElicitationWrites } from "../elicitations.ts";
+import type { ElicitationReads, ElicitationWrites, OpenElicitation } from "../elicitations.ts";
 import {
   ANSWER_ELICITATION,
   ELICITATION,
@@ -12,13 +12,13 @@ import type { Connection } from "./connection.ts";
 
 export function elicitationReads(db: Connection): ElicitationReads {
   const byId = db.query<ElicitationRow>(`${ELICITATION} WHERE uuid = ?`);
-  const open = db.query<{ message_uuid: string }>(OPEN_ELICITATIONS);
+  const open = db.query<OpenElicitation>(OPEN_ELICITATIONS);
   return {
     elicitation: (uuid) => {
       const row = byId.get(uuid);
       return row && toElicitation(row);
     },
-    openElicitations: (ownerId) => open.all(ownerId).map(({ message_uuid }) => message_uuid),
+    openElicitations: (ownerId) => open.all(ownerId),
   };
 }
 

@@ -214,7 +214,11 @@ export function toolCalls(check: Check) {
         await tx.elicitation(uuid);
         await tx.answerElicitation(uuid, given);
       });
-    const open = (owner = alice) => store.read((tx) => tx.openElicitations(owner.id));
+    const open = (owner = alice) =>
+      store.read(async (tx) => {
+        const found = await tx.openElicitations(owner.id);
+        return found.map(({ message_uuid }) => message_uuid);
+      });
     const stored = ({ uuid }: { uuid: string }) => store.read((tx) => tx.elicitation(uuid));
     return { ...rest, alice, chat, ask, answer, open, stored };
   }
