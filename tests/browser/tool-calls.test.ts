@@ -2,7 +2,6 @@ import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { asksDuringCalls, textResult } from "@parley/testkit/tool-server.ts";
-import { until } from "@parley/testkit/until.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { composer, hasFocus, message, PHONE, refuseCalls, sharedHarness, test } from "./support.ts";
@@ -48,19 +47,11 @@ test("while a tool runs, the message says so, and other people see it too", asyn
   await using visit = await harness().visit(group.bob, { url: group.url, path: group.path });
   const { page } = visit;
   await composer(page).waitFor();
-  // «Using …» is sent once, like typing: whoever sees typing is connected, and receives it.
-  const chat_id = group.path.slice("/c/".length);
-  await until(async () => {
-    await group.alice.call("sendChatAction", { chat_id, action: "typing" });
-    return page.getByText("is typing").first().isVisible();
-  }, "bob is connected");
   await group.say("when is the launch?");
-  await page.getByText("Using Find events").waitFor();
   await line(page, /^Find events · office · running/).waitFor();
   release();
   await page.getByText("On Thursday.", { exact: true }).waitFor();
   await line(page, /^Find events · office · done/).waitFor();
-  expect(await page.getByText("Using Find events").count()).toBe(0);
   expect(visit.problems()).toEqual([]);
 });
 
@@ -301,14 +292,25 @@ test("what a tool asks is a form that only the owner can answer or decline", asy
   const own = message(visit.page, "Which seat?");
   await own.getByLabel("Seat").selectOption("window");
   await expectNoViolations(visit.page);
+  await visit.page.getByText(/· waiting for you until /).waitFor();
+  expect(await theirs.page.getByText(/waiting for you/).count()).toBe(0);
+  // The line of the call alone shows that the agent is at work.
+  expect(await visit.page.getByText("Using Find events").count()).toBe(0);
   await own.getByRole("button", { name: "Submit" }).click();
   await message(theirs.page, "Booked.").waitFor();
-  await own.getByRole("button", { name: "Decline", disabled: true }).waitFor();
+  for (const page of [visit.page, theirs.page]) {
+    await message(page, "Which seat?").getByText("Submitted · ").waitFor();
+    expect(await page.getByRole("button", { name: "Submit" }).count()).toBe(0);
+    const place = (text: string) => message(page, text).boundingBox();
+    const [question, result] = [await place("Which seat?"), await place("Booked.")];
+    expect(result?.y).toBeGreaterThan(question?.y ?? Number.POSITIVE_INFINITY);
+  }
 
   group.respond(books, answers("Not booked."));
   await group.say("book another one");
-  await own.last().getByRole("button", { name: "Decline", disabled: false }).click();
+  await own.last().getByRole("button", { name: "Decline" }).click();
   await message(visit.page, "Not booked.").waitFor();
+  await own.last().getByText("Declined · You").waitFor();
   expect([...visit.problems(), ...theirs.problems()]).toEqual([]);
 });
 

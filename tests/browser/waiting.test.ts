@@ -276,9 +276,9 @@ test("what a tool asks is counted and listed until it is answered, also after a 
   }
   await page.reload();
   await badge(page, "1 decision").click();
-  const question = page.getByRole("link", { name: "A tool of Claude asks you something" });
+  const question = page.getByRole("link", { name: "A tool of Claude asks in Launch" });
   await question.waitFor();
-  await question.getByText(/^Launch · waiting for you until /).waitFor();
+  await question.getByText(/waiting for you until /).waitFor();
   await question.getByText("Which seat?").waitFor();
   await expectNoViolations(page);
   await question.click();

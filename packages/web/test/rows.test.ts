@@ -79,6 +79,34 @@ describe("rows", () => {
     expect(rowsOf(others, "bob", null).map(({ first }) => first)).toEqual([true, true, true]);
   });
 
+  test("a turn stands below what its tools ask, and changes above it are shown once", () => {
+    const agent = "ada:claude";
+    const asks = (seq: number, form: string) =>
+      message(seq, agent, 2, { content: `> Which seat?\n\n<form id="elicit-${form}">` });
+    const items = [
+      message(1, agent, 0, { turn: { status: "complete" } }),
+      message(2, agent, 1, { turn: { status: "streaming" } }),
+      message(4, "bob", 1),
+      asks(6, "one"),
+      asks(7, "two"),
+      message(8, "bob", 3),
+    ];
+    const changes = [change(3), change(5)];
+    const rows = rowsOf(items, "bob", null, [], changes);
+    expect(rows.map(({ message: { seq } }) => seq)).toEqual([1, 4, 6, 7, 2, 8]);
+    expect(rows.map((row) => row.changes.map(({ seq }) => seq))).toEqual([
+      [],
+      [3],
+      [5],
+      [],
+      [],
+      [],
+    ]);
+    expect(rowsOf(items, "bob", null, rows, changes).map(({ message: { seq } }) => seq)).toEqual([
+      1, 4, 6, 7, 2, 8,
+    ]);
+  });
+
   test("messages of one sender within five minutes are a run", () => {
     const rows = rowsOf(
       [

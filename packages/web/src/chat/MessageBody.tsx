@@ -6,7 +6,7 @@ import { isMyAgent, ownerOf } from "../lib/names.ts";
 import { ActionTarget, AskedCalls } from "../markdown/action-target.ts";
 import { Content } from "../markdown/Content.tsx";
 import { MentionContext } from "../markdown/Inline.tsx";
-import { callsAsked, callsMade } from "../tools/calls.ts";
+import { callsAsked, callsMade, isCalling } from "../tools/calls.ts";
 import { MessageCalls } from "../tools/MessageCalls.tsx";
 import { useChatContext } from "./context.ts";
 import { PlainTextFallback } from "./PlainTextFallback.tsx";
@@ -48,7 +48,7 @@ export function MessageBody({ message }: { message: LocalMessage }) {
       <MentionContext value={mentioned}>
         <AskedCalls value={callIds}>
           <MessageCalls message={message} calls={callsMade(tool_calls)} />
-          {!isError && (
+          {!isError && !(content === "" && isCalling(tool_calls)) && (
             <PlainTextFallback text={content}>
               <Content text={content} streaming={streaming} />
             </PlainTextFallback>

@@ -6,7 +6,7 @@ import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, dayLabel, fullTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
-import { isPending } from "../tools/calls.ts";
+import { isCalling, isPending } from "../tools/calls.ts";
 import { TurnStatus } from "../tools/TurnStatus.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -121,9 +121,9 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
               {!agent && actions}
             </div>
             {!mine && !first && message.edited_at && <Edited at={message.edited_at} />}
-            {message.finalized_at === null && message.turn_status && (
-              <TurnStatus text={message.turn_status} />
-            )}
+            {message.finalized_at === null &&
+              message.turn_status &&
+              !isCalling(message.tool_calls) && <TurnStatus text={message.turn_status} />}
             <TurnNote message={message} outdated={outdated} repeated={earlier !== undefined} />
             <Reactions message={message} />
             {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}

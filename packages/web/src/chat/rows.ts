@@ -1,6 +1,7 @@
 import type { LocalMessage, MessageWindow } from "@parley/client";
 import type { ConversationChange } from "@parley/protocol";
 import { type Day, dayAround } from "../lib/time.ts";
+import { inReadingOrder } from "../tools/questions.ts";
 
 /** A message, and what is shown above and below it. */
 export interface Row {
@@ -27,13 +28,16 @@ const RUN_GAP_MS = 5 * 60_000;
  * has a stable key. Reuses the previous rows of messages that have not changed.
  */
 export function rowsOf(
-  { items: messages, changes }: Pick<MessageWindow, "items" | "changes">,
+  { items, changes }: Pick<MessageWindow, "items" | "changes">,
   me: string,
   readUpTo: number | null,
   previousRows: readonly Row[] = [],
 ): Row[] {
+  const messages = inReadingOrder(items);
   const rows = previousRows.slice(0, reusableRows(messages, previousRows));
   let previous = rows.at(-1)?.message;
+  /** The highest `seq` so far: a turn stands below later messages, in which its tool asks. */
+  let upTo = Math.max(0, ...rows.map(({ message }) => seqOf(message)));
   let day: Day | null = previous ? dayAround(Date.parse(previous.created_at)) : null;
   let hasLine = readUpTo === null || rows.some((row) => row.isFirstUnread);
   for (const message of messages.slice(rows.length)) {
@@ -42,7 +46,8 @@ export function rowsOf(
     day = newDay ?? day;
     const isFirstUnread = !hasLine && isUnread(message, me, readUpTo ?? 0);
     hasLine ||= isFirstUnread;
-    const above = between(changes, seqOf(previous), seqOf(message));
+    const above = between(changes, upTo, seqOf(message));
+    upTo = Math.max(upTo, seqOf(message));
     const first =
       newDay !== null || isFirstUnread || above.length > 0 || !inSameRun(previous, message);
     const before = rows.at(-1);
@@ -60,7 +65,7 @@ export function rowsOf(
     previous = message;
   }
   const latest = rows.at(-1);
-  if (latest) latest.changesAfter = between(changes, seqOf(previous), Number.POSITIVE_INFINITY);
+  if (latest) latest.changesAfter = between(changes, upTo, Number.POSITIVE_INFINITY);
   return rows;
 }
 
@@ -80,8 +85,7 @@ export const hasSameTop = (one: Row, other: Row): boolean =>
 const NO_CHANGES: readonly ConversationChange[] = [];
 
 /** The `seq` of a message. Messages that are not sent yet come last. */
-const seqOf = (message: LocalMessage | undefined) =>
-  message === undefined ? 0 : message.seq || Number.POSITIVE_INFINITY;
+const seqOf = ({ seq }: LocalMessage) => seq || Number.POSITIVE_INFINITY;
 
 function between(changes: readonly ConversationChange[], after: number, before: number) {
   // What a product stores with a group concerns its programs.

@@ -4,6 +4,7 @@ import { memo, use } from "react";
 import { decidedCall } from "../tools/calls.ts";
 import { answersTool } from "../tools/questions.ts";
 import { AskedCalls, useUses } from "./action-target.ts";
+import { inRows } from "./button-rows.ts";
 import { ActionButton, FormView } from "./components.tsx";
 import { Markdown } from "./Markdown.tsx";
 import { Collapsible, type Labels, UseList } from "./Uses.tsx";
@@ -46,18 +47,6 @@ function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
 }
 
 type ButtonBlock = Extract<Block, { type: "button" }>;
-
-/** Puts consecutive buttons into one row. */
-function inRows(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])[] {
-  const rows: (Exclude<Block, ButtonBlock> | ButtonBlock[])[] = [];
-  for (const block of blocks) {
-    const last = rows.at(-1);
-    if (block.type !== "button") rows.push(block);
-    else if (Array.isArray(last)) last.push(block);
-    else rows.push([block]);
-  }
-  return rows;
-}
 
 function ButtonRow({ buttons, listsUses }: { buttons: ButtonBlock[]; listsUses: boolean }) {
   const labels = new Map(buttons.map(({ action, label }) => [action, label]));

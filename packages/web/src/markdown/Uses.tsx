@@ -1,5 +1,5 @@
 import type { ComponentUse } from "@parley/protocol";
-import { type ReactNode, use, useId, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, type Ref, use, useId, useLayoutEffect, useRef, useState } from "react";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -58,14 +58,17 @@ interface CollapsibleProps {
   title: string;
   uses: readonly ComponentUse[];
   labels: Labels;
+  /** It is used once, and does not open afterwards. */
+  isFinal?: boolean;
   children: ReactNode;
 }
 
 /** A component that collapses to its outcome once it was used, and can be opened again. */
-export function Collapsible({ role, label, title, uses, labels, children }: CollapsibleProps) {
+export function Collapsible(props: CollapsibleProps) {
+  const { role, label, title, uses, labels, isFinal = false, children } = props;
   const [open, setOpen] = useState(false);
   const id = useId();
-  const header = useRef<HTMLButtonElement>(null);
+  const header = useRef<HTMLElement>(null);
   const used = uses.length > 0;
   const hasFocus = useRef(false);
   // The pressed button disappears, so the header that replaces it gets the focus. The focus is tracked
@@ -87,10 +90,14 @@ export function Collapsible({ role, label, title, uses, labels, children }: Coll
       }}
       className="w-full max-w-md rounded-lg border border-line bg-surface text-ink shadow-low"
     >
-      {used ? (
+      {used && isFinal ? (
+        <h3 ref={header as Ref<HTMLHeadingElement>} tabIndex={-1} className="px-4 py-2.5">
+          <OutcomeLine uses={uses} labels={labels} />
+        </h3>
+      ) : used ? (
         <h3>
           <button
-            ref={header}
+            ref={header as Ref<HTMLButtonElement>}
             type="button"
             aria-expanded={open}
             aria-controls={open ? id : undefined}
@@ -117,7 +124,7 @@ export function Collapsible({ role, label, title, uses, labels, children }: Coll
           </h3>
         )
       )}
-      {shown && (
+      {shown && !(used && isFinal) && (
         <div
           id={id}
           className={`flex flex-col gap-3 px-4 py-3 ${used ? "border-t border-line" : ""}`}

@@ -39,11 +39,14 @@ export function useAvailability(token: string): { enabled: boolean; reason: stri
     return { enabled: false, reason: null };
   }
   if (!isAnswer) return { enabled: true, reason: null };
-  if (!target.isOwner) return { enabled: false, reason: `Only ${target.owner} can answer this.` };
   const id = token.replace(/^\w+:/, "");
-  const isAnswered = target.uses.some((use) => use.token.endsWith(`:${id}`));
-  if (isOver && !isAnswered) return { enabled: false, reason: "This is not asked any more." };
-  return { enabled: !isAnswered, reason: null };
+  if (target.uses.some((use) => use.token.endsWith(`:${id}`))) {
+    return { enabled: false, reason: null };
+  }
+  if (!target.isOwner) return { enabled: false, reason: `Only ${target.owner} can answer this.` };
+  return isOver
+    ? { enabled: false, reason: "This is not asked any more." }
+    : { enabled: true, reason: null };
 }
 
 function useIsQuestionOver(target: Target | null): boolean {

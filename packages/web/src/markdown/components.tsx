@@ -3,13 +3,15 @@ import type { FormBlock } from "@parley/protocol/markup";
 import { use, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { describeError, fieldErrorsOf } from "../lib/errors.ts";
+import { answersTool } from "../tools/questions.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { ActionTarget, useAvailability, useUses } from "./action-target.ts";
+import { inRows } from "./button-rows.ts";
 import { useFormDraft } from "./form-draft.ts";
 import { Markdown } from "./Markdown.tsx";
-import { Collapsible, ConfirmAgain, UseList } from "./Uses.tsx";
+import { Collapsible, ConfirmAgain, type Labels, UseList } from "./Uses.tsx";
 
 type Values = Record<string, string | number>;
 
@@ -71,27 +73,39 @@ const SUBMIT_LOOK = "self-start pointer-coarse:h-11 pointer-coarse:px-4";
 
 const isSubmit = (action: string) => action === "submit" || action.startsWith("form_submit:");
 
-/** A form. It collapses for a person who has submitted it, and can be opened and submitted again. */
+/**
+ * A form. It collapses for a person who has submitted it, and can be opened and submitted again. A form
+ * in which a tool asks is answered once, by one person: it collapses for everybody, and does not open.
+ */
 export function FormView({ form }: { form: FormBlock }) {
   const token = `form_submit:${form.id}`;
   const target = use(ActionTarget);
-  const uses = useUses([token]);
-  const isSubmitted = uses.some(({ by }) => target?.isMe(by));
+  const labels = answerLabels(form);
+  const uses = useUses([token, ...labels.keys()]);
+  const isAnswer = answersTool(token);
+  const isDone = uses.some(({ by }) => isAnswer || target?.isMe(by));
   return (
     <Collapsible
       role="group"
       label={target ? `Form of ${target.agent}` : "Form"}
       title=""
-      uses={isSubmitted ? uses : []}
-      labels={NO_LABELS}
+      uses={isDone ? uses : []}
+      labels={labels}
+      isFinal={isAnswer}
     >
       <FormFields form={form} token={token} />
-      {!isSubmitted && <UseList uses={uses} labels={NO_LABELS} />}
+      {!isDone && <UseList uses={uses} labels={labels} />}
     </Collapsible>
   );
 }
 
-const NO_LABELS = new Map<string, string>();
+/** The buttons of a form that answer what a tool asks, besides the one that submits it. */
+const answerLabels = ({ children }: FormBlock): Labels =>
+  new Map(
+    children.flatMap((child) =>
+      child.type === "button" && answersTool(child.action) ? [[child.action, "Declined"]] : [],
+    ),
+  );
 
 /** The fields of a form. Typed values are kept as a draft until the form is submitted. */
 function FormFields({ form, token }: { form: FormBlock; token: string }) {
@@ -123,10 +137,19 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
         // The empty place for an error of the form takes no room.
         className="flex min-w-0 flex-col gap-3 [&>[role=alert]:empty]:-mt-3"
       >
-        {form.children.map((child, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
-          <FormChild key={index} child={child} drafted={draft.initial} />
-        ))}
+        {inRows(form.children).map((row, index) =>
+          Array.isArray(row) ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
+            <div key={index} className="flex flex-wrap items-start gap-2">
+              {row.map((button) => (
+                <FormButton key={`${button.action} ${button.label}`} {...button} />
+              ))}
+            </div>
+          ) : (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
+            <FormChild key={index} child={row} drafted={draft.initial} />
+          ),
+        )}
         <FormProblem />
         {reason && <p className="text-sm text-ink-3">{reason}</p>}
         {!hasSubmitButton && (
@@ -156,22 +179,26 @@ const formFieldErrors = (error: unknown) =>
     ]),
   );
 
+type Child = FormBlock["children"][number];
+type ButtonChild = Extract<Child, { type: "button" }>;
+
+const FormButton = ({ action, label }: ButtonChild) =>
+  isSubmit(action) ? (
+    <Button type="submit" look="primary" size="small" className={SUBMIT_LOOK}>
+      {label}
+    </Button>
+  ) : (
+    <ActionButton action={action} label={label} first={false} />
+  );
+
 interface FormChildProps {
-  child: FormBlock["children"][number];
+  child: Exclude<Child, ButtonChild>;
   /** Values of the draft by field name; null if there is none. */
   drafted: Readonly<Record<string, string>> | null;
 }
 
 function FormChild({ child, drafted }: FormChildProps) {
   if (child.type === "markdown") return <Markdown text={child.text} />;
-  if (child.type === "button")
-    return isSubmit(child.action) ? (
-      <Button type="submit" look="primary" size="small" className={SUBMIT_LOOK}>
-        {child.label}
-      </Button>
-    ) : (
-      <ActionButton action={child.action} label={child.label} first={false} />
-    );
   // A field that was cleared stays empty.
   const initial = drafted ? (drafted[child.name] ?? "") : child.value;
   if (child.type === "input")

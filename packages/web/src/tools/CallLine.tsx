@@ -4,7 +4,9 @@ import type { Fetching } from "../lib/fetched.ts";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { CallDetails } from "./CallDetails.tsx";
 import { callTitle } from "./calls.ts";
+import { usePending } from "./pending.ts";
 import { visibleText } from "./visible-text.ts";
+import { WaitingUntil } from "./WaitingUntil.tsx";
 
 interface CallLineProps {
   call: ToolCall;
@@ -21,6 +23,7 @@ export function CallLine({ call, detail, fetching, who, isLate, onExpand }: Call
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const outcome = outcomeOf(call, who);
+  const asked = usePending().questions.find(({ call_id }) => call_id === call.id);
   return (
     <>
       <button
@@ -33,12 +36,20 @@ export function CallLine({ call, detail, fetching, who, isLate, onExpand }: Call
         }}
         className="group/line -ml-1 flex min-h-7 max-w-full items-center gap-2 rounded-sm px-1 text-left text-sm text-ink-3 transition-colors hover:bg-hover hover:text-ink-2 pointer-coarse:min-h-10"
       >
-        <StatusIcon status={call.status} />
+        <StatusIcon status={asked ? "pending" : call.status} />
         <span className="min-w-0 break-words">
           <span className="font-medium text-ink-2">{callTitle(call)}</span> ·{" "}
           {visibleText(call.server)}
-          {outcome && ` · ${outcome}`}
-          {!outcome && <span className="sr-only"> · {call.status}</span>}
+          {asked ? (
+            <span className="text-warn">
+              {" · "}
+              <WaitingUntil at={asked.expires_at} />
+            </span>
+          ) : outcome ? (
+            ` · ${outcome}`
+          ) : (
+            <span className="sr-only"> · {call.status}</span>
+          )}
         </span>
         <span className={`transition-transform ${isOpen ? "rotate-90" : ""}`}>
           <Icon name="next" size={14} />

@@ -18,6 +18,10 @@ export const callsMade = (calls: readonly ToolCall[]) => calls.filter((call) => 
 /** The calls that needed approval: they end their message. */
 export const callsAsked = (calls: readonly ToolCall[]) => calls.filter(isAsked);
 
+/** Whether a call of the message is being made: its line shows that the agent is at work. */
+export const isCalling = (calls: readonly ToolCall[]) =>
+  calls.some(({ status }) => status === "running");
+
 export const isPending = ({ status }: ToolCall) => status === "pending";
 
 /** The call that a button of the server's approval card decides about; null for other buttons. */

@@ -30,3 +30,30 @@ export function isQuestionOver(id: string, messages: readonly Message[]): boolea
 /** Whether a message asks what a tool wants to know. The server posts it outside of the agent's turn. */
 export const isQuestion = ({ content, turn }: Pick<Message, "content" | "turn">) =>
   turn === null && content.includes('<form id="elicit-');
+
+/** The words of the tool that asks in a message, as Markdown: the server quotes them. */
+export const askedWords = (content: string) =>
+  content
+    .split("\n")
+    .filter((line) => line.startsWith(">"))
+    .map((line) => line.slice(1))
+    .join("\n");
+
+/**
+ * The messages as they are read: a turn stands below what its tool asks, and so does the result, though
+ * its message is older than the question.
+ */
+export function inReadingOrder<Read extends Message>(messages: readonly Read[]): readonly Read[] {
+  if (!messages.some(isQuestion)) return messages;
+  const ordered: Read[] = [];
+  for (const message of messages) {
+    const asking = isQuestion(message)
+      ? ordered.findLastIndex(
+          ({ turn, sender }) => turn !== null && sender.username === message.sender.username,
+        )
+      : -1;
+    const turns = asking === -1 ? [] : ordered.splice(asking, 1);
+    ordered.push(message, ...turns);
+  }
+  return ordered;
+}
