@@ -22,7 +22,7 @@ import { migrate } from "../src/store/postgres/migrate.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/changes.ts";
-import { type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
+import { type ReadTx, type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingLocks } from "./support/owned-writes.ts";
@@ -192,6 +192,16 @@ test("units that are under way when the server hangs are refused before a lock w
   // A statement may wait for a lock for eight seconds, and for an answer for fifteen.
   expect(await Promise.race([refused, Bun.sleep(8000)])).toBeInstanceOf(Unavailable);
   expect(store.background.failing()).toContain("writes");
+  // There are no connections any more: units wait for attempts to connect that others have begun.
+  const found = (tx: Pick<ReadTx, "account">) => tx.account("alice");
+  const units = Array.from({ length: 12 }, async (_, index) => {
+    await Bun.sleep(400 * index);
+    const startedAt = performance.now();
+    const unit = [store.read, store.write, store.note][index % 3]?.(found);
+    expect(await unit?.catch((error: unknown) => error)).toBeInstanceOf(Unavailable);
+    return performance.now() - startedAt;
+  });
+  expect(Math.max(...(await Promise.all(units)))).toBeLessThan(4500);
   proxy.reset();
   await store.write((tx) => newAccount(tx, { username: "carol" }));
   await store.close();

@@ -1,5 +1,6 @@
 import { type ReservedSQL, SQL } from "bun";
 import { Unavailable } from "../store.ts";
+import type { ServerProbe } from "./server-probe.ts";
 
 /** How a node reaches PostgreSQL. */
 export interface PostgresOptions {
@@ -24,8 +25,6 @@ const CONNECT_TIMEOUT_S = 2;
 const RESERVE_TIMEOUT_MS = CONNECT_TIMEOUT_S * 1000 + 1000;
 /** A statement without an answer after this time may have a server that hangs: another connection asks. */
 const SUSPICION_MS = 2000;
-/** How long a server that works may take to answer on a new connection. */
-const PROBE_MS = 1000;
 
 export function openPool(
   { url, tls }: PostgresOptions,
@@ -74,21 +73,10 @@ const REFUSALS: Record<string, string> = {
   "25006": "the database is read-only",
 };
 
-/**
- * Whether the server answers on a new connection. One that lost its power, or whose network did, never
- * answers and never closes a connection, and a statement may take long for good reasons.
- */
-async function isAlive(options: PostgresOptions): Promise<boolean> {
-  const pool = openPool(options, 1);
-  try {
-    await inTime(pool.unsafe("SELECT 1"), PROBE_MS);
-    return true;
-  } catch (error) {
-    // A refusal is an answer, such as that of a server with too many connections.
-    return stateOf(error) !== undefined;
-  } finally {
-    // A connection that cannot be closed is lost already.
-    void pool.close({ timeout: 0 }).catch(() => {});
+/** The server hangs: it neither answers nor closes its connections. */
+export class ServerSilent extends Unavailable {
+  constructor() {
+    super("the database does not answer");
   }
 }
 
@@ -100,9 +88,10 @@ export interface Connections {
   close(): Promise<void>;
 }
 
+/** When to give up a statement that has no answer. */
 export interface AnswerTimeout {
-  readonly options: PostgresOptions;
   readonly ms: number;
+  readonly server: ServerProbe;
 }
 
 /** Without a timeout, a statement may take as long as it takes. */
@@ -118,7 +107,10 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
       return idle.pop() ?? (await reserve(pool));
     } catch (error) {
       back();
-      throw lost(error) ? new Unavailable("the database cannot be reached") : error;
+      if (!lost(error) && !(error instanceof NoAnswer)) throw error;
+      await timeout?.server.answers();
+      if (timeout?.server.isSilent()) throw new ServerSilent();
+      throw new Unavailable("the database cannot be reached");
     }
   }
 
@@ -129,9 +121,11 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
 
   return {
     async use(work) {
+      const server = timeout?.server;
+      if (server?.isSilent() && !(await server.answers())) throw new ServerSilent();
       const reserved = await take();
       let broken = false;
-      let isSilent = false;
+      let hasNoAnswer = false;
       let isInTransaction = false;
       const run = async <Row>(sql: string, values: readonly unknown[] = []) => {
         try {
@@ -140,13 +134,11 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
           return numbered(rows) as unknown as Rows<Row>;
         } catch (error) {
           if (timedOut(error)) throw new Unavailable("the database took too long");
-          isSilent ||= error instanceof NoAnswer;
-          if (!isSilent && !lost(error)) throw error;
+          hasNoAnswer ||= error instanceof NoAnswer;
+          if (!hasNoAnswer && !lost(error)) throw error;
           broken = true;
           // Units are not tried again after their time is over if the database does not answer at all.
-          throw isSilent
-            ? new Unavailable("the database does not answer")
-            : new ConnectionLost(error);
+          throw hasNoAnswer ? new ServerSilent() : new ConnectionLost(error);
         }
       };
       try {
@@ -154,9 +146,9 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
       } finally {
         // Another transaction cannot begin on a connection that is still in an aborted one. If this
         // fails, the connection is closed.
-        if (isInTransaction && !isSilent) await run("ROLLBACK").catch(() => {});
+        if (isInTransaction && !hasNoAnswer) await run("ROLLBACK").catch(() => {});
         // If this connection gets no answer, the idle ones would not get one either.
-        if (isSilent) for (const each of [reserved, ...idle.splice(0)]) discard(each);
+        if (hasNoAnswer) for (const each of [reserved, ...idle.splice(0)]) discard(each);
         // One that cannot be closed is lost already.
         else if (isInTransaction) await reserved.close().catch(() => {});
         else if (broken) reserved.release();
@@ -174,19 +166,19 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
 /** A connection that cannot be closed is lost already. */
 const discard = (reserved: ReservedSQL) => void reserved.close({ timeout: 0 }).catch(() => {});
 
-class NoAnswer extends Error {}
+export class NoAnswer extends Error {}
 
 /** The answer to a statement. Rejects with `NoAnswer` when it takes too long, or the server hangs. */
 async function answerTo<Answer>(answer: Promise<Answer>, timeout?: AnswerTimeout): Promise<Answer> {
   if (!timeout) return answer;
-  const { options, ms } = timeout;
+  const { server, ms } = timeout;
   const noAnswer = Promise.withResolvers<never>();
   const startedAt = performance.now();
   let isDone = false;
   let timer = setTimeout(check, Math.min(SUSPICION_MS, ms));
   async function check(): Promise<void> {
     const isLate = performance.now() - startedAt >= ms;
-    if (isLate || !(await isAlive(options))) noAnswer.reject(new NoAnswer());
+    if (isLate || !(await server.answers())) noAnswer.reject(new NoAnswer());
     else if (!isDone) timer = setTimeout(check, SUSPICION_MS);
   }
   try {
@@ -198,7 +190,7 @@ async function answerTo<Answer>(answer: Promise<Answer>, timeout?: AnswerTimeout
 }
 
 /** Rejects with `NoAnswer` when it takes too long. */
-async function inTime<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
+export async function inTime<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => timeout.reject(new NoAnswer()), ms);
   try {
@@ -228,7 +220,7 @@ async function reserve(pool: SQL): Promise<ReservedSQL> {
       // Nobody waits for it any more.
       () => {},
     );
-    throw error instanceof NoAnswer ? new Unavailable("the database cannot be reached") : error;
+    throw error;
   }
 }
 

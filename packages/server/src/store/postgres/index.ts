@@ -40,6 +40,7 @@ import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
 import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
+import { serverProbe } from "./server-probe.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
@@ -143,7 +144,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
-  const timeout = { options, ms: answerTimeoutMs };
+  const timeout = { ms: answerTimeoutMs, server: serverProbe(options) };
   const connected = (most: number) => connections(pool, most, timeout);
   const reading = new ReadLane(connected(CONNECTIONS.read));
   // The server cancels a search at its deadline, because nobody waits for it any more.

@@ -1,7 +1,8 @@
 import type { Awaitable } from "../awaitable.ts";
 import { nextIteration } from "../event-loop.ts";
 import { Unavailable } from "../store.ts";
-import { ConnectionLost, conflicting } from "./connection.ts";
+import { ConnectionLost, conflicting, ServerSilent } from "./connection.ts";
+import { PROBE_MS } from "./server-probe.ts";
 import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
@@ -108,7 +109,9 @@ export class JobQueue {
 
   /** Runs a job again after a temporary error, at least until its deadline; otherwise rejects it. */
   retry(job: Job, error: unknown): void {
-    const isInTime = Date.now() < job.deadline;
+    // The next attempt asks a server that hangs whether it answers again.
+    const attemptMs = error instanceof ServerSilent ? PROBE_MS : 0;
+    const isInTime = Date.now() + attemptMs < job.deadline;
     if (error instanceof Unavailable) {
       if (error instanceof ConnectionLost) job.losses++;
       const mayTryAgain = error instanceof ConnectionLost && job.losses < MIN_ATTEMPTS;

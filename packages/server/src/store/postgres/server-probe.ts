@@ -1,0 +1,45 @@
+import { inTime, NoAnswer, openPool, type PostgresOptions, stateOf } from "./connection.ts";
+
+/** How long a server that works may take to answer on a new connection. */
+export const PROBE_MS = 1000;
+
+/**
+ * Tells a server that hangs from one that is slow. One that lost its power, or whose network did, never
+ * answers and never closes a connection, and a statement may take long for good reasons.
+ */
+export interface ServerProbe {
+  /** Whether the server answers on a new connection. Calls at the same time share one. */
+  answers(): Promise<boolean>;
+  /** Whether it did not answer in time when it was last asked. */
+  isSilent(): boolean;
+}
+
+export function serverProbe(options: PostgresOptions): ServerProbe {
+  let asking: Promise<boolean> | null = null;
+  let isSilent = false;
+
+  async function ask(): Promise<boolean> {
+    const pool = openPool(options, 1);
+    try {
+      await inTime(pool.unsafe("SELECT 1"), PROBE_MS);
+      isSilent = false;
+      return true;
+    } catch (error) {
+      isSilent = error instanceof NoAnswer;
+      // A refusal is an answer, such as that of a server with too many connections.
+      return stateOf(error) !== undefined;
+    } finally {
+      asking = null;
+      // A connection that cannot be closed is lost already.
+      void pool.close({ timeout: 0 }).catch(() => {});
+    }
+  }
+
+  return {
+    answers() {
+      asking ??= ask();
+      return asking;
+    },
+    isSilent: () => isSilent,
+  };
+}
