@@ -173,6 +173,24 @@ test("an unknown address shows a page of the client with a way back", async () =
   expect(visit.problems().filter((problem) => !problem.includes("404"))).toEqual([]);
 });
 
+test("a password that is typed can be shown and hidden again", async () => {
+  await using visit = await harness().visit();
+  const { page } = visit;
+  const field = page.getByLabel("Password");
+  await field.fill("correct horse");
+  expect(await field.getAttribute("type")).toBe("password");
+  await field.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Hide Password" }).waitFor();
+  expect([await field.getAttribute("type"), await field.inputValue()]).toEqual([
+    "text",
+    "correct horse",
+  ]);
+  await page.getByRole("button", { name: "Hide Password" }).click();
+  expect(await field.getAttribute("type")).toBe("password");
+  expect(visit.problems()).toEqual([]);
+});
+
 describe("the files of the client", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(harness().url + path, { headers, decompress: false });

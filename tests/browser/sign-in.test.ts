@@ -278,6 +278,7 @@ test("where sign-up is closed, the page does not offer it", async () => {
   const { page } = visit;
   await page.getByRole("heading", { name: "Welcome back" }).waitFor();
   expect(await page.getByRole("button").allTextContents()).toEqual([
+    "Show Password",
     "Forgot your password?",
     "Sign in",
   ]);

@@ -4,7 +4,7 @@ import { type FormEvent, useRef, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { describeError, fieldErrorsOf } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
-import { Field } from "../ui/Field.tsx";
+import { TextField } from "../ui/Field.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
 import { cleanKey, keyDoubt, keyProblem } from "./keys.ts";
 
@@ -63,25 +63,17 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   );
   return (
     <form noValidate onSubmit={save} className="flex flex-col gap-3">
-      <Field
+      <TextField
         label={key_configured ? "New API key" : "Your API key"}
         hint={hint}
         error={problem ?? refused}
-      >
-        {(attributes) => (
-          <input
-            {...attributes}
-            ref={field}
-            name="api_key"
-            type="password"
-            autoComplete="off"
-            spellCheck={false}
-            placeholder="Paste the key"
-            className="field"
-            onInput={clear}
-          />
-        )}
-      </Field>
+        ref={field}
+        name="api_key"
+        type="password"
+        autoComplete="off"
+        placeholder="Paste the key"
+        onInput={clear}
+      />
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" look={doubt === null ? "primary" : "secondary"} busy={saving.busy}>
           {doubt === null ? "Save" : "Save anyway"}

@@ -27,7 +27,6 @@ export const ServerToken = ({ placeholder, whenEmpty }: ServerTokenProps) => (
     type="password"
     maxLength={4096}
     autoComplete="off"
-    spellCheck={false}
     placeholder={placeholder}
     hint={`Sent to this server alone, sealed here, and never shown again. ${whenEmpty}`}
   />

@@ -63,10 +63,15 @@ interface TextFieldProps extends InputHTMLAttributes<HTMLInputElement> {
   ref?: Ref<HTMLInputElement>;
 }
 
-/** At the end of its room it says so, because the browser ignores further characters. */
-export function TextField({ label, hint, error, ...input }: TextFieldProps) {
+/**
+ * At the end of its room it says so, because the browser ignores further characters. A secret (`type`
+ * is `password`) has a button that shows it.
+ */
+export function TextField({ label, hint, error, type, ...input }: TextFieldProps) {
   const { name, maxLength = Number.POSITIVE_INFINITY } = input;
   const [isFull, setFull] = useState(false);
+  const [isShown, setShown] = useState(false);
+  const isSecret = type === "password";
   const handleInput = (event: InputEvent<HTMLInputElement>) => {
     setFull(event.currentTarget.value.length >= maxLength);
     input.onInput?.(event);
@@ -78,7 +83,46 @@ export function TextField({ label, hint, error, ...input }: TextFieldProps) {
       hint={isFull ? `At most ${maxLength} characters.` : hint}
       error={error}
     >
-      {(attributes) => <input {...attributes} {...input} onInput={handleInput} className="field" />}
+      {(attributes) => (
+        <span className="relative">
+          <input
+            {...attributes}
+            {...(isSecret && { autoCapitalize: "none", spellCheck: false })}
+            {...input}
+            type={isSecret && isShown ? "text" : type}
+            onInput={handleInput}
+            className={`field ${isSecret ? "pr-10!" : ""}`}
+          />
+          {isSecret && (
+            <ShowButton label={label} isShown={isShown} onPress={() => setShown(!isShown)} />
+          )}
+        </span>
+      )}
     </Field>
+  );
+}
+
+interface ShowButtonProps {
+  /** The label of the field. */
+  label: string;
+  isShown: boolean;
+  onPress: () => void;
+}
+
+/** Shows or hides what is typed into a field for a secret. */
+function ShowButton({ label, isShown, onPress }: ShowButtonProps) {
+  const action = isShown ? "Hide" : "Show";
+  return (
+    <button
+      type="button"
+      title={action}
+      onClick={onPress}
+      className="absolute inset-y-0 right-0 inline-flex w-10 items-center justify-center rounded-md text-ink-3 transition-colors hover:text-ink focus-visible:-outline-offset-2 disabled:opacity-60"
+    >
+      <span className="sr-only">
+        {action} {label}
+      </span>
+      <Icon name={isShown ? "hide" : "show"} size={17} />
+    </button>
   );
 }
