@@ -74,24 +74,31 @@ test("the list shows the username beside names that could be confused", async ()
   expect(visit.problems()).toEqual([]);
 });
 
-test("titles that differ only at their end are distinguishable in the list", async () => {
+test("rows of the list have one height, and titles that differ only at their end are distinguishable", async () => {
   const { ada, bob } = await twoPeople(harness());
   const region = "Quarterly planning for the whole of the northern region and its neighbours";
-  for (const part of ["design", "engineering"]) {
-    await ada.call("startChat", { usernames: [bob.username], title: `${region}: ${part}` });
+  for (const title of [`${region}: design`, `${region}: engineering`, "Short"]) {
+    await ada.call("startChat", { usernames: [bob.username], title });
   }
+  const { id } = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await ada.call("setChatTitle", { chat_id: id, title: "What the agent is asked every morning" });
   await using visit = await harness().visit(ada);
   const { page } = visit;
   const list = page.getByRole("navigation", { name: "Conversation list" });
-  await list.getByRole("link", { name: `${region}: design` }).waitFor();
   for (const part of ["design", "engineering"]) {
     const row = list.getByRole("link", { name: `${region}: ${part}` });
-    const end = row.getByText(new RegExp(`… .*${part}$`));
+    const end = row.getByText(part, { exact: true });
+    expect(await end.evaluate((each) => each.scrollWidth - each.clientWidth)).toBe(0);
     const [outer, inner] = [await row.boundingBox(), await end.boundingBox()];
     if (!outer || !inner) throw new Error("the row is not visible");
     expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width);
-    expect(inner.height).toBeLessThanOrEqual(60);
   }
+  await list.getByRole("link", { name: /every morning Claude/ }).waitFor();
+  const heights = await list
+    .getByRole("link")
+    .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+  expect(heights).toHaveLength(4);
+  expect(new Set(heights).size).toBe(1);
   expect(visit.problems()).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nameOf, shortenMiddle } from "../src/lib/names.ts";
+import { nameOf, shortenMiddle, splitTitle } from "../src/lib/names.ts";
 
 const agent = (username: string, display_name: string) =>
   ({ username, kind: "agent", display_name, version: 0 }) as const;
@@ -38,4 +38,16 @@ test("a long name is shortened in the middle", () => {
     shortenMiddle("Project Zeppelin – all the plans for spring and the launch checklist", 42),
   ).toBe("Project Zeppelin – … the launch checklist");
   expect(shortenMiddle("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
+});
+
+test("a long title is divided before its last word, or before the end of that", () => {
+  expect(splitTitle("Compiler design")).toEqual({ start: "Compiler design", end: "" });
+  expect(splitTitle("Planning for the region: design")).toEqual({
+    start: "Planning for the region: ",
+    end: "design",
+  });
+  expect(splitTitle("The internationalization")).toEqual({
+    start: "The internationaliz",
+    end: "ation",
+  });
 });

@@ -63,6 +63,16 @@ export function shortenMiddle(name: string, most: number): string {
   return `${head} … ${tail}`;
 }
 
+/** Shorter titles fit into a row of the list nearly everywhere. */
+const SHORT_TITLE = 16;
+
+/** A long title in two parts: what may be cut, and its last word, or the end of a long one. */
+export function splitTitle(title: string): { start: string; end: string } {
+  const [end = ""] =
+    title.length > SHORT_TITLE ? (/(?<=\s)\S{1,12}$|.{5}$/u.exec(title) ?? []) : [];
+  return { start: title.slice(0, title.length - end.length), end };
+}
+
 export const ownerOf = (username: string) => username.split(":")[0] ?? username;
 export const providerOf = (username: string) => username.split(":")[1] ?? "";
 export const isMyAgent = (account: Pick<Account, "kind" | "username">, me: Account) =>

@@ -8,9 +8,8 @@ import { useUnsentMessage } from "../chat/unsent-message.ts";
 import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
+import { chatTitle, count, nameOf, others, shortName, splitTitle } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
-import { useNarrow } from "../lib/screen.ts";
 import { shortTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
@@ -64,25 +63,27 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
       >
         <ChatAvatar chat={chat} />
         <span className="min-w-0 flex-1">
-          <span className="flex items-start gap-2">
-            <span className="min-w-0 flex-1 text-base leading-5 break-words">
-              <span className={`mr-1.5 ${unread || open ? "font-semibold" : "font-medium"}`}>
-                <ChatTitle chat={chat} isSibling={isSibling} />
-              </span>
-              {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
-              {other && withUsername && (
-                <span className="text-xs break-all text-ink-3">@{other.username}</span>
-              )}
+          <span className="flex items-center gap-1.5">
+            <span
+              className={`flex min-w-0 text-base leading-5 ${unread || open ? "font-semibold" : "font-medium"}`}
+            >
+              <ChatTitle chat={chat} isSibling={isSibling} />
             </span>
+            {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
             <time
               // The button of the menu takes its place.
-              className={`shrink-0 text-xs leading-5 not-pointer-coarse:group-hover/row:invisible group-has-[button:focus-visible,button[aria-expanded=true]]/row:invisible ${unread ? "text-accent" : "text-ink-3"}`}
+              className={`ml-auto shrink-0 pl-0.5 text-xs leading-5 not-pointer-coarse:group-hover/row:invisible group-has-[button:focus-visible,button[aria-expanded=true]]/row:invisible ${unread ? "text-accent" : "text-ink-3"}`}
               dateTime={chat.updated_at}
             >
               {shortTime(chat.last_message?.created_at ?? chat.updated_at, today)}
             </time>
           </span>
           <span className="mt-0.5 flex items-center gap-1.5">
+            {other && withUsername && (
+              <span className="max-w-[calc(100%-3rem)] shrink-0 truncate text-xs text-ink-2">
+                @{other.username}
+              </span>
+            )}
             <Preview chat={chat} open={open} />
             <Badges unread={chat.unread} />
           </span>
@@ -99,23 +100,19 @@ const ChatTitle = ({ chat, isSibling }: { chat: LocalChat; isSibling: boolean })
 
 /** Whose agent it is, or its name if the title does not say it. */
 function AgentChip({ account, withName }: { account: Account; withName: boolean }) {
-  if (!withName || account.kind !== "agent") return <OwnerChip account={account} />;
-  return <Chip>{nameOf(account)}</Chip>;
+  if (!withName || account.kind !== "agent") return <OwnerChip account={account} narrow />;
+  return <Chip narrow>{nameOf(account)}</Chip>;
 }
 
-/** Fits in two lines: beside the conversation, and on a phone, where the list is wider. */
-const MAX_TITLE_CHARACTERS = 42;
-const MAX_TITLE_CHARACTERS_PHONE = 50;
-
-/** A title that is shortened in the middle if it is long; screen readers get all of it. */
+/** A title in one line. A long one is cut before its end, where similar ones differ. */
 function Title({ text }: { text: string }) {
-  const most = useNarrow() ? MAX_TITLE_CHARACTERS_PHONE : MAX_TITLE_CHARACTERS;
-  const short = shortenMiddle(text, most);
-  if (short === text) return text;
+  const { start, end } = splitTitle(text);
+  if (end === "") return <span className="truncate">{text}</span>;
   return (
     <>
-      <span aria-hidden="true" title={text}>
-        {short}
+      <span aria-hidden="true" title={text} dir="auto" className="flex min-w-0">
+        <span className="truncate whitespace-pre">{start}</span>
+        <span className="max-w-3/4 shrink-0 truncate whitespace-pre">{end}</span>
       </span>
       <span className="sr-only">{text}</span>
     </>
