@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
 import type { BunPlugin } from "bun";
+import { withPages } from "./build/page.ts";
+import { scriptsOf } from "./build/scripts.ts";
+import { type SourceFile, scriptOf, textFile, textOf } from "./build/sources.ts";
 
 const HERE = import.meta.dir;
 const DIST = join(HERE, "dist");
@@ -31,8 +34,8 @@ const browserEntities: BunPlugin = {
 /** Builds the client in memory, and also into `outdir` if it is given. */
 export async function buildWeb(outdir?: string): Promise<WebFile[]> {
   const { default: tailwind } = await import("bun-plugin-tailwind");
-  const built = await Bun.build({
-    entrypoints: [join(HERE, "src/main.tsx"), join(HERE, "src/theme-boot.ts")],
+  const { outputs } = await Bun.build({
+    entrypoints: [join(HERE, "src/main.tsx")],
     plugins: [tailwind, browserEntities],
     target: "browser",
     splitting: true,
@@ -42,9 +45,9 @@ export async function buildWeb(outdir?: string): Promise<WebFile[]> {
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const assets = await Promise.all(
-    built.outputs.map(async (output) => ({
+    outputs.map(async (output) => ({
       path: `/assets/${output.path.replace(/^\.?\//, "")}`,
-      text: await output.text(),
+      bytes: new Uint8Array(await output.arrayBuffer()),
     })),
   );
   const files = await withWorker(await withPages(assets));
@@ -54,54 +57,20 @@ export async function buildWeb(outdir?: string): Promise<WebFile[]> {
   return compressedFiles;
 }
 
-interface TextFile {
-  path: string;
-  text: string;
-}
-
-async function withPages(assets: TextFile[]): Promise<TextFile[]> {
-  const read = (name: string) => Bun.file(join(HERE, "public", name)).text();
-  const icon = hashed("icon.svg", await read("icon.svg"));
-  const manifest = hashed(
-    "manifest.webmanifest",
-    (await read("manifest.webmanifest")).replace("%ICON%", icon.path),
-  );
-  const pathOf = (pattern: RegExp) => assets.find(({ path }) => pattern.test(path))?.path ?? "";
-  const values: Record<string, string> = {
-    ICON: icon.path,
-    MANIFEST: manifest.path,
-    STYLE: pathOf(/\/main-\w+\.css$/),
-    THEME: pathOf(/\/theme-boot-\w+\.js$/),
-    SCRIPT: pathOf(/\/main-\w+\.js$/),
-  };
-  const page = (await read("index.html")).replace(/%([A-Z]+)%/g, (_, name) => values[name] ?? "");
-  return [{ path: "/index.html", text: page }, icon, manifest, ...assets];
-}
-
 /** Adds the service worker. Its content changes with every change of a file, so browsers update it. */
-async function withWorker(files: TextFile[]): Promise<TextFile[]> {
-  const build = Bun.hash(files.map(({ path, text }) => `${path} ${text}`).join("\n")).toString(36);
+async function withWorker(files: SourceFile[]): Promise<SourceFile[]> {
+  const build = Bun.hash(files.map((file) => `${file.path} ${textOf(file)}`).join("\n")).toString(
+    36,
+  );
   const paths = files
     .map(({ path }) => path)
     .filter((path) => path.startsWith("/assets/") && !RARE_CHUNKS.test(path));
-  return [...files, { path: "/service-worker.js", text: await serviceWorker(build, paths) }];
+  return [...files, textFile("/service-worker.js", await serviceWorker(build, paths))];
 }
 
 /** The service worker of a build that caches the page and the given paths. */
-export async function serviceWorker(build: string, paths: readonly string[]): Promise<string> {
-  const { outputs } = await Bun.build({
-    entrypoints: [join(HERE, "src/service-worker.ts")],
-    target: "browser",
-    minify: true,
-    define: { BUILD: JSON.stringify(build), FILES: JSON.stringify(paths) },
-  });
-  return outputs[0]?.text() ?? "";
-}
-
-function hashed(name: string, text: string): TextFile {
-  const [stem, extension] = name.split(".");
-  return { path: `/assets/${stem}-${Bun.hash(text).toString(36)}.${extension}`, text };
-}
+export const serviceWorker = (build: string, paths: readonly string[]): Promise<string> =>
+  scriptOf("service-worker.ts", { BUILD: JSON.stringify(build), FILES: JSON.stringify(paths) });
 
 const types: Record<string, string> = {
   html: "text/html; charset=utf-8",
@@ -114,8 +83,7 @@ const types: Record<string, string> = {
 export const typeOf = (path: string) =>
   types[path.slice(path.lastIndexOf(".") + 1)] ?? "application/octet-stream";
 
-async function compress({ path, text }: TextFile, quality: number): Promise<WebFile> {
-  const plain = new TextEncoder().encode(text);
+async function compress({ path, bytes: plain }: SourceFile, quality: number): Promise<WebFile> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: quality };
   return {
     path,
@@ -136,21 +104,20 @@ async function write(files: WebFile[], outdir: string): Promise<void> {
   }
 }
 
-/** Gzipped bytes of script that a browser loads before the page is usable. */
-export function firstLoad(files: readonly WebFile[]): number {
-  const scripts = new Map(files.filter(({ path }) => path.endsWith(".js")).map((f) => [f.path, f]));
-  const page = new TextDecoder().decode(files.find(({ path }) => path === "/index.html")?.plain);
-  const needed = new Set<string>();
-  const visit = (path: string) => {
-    const file = scripts.get(path);
-    if (!file || needed.has(path)) return;
-    needed.add(path);
-    const source = new TextDecoder().decode(file.plain);
-    for (const [, name] of source.matchAll(/(?:from|import)\s*"\.?\/?(?:assets\/)?([\w.-]+\.js)"/g))
-      visit(`/assets/${name}`);
+/** Gzipped bytes of script that a browser loads before each view is usable. */
+export function firstLoads(files: readonly WebFile[]) {
+  const { page, signIn, shell, chat } = scriptsOf(
+    files.map(({ path, plain }) => ({ path, bytes: plain })),
+  );
+  const sum = (...paths: string[]) =>
+    files
+      .filter(({ path }) => paths.includes(path))
+      .reduce((all, { gzip }) => all + gzip.length, 0);
+  return {
+    signIn: sum(...page, ...signIn),
+    list: sum(...page, ...shell),
+    conversation: sum(...page, ...shell, ...chat),
   };
-  for (const [, path = ""] of page.matchAll(/src="([^"]+\.js)"/g)) visit(path);
-  return [...needed].reduce((sum, path) => sum + (scripts.get(path)?.gzip.length ?? 0), 0);
 }
 
 if (import.meta.main) {
@@ -161,5 +128,6 @@ if (import.meta.main) {
       `${path.padEnd(44)} ${kilobytes(plain.length).padStart(10)}  gzip ${kilobytes(gzip.length).padStart(9)}  brotli ${kilobytes(smallest.length).padStart(9)}\n`,
     );
   }
-  process.stdout.write(`First load: ${kilobytes(firstLoad(files))} of script, gzipped\n`);
+  for (const [view, bytes] of Object.entries(firstLoads(files)))
+    process.stdout.write(`First load of ${view}: ${kilobytes(bytes)} of script, gzipped\n`);
 }

@@ -4,7 +4,7 @@ import "./styles.css";
 import { ParleyProvider } from "@parley/client/react";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { App } from "./App.tsx";
+import { App, loadViews } from "./App.tsx";
 import { startWorker } from "./lib/worker.ts";
 import { openClient } from "./session/client.ts";
 import { finishReturn } from "./session/returns.ts";
@@ -14,13 +14,16 @@ const root = document.getElementById("root");
 if (!root) throw new Error("the page has no #root element");
 const client = openClient();
 void finishReturn(client);
-createRoot(root).render(
-  <StrictMode>
-    <ErrorBoundary>
-      <ParleyProvider client={client}>
-        <App />
-      </ParleyProvider>
-    </ErrorBoundary>
-  </StrictMode>,
+// Until the first view has loaded, the page shows its skeleton.
+void loadViews(client.token !== null, () =>
+  createRoot(root).render(
+    <StrictMode>
+      <ErrorBoundary>
+        <ParleyProvider client={client}>
+          <App />
+        </ParleyProvider>
+      </ErrorBoundary>
+    </StrictMode>,
+  ),
 );
 startWorker();

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { WebFile } from "../../../web/build.ts";
 import type { Logger } from "../observe/log.ts";
 import { notFound } from "../rules/failure.ts";
@@ -5,20 +6,27 @@ import type { Route, Routes } from "./http.ts";
 import { loadWebFiles } from "./web-files.ts";
 
 /** The content security policy of the web client: it loads from this service only. */
-const webPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  // Placeholders are data URLs, and pictures that are not uploaded yet have object URLs.
-  "img-src 'self' data: blob:",
-  "media-src 'self'",
-  "font-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "form-action 'self'",
-].join("; ");
+const webPolicy = (page: string) =>
+  [
+    "default-src 'none'",
+    `script-src 'self' ${hashesOf(page, "script")}`,
+    `style-src 'self' ${hashesOf(page, "style")}`,
+    "connect-src 'self'",
+    // Placeholders are data URLs, and pictures that are not uploaded yet have object URLs.
+    "img-src 'self' data: blob:",
+    "media-src 'self'",
+    "font-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "form-action 'self'",
+  ].join("; ");
+
+/** What stands in the page itself: the script and the style that run before the first paint. */
+const hashesOf = (page: string, tag: "script" | "style") =>
+  [...page.matchAll(new RegExp(`<${tag}>(.*?)</${tag}>`, "gs"))]
+    .map(([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`)
+    .join(" ");
 
 /** Turns off browser features that no page of this service uses. */
 export const permissionsPolicy =
@@ -36,14 +44,23 @@ interface Served {
   bodies: Record<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
+/** The files by path, and the policy of the page. */
+interface Client {
+  files: Map<string, Served>;
+  policy: string;
+}
+
 /** The pages and files of the web client. */
 export function webClient(log: Logger): Routes {
-  const files = lazyFiles(log);
+  const client = lazyClient(log);
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {
-    const file = (await files()).get(path);
+    const { files, policy } = await client();
+    const file = files.get(path);
     if (!file) throw notFound("page");
-    return respond(request, path, file, status);
+    // The names of assets contain a hash of their content, so they never change.
+    const headers = path.startsWith("/assets/") ? assetHeaders : pageHeaders(policy);
+    return respond(request, headers, file, status);
   }
 
   return {
@@ -58,18 +75,23 @@ export function webClient(log: Logger): Routes {
 }
 
 /** Loads the files on the first request, so that a service without visitors does not pay for it. */
-function lazyFiles(log: Logger): () => Promise<Map<string, Served>> {
-  let loading: Promise<Map<string, Served>> | undefined;
+function lazyClient(log: Logger): () => Promise<Client> {
+  let loading: Promise<Client> | undefined;
   return () => {
-    loading ??= loadWebFiles(log).then(
-      (files) => new Map(files.map((file) => [file.path, served(file)])),
-      (error) => {
-        // The next request tries again.
-        loading = undefined;
-        throw error;
-      },
-    );
+    loading ??= loadWebFiles(log).then(clientOf, (error) => {
+      // The next request tries again.
+      loading = undefined;
+      throw error;
+    });
     return loading;
+  };
+}
+
+function clientOf(files: readonly WebFile[]): Client {
+  const page = files.find(({ path }) => path === INDEX);
+  return {
+    files: new Map(files.map((file) => [file.path, served(file)])),
+    policy: webPolicy(new TextDecoder().decode(page?.plain)),
   };
 }
 
@@ -77,6 +99,16 @@ const served = ({ type, plain, gzip, brotli }: WebFile): Served => ({
   type,
   etag: `"${Bun.hash(plain).toString(36)}"`,
   bodies: { identity: plain, gzip, br: brotli },
+});
+
+const assetHeaders = { "cache-control": "public, max-age=31536000, immutable" };
+
+const pageHeaders = (policy: string) => ({
+  "cache-control": "no-cache",
+  "content-security-policy": policy,
+  "permissions-policy": permissionsPolicy,
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
 });
 
 /** Whether a browser navigates to the path, rather than a program fetching a file or calling an operation. */
@@ -89,24 +121,11 @@ function isNavigation(path: string, { method, headers }: Request): boolean {
 
 function respond(
   request: Request,
-  path: string,
+  given: Record<string, string>,
   { type, etag, bodies }: Served,
   status: number,
 ): Response {
-  // The names of assets contain a hash of their content, so they never change.
-  const isAsset = path.startsWith("/assets/");
-  const headers = new Headers({
-    "content-type": type,
-    "cache-control": isAsset ? "public, max-age=31536000, immutable" : "no-cache",
-    etag,
-    vary: "accept-encoding",
-  });
-  if (!isAsset) {
-    headers.set("content-security-policy", webPolicy);
-    headers.set("permissions-policy", permissionsPolicy);
-    headers.set("referrer-policy", "no-referrer");
-    headers.set("cross-origin-opener-policy", "same-origin");
-  }
+  const headers = new Headers({ ...given, "content-type": type, etag, vary: "accept-encoding" });
   if (status === 200 && request.headers.get("if-none-match")?.includes(etag)) {
     return new Response(null, { status: 304, headers });
   }

@@ -26,7 +26,7 @@ interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;
 }
 
-export function ChatView({ route }: ChatViewProps) {
+export default function ChatView({ route }: ChatViewProps) {
   const { id } = route;
   const chat = useChat(id);
   const { model } = useClient();

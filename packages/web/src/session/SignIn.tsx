@@ -33,7 +33,7 @@ const words = {
   },
 } as const;
 
-export function SignIn() {
+export default function SignIn() {
   const methods = useSignInMethods();
   useEffect(() => {
     document.title = "Parley";

@@ -1,8 +1,9 @@
 import type { Account } from "@parley/protocol";
-import { lazy, Suspense, useRef, useState } from "react";
-import { ChatView } from "../chat/ChatView.tsx";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { ChatSkeleton } from "../chat/ChatSkeleton.tsx";
 import { MeContext } from "../lib/me.ts";
 import { useNotifications } from "../lib/notifications.ts";
+import { onDemand } from "../lib/on-demand.tsx";
 import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
@@ -19,6 +20,7 @@ import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
 import { Switcher } from "./Switcher.tsx";
 
+const ChatView = onDemand(() => import("../chat/ChatView.tsx"));
 const Confirmation = lazy(() => import("../session/Confirmation.tsx"));
 const NewChat = lazy(() => import("../people/NewChat.tsx"));
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
@@ -29,7 +31,7 @@ const OperatePage = lazy(() => import("../operate/OperatePage.tsx"));
 type Overlay = "switcher" | "new-chat" | null;
 
 /** The list beside the open page; on a narrow screen one of the two. */
-export function Shell({ me }: { me: Account }) {
+export default function Shell({ me }: { me: Account }) {
   const route = useRoute();
   const [overlay, setOverlay] = useState<Overlay>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -39,6 +41,7 @@ export function Shell({ me }: { me: Account }) {
   const operator = useOperatorCheck(me);
   const pending = usePendingCalls(me);
   const atList = route.name === "home";
+  useEffect(loadAhead, []);
   return (
     <MeContext value={me}>
       <OperatorContext value={operator}>
@@ -61,7 +64,11 @@ export function Shell({ me }: { me: Account }) {
               >
                 <ErrorBoundary key={`${route.name} ${open}`}>
                   <Suspense fallback={<PageSkeleton />}>
-                    {route.name === "chat" && <ChatView key={route.id} route={route} />}
+                    {route.name === "chat" && (
+                      <Suspense fallback={<ChatSkeleton />}>
+                        <ChatView key={route.id} route={route} />
+                      </Suspense>
+                    )}
                     {route.name === "agents" && <AgentsPage target={route.target} />}
                     {route.name === "settings" && <SettingsPage />}
                     {route.name === "waiting" && <WaitingPage />}
@@ -95,6 +102,12 @@ export function Shell({ me }: { me: Account }) {
       </OperatorContext>
     </MeContext>
   );
+}
+
+/** Loads conversations before the first one is opened, which may be without a connection. */
+function loadAhead(): void {
+  // If it fails, opening a conversation loads them.
+  void ChatView.load().catch(() => {});
 }
 
 /** The first element that Tab reaches, visible only with the focus: skips a list that may be long. */
