@@ -76,6 +76,7 @@ const types: Record<string, string> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
+  png: "image/png",
   svg: "image/svg+xml",
   webmanifest: "application/manifest+json",
 };

@@ -211,6 +211,30 @@ test("a password that is typed can be shown and hidden again", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("the icon of the tab counts unread messages", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  const chat = await ada.call("startChat", { usernames: [bob.username] });
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("link", { name: /No messages yet/ }).waitFor();
+  const icon = () => page.locator("link[rel=icon]").getAttribute("href");
+  const plain = await icon();
+  expect(plain).toMatch(/\/assets\/icon-192-\w+\.png$/);
+  const shown = new Set([plain]);
+  for (const text of ["One", "Two"]) {
+    await bob.call("sendMessage", { chat_id: chat.id, content: text });
+    await page.getByRole("link", { name: new RegExp(`${text}$|${text} `) }).waitFor();
+    shown.add(await icon());
+  }
+  expect(shown.size).toBe(3);
+  await page.getByRole("link", { name: /Two/ }).click();
+  await page.waitForFunction((path) => {
+    const href = document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href;
+    return href === path;
+  }, plain);
+  expect(visit.problems()).toEqual([]);
+});
+
 describe("the files of the client", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(harness().url + path, { headers, decompress: false });
@@ -262,6 +286,28 @@ describe("the files of the client", () => {
     }
     const etag = plain.headers.get("etag") ?? "";
     expect((await get(asset, { "if-none-match": etag })).status).toBe(304);
+  });
+
+  test("the manifest has icons for systems that show SVG, PNG or their own shape", async () => {
+    const page = await (await get("/")).text();
+    const [manifest = ""] = /\/assets\/manifest-\w+\.webmanifest/.exec(page) ?? [];
+    const { icons } = (await (await get(manifest)).json()) as {
+      icons: { src: string; type: string; sizes: string; purpose: string }[];
+    };
+    expect(icons.map(({ sizes, purpose }) => `${sizes} ${purpose}`)).toEqual([
+      "any any",
+      "192x192 any",
+      "512x512 any",
+      "512x512 maskable",
+    ]);
+    for (const { src, type } of icons) {
+      const response = await get(src);
+      expect([src, response.status, response.headers.get("content-type")]).toEqual([
+        src,
+        200,
+        type,
+      ]);
+    }
   });
 
   test("the first loads take at most 120, 140 and 210 kB of gzipped script", async () => {

@@ -6,6 +6,9 @@ import { type SourceFile, scriptOf, textFile, textOf, WEB } from "./sources.ts";
 export async function withPages(assets: SourceFile[]): Promise<SourceFile[]> {
   const icons = {
     ICON: await publicAsset("icon.svg"),
+    ICON_192: await publicAsset("icon-192.png"),
+    ICON_512: await publicAsset("icon-512.png"),
+    ICON_MASKABLE: await publicAsset("icon-maskable.png"),
   };
   const paths = Object.fromEntries(Object.entries(icons).map(([key, { path }]) => [key, path]));
   const manifest = hashed(

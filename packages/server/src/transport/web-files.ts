@@ -20,7 +20,7 @@ export async function loadWebFiles(log: Logger): Promise<WebFile[]> {
 }
 
 function readBuild(): Promise<WebFile[]> {
-  const paths = [...new Bun.Glob("**/*.{html,js,css,svg,webmanifest}").scanSync(DIST)];
+  const paths = [...new Bun.Glob("**/*.{html,js,css,svg,png,webmanifest}").scanSync(DIST)];
   return Promise.all(
     paths.map(async (path) => {
       const read = (suffix: string) => Bun.file(join(DIST, path + suffix)).bytes();

@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import type { Route } from "../lib/router.ts";
+import { showCount } from "./favicon.ts";
 
 const pages = {
   home: null,
@@ -14,7 +15,7 @@ const pages = {
   missing: "Not found",
 };
 
-/** Sets the title of the browser tab: the unread count and the current page. */
+/** Sets the title of the browser tab, the unread count and the current page, and shows the count on its icon. */
 export function PageTitle({ route }: { route: Route }) {
   const me = useSelf();
   const chat = useChat(route.name === "chat" ? route.id : "");
@@ -26,5 +27,9 @@ export function PageTitle({ route }: { route: Route }) {
   useEffect(() => {
     document.title = title;
   }, [title]);
+  useEffect(() => {
+    showCount(figure);
+    return () => showCount(0);
+  }, [figure]);
   return null;
 }
