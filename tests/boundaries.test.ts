@@ -199,7 +199,7 @@ const importRules: ImportRule[] = [
       file !== `${SERVER}compose/backends.ts` &&
       !file.startsWith(`${SERVER}commands/`) &&
       !isTest(file),
-    forbids: (target, file) => isBackend(target) && !sameDriver(target, file),
+    forbids: (target, file) => isBackend(target) && !isOfDriver(file, target),
     caught: [
       [`${SERVER}operation.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
       [`${SERVER}operation.ts`, 'import type { Connection } from "./store/sqlite/connection.ts";'],
@@ -209,6 +209,8 @@ const importRules: ImportRule[] = [
       [`${SERVER}config/a.ts`, 'import type { S3Options } from "../files/s3.ts";'],
       [`${SERVER}compose.ts`, 'import { memoryBus } from "./realtime/bus-memory.ts";'],
       [`${SERVER}store/postgres/index.ts`, 'import { iso } from "../sqlite/connection.ts";'],
+      [`${SERVER}store/hot/messages-postgres.ts`, 'import { iso } from "../sqlite/connection.ts";'],
+      [`${SERVER}store/messages.ts`, 'import { iso } from "./sqlite/connection.ts";'],
     ],
     allowed: [
       [
@@ -224,13 +226,20 @@ const importRules: ImportRule[] = [
         'import { memoryBus } from "../src/realtime/bus-memory.ts";',
       ],
       [`${SERVER}store/sqlite/index.ts`, 'import { connection } from "./connection.ts";'],
+      [`${SERVER}store/hot/messages-sqlite.ts`, 'import { compiled } from "../sqlite/dialect.ts";'],
       [`${SERVER}realtime/hub.ts`, 'import type { Bus } from "./bus.ts";'],
     ],
   },
 ];
 
-const sameDriver = (target: string, file: string) =>
-  DRIVERS.some((driver) => target.startsWith(driver) && file.startsWith(driver));
+/** Whether a file is one of the driver that it imports, or has methods for it in `store/hot/`. */
+const isOfDriver = (file: string, target: string) =>
+  DRIVERS.some(
+    (driver) => target.startsWith(driver) && (file.startsWith(driver) || isHotOf(driver, file)),
+  );
+
+const isHotOf = (driver: string, file: string) =>
+  file.startsWith(`${SERVER}store/hot/`) && file.endsWith(`-${basename(driver)}.ts`);
 
 const isInPackage = (file: string) => /^packages\/\w+\/src\//.test(file);
 const isSource = (file: string) => isInPackage(file) && !isTest(file);

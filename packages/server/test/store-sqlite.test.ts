@@ -22,7 +22,7 @@ import { until } from "@parley/testkit/until.ts";
 import type { Change } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
-import type { MessageRecord } from "../src/store/messages.ts";
+import type { MessageRecord } from "../src/store/message-records.ts";
 import { backgroundRunner } from "../src/store/shared/background-work.ts";
 import { type Indexer, indexerThread, type Task } from "../src/store/sqlite/background.ts";
 import { type BatchWriter, batchWriter } from "../src/store/sqlite/batch-writer.ts";

@@ -33,16 +33,30 @@ export const events: readonly Fault[] = [
   },
   {
     name: "a deleted message is subtracted from the unread count of those who have just read it",
-    file: "packages/server/src/store/shared/messages.ts",
+    file: "packages/server/src/store/messages.ts",
     find: "WHERE conversation_id = $1 AND last_read_seq < $2",
     replace: "WHERE conversation_id = $1 AND last_read_seq <= $2",
     tests: ["packages/server/test/store-sqlite.test.ts"],
   },
   {
     name: "the last change of a page of getUpdates comes again with the next page",
-    file: "packages/server/src/store/shared/updates.ts",
+    file: "packages/server/src/store/updates.ts",
     find: "AND m.seq > $3 AND m.version = m.seq",
     replace: "AND m.seq >= $3 AND m.version = m.seq",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
+  },
+  {
+    name: "a page of getUpdates ends inside the deletion of several messages",
+    file: "packages/server/src/store/updates.ts",
+    find: "page.seq - 1, LAST_SEQ, page.seq",
+    replace: "page.seq, LAST_SEQ, page.seq",
+    tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
+  },
+  {
+    name: "a read position moves back",
+    file: "packages/server/src/store/conversations.ts",
+    find: "AND members.account_id = $2 AND members.last_read_seq < $3",
+    replace: "AND members.account_id = $2",
+    tests: ["packages/server/test/store-postgres.test.ts"],
   },
 ];

@@ -3,31 +3,17 @@ import type { Fault } from "../fault.ts";
 /** One of the two stores alone. */
 export const stores: readonly Fault[] = [
   {
-    name: "on SQLite a page of getUpdates ends inside the deletion of several messages",
-    file: "packages/server/src/store/sqlite/updates.ts",
-    find: "page.seq - 1, NO_LIMIT, page.seq",
-    replace: "page.seq, NO_LIMIT, page.seq",
-    tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
-  },
-  {
     name: "on SQLite one's own message is unread",
-    file: "packages/server/src/store/sqlite/messages.ts",
-    find: "    readAll.run(conversation.id, sender.id, seq, humans, agents);\n",
+    file: "packages/server/src/store/hot/messages-sqlite.ts",
+    find: "      readAll.run(conversation.id, sender.id, seq, humans, agents);\n",
     replace: "",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/messages.test.ts"],
   },
   {
     name: "on PostgreSQL a message is dropped if another person used the same client_msg_id",
-    file: "packages/server/src/store/postgres/messages.ts",
+    file: "packages/server/src/store/hot/messages-postgres.ts",
     find: "AND m.sender_id = g.sender_id AND m.client_msg_id = g.client_msg_id",
     replace: "AND m.client_msg_id = g.client_msg_id",
-    tests: ["packages/server/test/store-postgres.test.ts"],
-  },
-  {
-    name: "on PostgreSQL a read position moves back",
-    file: "packages/server/src/store/postgres/conversations.ts",
-    find: "AND members.account_id = $2 AND members.last_read_seq < $3",
-    replace: "AND members.account_id = $2",
     tests: ["packages/server/test/store-postgres.test.ts"],
   },
 ];

@@ -2,7 +2,7 @@ import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** The conversation. Throws if it does not exist (404) or the caller takes no part in it (403). */

@@ -5,7 +5,7 @@ import { elicitedValues } from "../rules/elicitation-values.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { ElicitationAnswer, ElicitationRecord } from "../store/elicitations.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** How long the owner has to answer. */

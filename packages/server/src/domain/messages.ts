@@ -1,7 +1,7 @@
 import { counted } from "../changes/change.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import { isNonEmpty } from "../store/non-empty.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";

@@ -1,7 +1,7 @@
 import type { Message, Report } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
 import { NOBODY } from "../store/accounts.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx } from "../store/store.ts";
 

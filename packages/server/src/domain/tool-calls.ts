@@ -6,7 +6,7 @@ import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { NewAction } from "../store/messages.ts";
+import type { NewAction } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";

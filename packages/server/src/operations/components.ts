@@ -13,7 +13,7 @@ import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord, NewAction } from "../store/messages.ts";
+import type { MessageRecord, NewAction } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** A label may be as long as a message: longer ones are truncated. */

@@ -20,7 +20,7 @@ import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import { shareOfLoop } from "../store/event-loop.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 const searchCursor = cursorOf(z.int());

@@ -9,7 +9,7 @@ import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 
 interface Target {

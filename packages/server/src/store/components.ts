@@ -1,14 +1,70 @@
+import type { ComponentUse } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
-import type { MessageRecord } from "./messages.ts";
+import { incrementCounter } from "./counters.ts";
+import type { MessageRecord } from "./message-records.ts";
+import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
-export interface ComponentWrites {
+/** Number of component uses that are kept for each message. */
+const KEPT_USES = 50;
+
+export const componentWrites = {
   /**
    * Records that somebody used a component of a message: once for each person and component, and only
    * the latest 50 for each message. Increments the counter and returns its new value. While the
    * message streams, the counter stays and null is returned: uses are shown once it is finalized.
    */
-  useComponent(message: MessageRecord, use: NewUse): Awaitable<number | null>;
+  async useComponent(
+    db: Sql,
+    { id, conversation_id, finalized }: MessageRecord,
+    { token, by, at }: NewUse,
+  ): Promise<number | null> {
+    db.changes(conversation_id);
+    await db.change(
+      "DELETE FROM component_uses WHERE message_id = $1 AND account_id = $2 AND token = $3",
+      id,
+      by.id,
+      token,
+    );
+    await db.change(
+      `INSERT INTO component_uses (message_id, account_id, token, used_at) VALUES ($1, $2, $3, $4)`,
+      id,
+      by.id,
+      token,
+      at,
+    );
+    await db.change(
+      `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
+         SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,
+      id,
+    );
+    const version = finalized ? await incrementCounter(db, conversation_id) : null;
+    await db.change(
+      `UPDATE messages SET version = coalesce($2, version),
+         uses = (SELECT count(*) FROM component_uses WHERE message_id = $1) WHERE id = $1`,
+      id,
+      version,
+    );
+    return version;
+  },
+};
+
+/** The uses of components by message, oldest first. */
+export async function componentUses(
+  db: Sql,
+  messageIds: readonly number[],
+): Promise<Map<number, ComponentUse[]>> {
+  if (messageIds.length === 0) return new Map();
+  const rows = await db.all<ComponentUseRow>(
+    `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
+     FROM component_uses u JOIN accounts a ON a.id = u.account_id
+     WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
+    db.list(messageIds),
+  );
+  const byMessage = Map.groupBy(rows, (row) => row.message_id);
+  return new Map([...byMessage].map(([id, uses]) => [id, uses.map(toComponentUse)]));
 }
 
 export interface NewUse {
@@ -16,3 +72,15 @@ export interface NewUse {
   by: AccountRecord;
   at: number;
 }
+
+interface ComponentUseRow extends AccountRow {
+  message_id: number;
+  token: string;
+  used_at: number;
+}
+
+const toComponentUse = (row: ComponentUseRow): ComponentUse => ({
+  token: row.token,
+  by: publicAccount(row),
+  at: iso(row.used_at),
+});

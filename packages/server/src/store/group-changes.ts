@@ -1,20 +1,95 @@
-import type { ConversationChange } from "@parley/protocol";
+import type { Account, ConversationChange } from "@parley/protocol";
+import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
 import type { NonEmpty } from "./non-empty.ts";
+import { accountsById } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
+
+/** Number of members that lists, events and changes of a group show. */
+export const SHOWN_PARTICIPANTS = 50;
 
 /** What happened to a group itself: its members, admin, title, and the modes of its agents. */
-export interface GroupChangeReads {
+export const groupChangeReads = {
   /** Changes between two values of the group's counter, oldest first. */
-  conversationChanges(query: ChangesQuery): Awaitable<ConversationChange[]>;
-}
+  async conversationChanges(db: Sql, query: ChangesQuery): Promise<ConversationChange[]> {
+    const rows = await db.all<GroupChangeRow>(
+      `SELECT ${GROUP_CHANGE} FROM conversation_changes
+       WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
+      query.conversationId,
+      query.after,
+      query.before,
+      query.limit,
+    );
+    return groupChangeViews(db, rows.toReversed());
+  },
+};
 
-export interface GroupChangeWrites {
+export const groupChangeWrites = {
   /**
    * Stores what one call changed, increments the group's counter and returns its new value. All
    * changes of the call share that value. The group itself is changed by other methods.
    */
-  changeGroup(conversationId: number, changes: NewChanges): Awaitable<number>;
+  async changeGroup(
+    db: Sql,
+    conversationId: number,
+    { actor, changes, at }: NewChanges,
+  ): Promise<number> {
+    db.changes(conversationId);
+    const [row] = await db.changed<{ seq: number }>(
+      "UPDATE counters SET seq = seq + 1, updated_at = $2 WHERE conversation_id = $1 RETURNING seq",
+      conversationId,
+      at,
+    );
+    if (!row) throw new Error(`conversation ${conversationId} has no counters`);
+    await db.change(
+      `INSERT INTO conversation_changes (conversation_id, ${GROUP_CHANGE})
+       VALUES ($1, $2, $3, $4, $5)`,
+      conversationId,
+      row.seq,
+      at,
+      actor.id,
+      db.json(changes.map(toStoredChange)),
+    );
+    return row.seq;
+  },
+};
+
+/** The first changes after a value of the counter, oldest first. */
+export const groupChangesSince = (db: Sql, conversationId: number, since: number, limit: number) =>
+  db.all<GroupChangeRow>(
+    `SELECT ${GROUP_CHANGE} FROM conversation_changes
+     WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+    conversationId,
+    since,
+    limit,
+  );
+
+/** Converts rows to changes as all viewers see them. */
+export async function groupChangeViews(
+  db: Sql,
+  rows: readonly GroupChangeRow[],
+): Promise<ConversationChange[]> {
+  const calls = rows.map((row) => ({ ...row, changes: decoded(row.changes) }));
+  const named = calls.flatMap(({ actor_id, changes }) => [
+    actor_id,
+    ...changes.flatMap(({ subjects }) => subjects),
+  ]);
+  const accounts = await accountsById(db, [...new Set(named)]);
+  const account = (id: number): Account => {
+    const found = accounts.get(id);
+    if (!found) throw new Error(`account ${id} is missing`);
+    return found;
+  };
+  return calls.flatMap(({ seq, at, actor_id, changes }) =>
+    changes.map(({ subjects, ...change }) => ({
+      seq,
+      at: iso(at),
+      actor: account(actor_id),
+      ...change,
+      subjects: subjects.map(account),
+    })),
+  );
 }
 
 export interface ChangesQuery {
@@ -40,3 +115,28 @@ export interface NewChange {
   title?: string;
   always_on?: boolean;
 }
+
+/** Columns of a `GroupChangeRow`. */
+const GROUP_CHANGE = "seq, at, actor_id, changes";
+
+/** The changes that one call made. */
+export interface GroupChangeRow {
+  seq: number;
+  at: number;
+  actor_id: number;
+  changes: string | StoredChange[];
+}
+
+interface StoredChange {
+  kind: ConversationChange["kind"];
+  subjects: number[];
+  subject_count: number;
+  title: string | null;
+  always_on: boolean | null;
+}
+
+const toStoredChange = (change: NewChange): StoredChange => {
+  const { kind, subjects = [], title = null, always_on = null } = change;
+  const shown = subjects.slice(0, SHOWN_PARTICIPANTS).map(({ id }) => id);
+  return { kind, subjects: shown, subject_count: subjects.length, title, always_on };
+};

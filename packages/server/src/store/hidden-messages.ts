@@ -1,23 +1,95 @@
-import type { Awaitable } from "./awaitable.ts";
-import type { MessageRecord } from "./messages.ts";
+import { removeMentionOf } from "./mentions.ts";
+import { countsIn, type MessageRecord } from "./message-records.ts";
+import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
+import type { Sql } from "./sql.ts";
+
+const HIDDEN_PER_PAGE = 1000;
 
 /** Messages that an account has deleted for itself alone. */
-export interface HiddenMessageReads {
-  isHidden(message: MessageRecord, accountId: number): Awaitable<boolean>;
+export const hiddenMessageReads = {
+  async isHidden(db: Sql, message: MessageRecord, accountId: number): Promise<boolean> {
+    const row = await db.get(
+      "SELECT 1 FROM hidden WHERE account_id = $1 AND conversation_id = $2 AND seq = $3",
+      accountId,
+      message.conversation_id,
+      message.seq,
+    );
+    return row !== null;
+  },
   /**
    * A page of what an account hid after a value of its own counter. Without `since` the page is empty
-   * and `seq` is the current value, to start from.
+   * and `seq` is the current value, to start from. Messages that were hidden in one call share a counter
+   * value and are never split: they are far fewer than a page.
    */
-  hiddenSince(accountId: number, since: number | undefined): Awaitable<Hidden>;
-}
+  async hiddenSince(db: Sql, accountId: number, since: number | undefined): Promise<Hidden> {
+    const [current, rows] = await Promise.all([
+      ownCounter(db, accountId),
+      since === undefined ? [] : db.all<HiddenRow>(HIDDEN_SINCE, accountId, since),
+    ]);
+    const next = rows[HIDDEN_PER_PAGE]?.own_seq;
+    const page = rows.filter(({ own_seq }) => next === undefined || own_seq < next);
+    const byConversation = Map.groupBy(page, ({ conversation_id }) => conversation_id);
+    return {
+      hidden: [...byConversation].map(([conversation_id, messages]) => ({
+        conversation_id,
+        ids: messages.map(({ id }) => id),
+      })),
+      seq: next === undefined ? current : next - 1,
+      has_more: next !== undefined,
+    };
+  },
+};
 
-export interface HiddenMessageWrites {
+export const hiddenMessageWrites = {
   /**
    * Hides messages from one account. Conversations' counters stay; the account's own is incremented
    * once for all of them and returned. Returns null, and changes nothing, when all of them are hidden
    * already, or there are none.
    */
-  hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<number | null>;
+  async hideMessages(
+    db: Sql,
+    messages: readonly MessageRecord[],
+    accountId: number,
+  ): Promise<number | null> {
+    await db.ownRow("accounts", accountId);
+    const own_seq = (await ownCounter(db, accountId)) + 1;
+    let hidden = 0;
+    for (const message of messages) hidden += await hideMessage(db, message, accountId, own_seq);
+    return hidden === 0 ? null : incrementOwnCounter(db, accountId);
+  },
+};
+
+/** Returns how many messages it has hidden: one, or zero when it was hidden already. */
+async function hideMessage(
+  db: Sql,
+  message: MessageRecord,
+  accountId: number,
+  ownSeq: number,
+): Promise<number> {
+  const { conversation_id, seq } = message;
+  db.changes(conversation_id);
+  const hidden = await db.change(
+    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+     SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2 ON CONFLICT DO NOTHING`,
+    accountId,
+    conversation_id,
+    seq,
+    ownSeq,
+  );
+  if (hidden === 0) return 0;
+  const { humans, agents } = countsIn(message);
+  // If the account has not read the message, it is no longer unread.
+  await db.change(
+    `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
+     WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
+    conversation_id,
+    accountId,
+    seq,
+    humans,
+    agents,
+  );
+  await removeMentionOf(db, accountId, message);
+  return hidden;
 }
 
 /** A page of hidden messages. The next page starts after `seq`. */
@@ -26,3 +98,18 @@ export interface Hidden {
   seq: number;
   has_more: boolean;
 }
+
+interface HiddenRow {
+  conversation_id: string;
+  id: string;
+  own_seq: number;
+}
+
+/** One more than a page. Live and deleted messages have an index each. */
+const HIDDEN_SINCE = `SELECT c.uuid AS conversation_id, coalesce(live.uuid, dead.uuid) AS id, h.own_seq
+  FROM hidden h JOIN conversations c ON c.id = h.conversation_id
+  LEFT JOIN messages live ON live.conversation_id = h.conversation_id AND live.seq = h.seq
+    AND live.deleted_at IS NULL
+  LEFT JOIN messages dead ON dead.conversation_id = h.conversation_id AND dead.seq = h.seq
+    AND dead.deleted_at IS NOT NULL
+  WHERE h.account_id = $1 AND h.own_seq > $2 ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`;

@@ -1,14 +1,19 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { Sql } from "./sql.ts";
 
 /**
  * A restore from a backup takes data back that clients have seen. The id of the history changes then,
  * so that clients can tell and start over.
  */
-export interface HistoryReads {
-  historyId(): Awaitable<string>;
-}
+export const historyReads = {
+  async historyId(db: Sql): Promise<string> {
+    const row = await db.get<{ id: string }>("SELECT id FROM history");
+    return row?.id ?? "";
+  },
+};
 
-export interface HistoryWrites {
+export const historyWrites = {
   /** Gives the history a new id, for restores that the store cannot detect. */
-  renewHistory(): Awaitable<void>;
-}
+  async renewHistory(db: Sql): Promise<void> {
+    await db.change("UPDATE history SET id = $1", Bun.randomUUIDv7());
+  },
+};

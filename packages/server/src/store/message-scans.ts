@@ -1,5 +1,10 @@
-import type { Awaitable } from "./awaitable.ts";
-import type { MessageRecord } from "./messages.ts";
+import {
+  MESSAGE_RECORDS,
+  type MessageRecord,
+  type MessageRecordRow,
+  toMessageRecord,
+} from "./message-records.ts";
+import type { Sql } from "./sql.ts";
 
 /** Row ids of messages that one read examines. */
 export const SCANNED_IDS = 5000;
@@ -8,14 +13,40 @@ export const SCANNED_IDS = 5000;
  * Finds messages of all conversations by their row ids, which grow with each new message. Callers read
  * one short range after another, so that no read takes long, however many messages there are.
  */
-export interface MessageScanReads {
+export const messageScanReads = {
   /** The highest row id of a message; zero when there is none. */
-  lastMessageId(): Awaitable<number>;
+  async lastMessageId(db: Sql): Promise<number> {
+    const row = await db.get<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM messages");
+    return row?.id ?? 0;
+  },
   /** The messages of the range that are not deleted and match, ordered by id. */
-  scanMessages(range: MessageRange, filter: MessageFilter): Awaitable<MessageRecord[]>;
+  async scanMessages(
+    db: Sql,
+    { after, upTo }: MessageRange,
+    filter: MessageFilter,
+  ): Promise<MessageRecord[]> {
+    const scan = (matches: string) =>
+      `${MESSAGE_RECORDS} WHERE ${IN_RANGE} AND ${matches} ORDER BY m.id`;
+    const rows = await ("senderIds" in filter
+      ? db.all<MessageRecordRow>(
+          scan("m.sender_id = ANY($3::bigint[])"),
+          after,
+          upTo,
+          db.list(filter.senderIds),
+        )
+      : db.all<MessageRecordRow>(scan("m.created_at < $3"), after, upTo, filter.before));
+    return rows.map(toMessageRecord);
+  },
   /** When the oldest message of the range that is not deleted was created; null when there is none. */
-  oldestMessageAt(range: MessageRange): Awaitable<number | null>;
-}
+  async oldestMessageAt(db: Sql, { after, upTo }: MessageRange): Promise<number | null> {
+    const row = await db.get<{ at: number | null }>(
+      `SELECT min(m.created_at) AS at FROM messages m WHERE ${IN_RANGE}`,
+      after,
+      upTo,
+    );
+    return row?.at ?? null;
+  },
+};
 
 /** A range of row ids. */
 export interface MessageRange {
@@ -30,3 +61,5 @@ export type MessageFilter =
   | { readonly senderIds: readonly number[] }
   /** Messages that were created before a time. */
   | { readonly before: number };
+
+const IN_RANGE = "m.id > $1 AND m.id <= $2 AND m.deleted_at IS NULL";

@@ -1,59 +1,185 @@
-import type { File, Message, Turn } from "@parley/protocol";
-import type { AccountRecord, JsonObject } from "./accounts.ts";
+import type { File, Message } from "@parley/protocol";
+import { searchedText } from "../rules/files.ts";
 import type { Awaitable } from "./awaitable.ts";
-import type { ConversationRecord } from "./conversations.ts";
+import { incrementCounter } from "./counters.ts";
+import { addMentions, removeMentions, toStoredMentions } from "./mentions.ts";
+import {
+  countsIn,
+  MESSAGE_RECORDS,
+  type MessageRecord,
+  type MessageRecordRow,
+  type NewMessage,
+  toMessageRecord,
+} from "./message-records.ts";
+import {
+  MESSAGE,
+  type MessageRow,
+  NOT_HIDDEN,
+  VISIBLE_MESSAGES,
+  viewMessages,
+} from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
+import type { Sql } from "./sql.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
-export interface MessageReads {
+export const messageReads = {
   /** The message, deleted or not. A write unit owns its conversation from then on. */
-  message(uuid: string): Awaitable<MessageRecord | null>;
+  async message(db: Sql, uuid: string): Promise<MessageRecord | null> {
+    if (!(await db.ownOf(CONVERSATION_OF, uuid))) return null;
+    const row = await db.get<MessageRecordRow>(MESSAGE_BY_UUID, uuid);
+    return row && toMessageRecord(row);
+  },
   /** The subset of these messages that the viewer can see, in the given order. */
-  messageViews(uuids: readonly string[], viewerId: number): Awaitable<Message[]>;
+  async messageViews(db: Sql, uuids: readonly string[], viewerId: number): Promise<Message[]> {
+    const rows = await db.all<MessageRow>(MESSAGES_BY_UUID, db.list(uuids), viewerId);
+    return viewMessages(db, rows, viewerId);
+  },
   /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
-  sentBefore(
+  async sentBefore(
+    db: Sql,
     conversationId: number,
     senderId: number,
     clientMsgId: string,
-  ): Awaitable<string | null>;
+  ): Promise<string | null> {
+    const row = await db.get<{ uuid: string }>(
+      `SELECT uuid FROM messages
+       WHERE conversation_id = $1 AND sender_id = $2 AND client_msg_id = $3`,
+      conversationId,
+      senderId,
+      clientMsgId,
+    );
+    return row?.uuid ?? null;
+  },
   /** The uuids of an account's messages in a range that are not deleted, oldest first. */
-  sentIn(query: SentQuery): Awaitable<string[]>;
+  async sentIn(db: Sql, query: SentQuery): Promise<string[]> {
+    const rows = await db.all<{ uuid: string }>(
+      `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
+         AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`,
+      query.conversationId,
+      query.senderId,
+      query.after,
+      query.upTo,
+    );
+    return rows.map(({ uuid }) => uuid);
+  },
   /** A page of messages that the viewer can see, oldest first. */
-  messagePage(query: MessagePageQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
+  async messagePage(
+    db: Sql,
+    { conversationId, viewerId, from, limit }: MessagePageQuery,
+  ): Promise<{ items: Message[]; has_more: boolean }> {
+    const isNewer = from?.direction === "newer";
+    const rows = await db.all<MessageRow>(
+      isNewer ? NEWER_MESSAGES : OLDER_MESSAGES,
+      conversationId,
+      viewerId,
+      from?.seq ?? LAST_SEQ,
+      limit + 1,
+    );
+    const page = rows.slice(0, limit);
+    if (!isNewer) page.reverse();
+    return { items: await viewMessages(db, page, viewerId), has_more: rows.length > limit };
+  },
   /**
    * Finalized messages that the viewer can see, newest first: those up to a position, and the agent's
    * later answers to messages before the one that it is about to answer.
    */
-  contextMessages(query: ContextQuery): Awaitable<Message[]>;
-}
+  async contextMessages(db: Sql, query: ContextQuery): Promise<Message[]> {
+    const { conversationId, viewerId, upTo, answers, limit } = query;
+    const [later, earlier] = await Promise.all([
+      db.all<MessageRow>(
+        LATER_ANSWERS,
+        conversationId,
+        viewerId,
+        upTo,
+        answers.upTo,
+        answers.agentId,
+        answers.toBefore,
+      ),
+      db.all<MessageRow>(CONTEXT_MESSAGES, conversationId, viewerId, upTo, limit),
+    ]);
+    return viewMessages(db, [...later, ...earlier], viewerId);
+  },
+};
 
-export interface MessageWrites {
+export const messageWrites = {
+  /**
+   * Replaces the text and the mentions. Increments the counter and returns its new value. Throws for a
+   * deleted message.
+   */
+  async editMessage(
+    db: Sql,
+    message: MessageRecord,
+    content: string,
+    mentions: readonly string[],
+    at: number,
+  ): Promise<number> {
+    checkNotDeleted(message);
+    const { id, mentions: before } = message;
+    const version = await incrementCounter(db, message.conversation_id);
+    await db.change(
+      "UPDATE messages SET content = $2, mentions = $3, edited_at = $4, version = $5 WHERE id = $1",
+      id,
+      content,
+      toStoredMentions(db, mentions),
+      at,
+      version,
+    );
+    // Imported messages are unread for nobody.
+    if (!message.imported) {
+      await removeMentions(
+        db,
+        before.filter((username) => !mentions.includes(username)),
+        message,
+      );
+      await addMentions(
+        db,
+        mentions.filter((username) => !before.includes(username)),
+        message,
+      );
+    }
+    await db.index(message, searchedText(content, message.files));
+    return version;
+  },
+  /**
+   * Replaces what a message shows of its files. Increments the counter and returns its new value.
+   * Throws for a deleted message.
+   */
+  async setMessageFiles(db: Sql, message: MessageRecord, files: readonly File[]): Promise<number> {
+    checkNotDeleted(message);
+    const version = await incrementCounter(db, message.conversation_id);
+    await db.change(
+      "UPDATE messages SET files = $2, version = $3 WHERE id = $1",
+      message.id,
+      db.json(files),
+      version,
+    );
+    return version;
+  },
+  /**
+   * Turns messages into tombstones. Increments the counter once for all of them and returns its new
+   * value. Throws when they are of several conversations, or one of them is deleted already.
+   */
+  async deleteMessages(db: Sql, messages: NonEmpty<MessageRecord>, at: number): Promise<number> {
+    const [{ conversation_id }] = messages;
+    for (const message of messages) {
+      checkNotDeleted(message);
+      if (message.conversation_id === conversation_id) continue;
+      throw new Error(`message ${message.uuid} is of another conversation`);
+    }
+    const version = await incrementCounter(db, conversation_id);
+    for (const message of messages) await deleteMessage(db, message, at, version);
+    return version;
+  },
+};
+
+/** Each dialect has its own form in `hot/`: a send is what servers do most. */
+export interface HotMessageWrites {
   /**
    * Inserts a message and increments the counter of its conversation. The message is unread for the
    * other members; its sender has read everything up to it. Returns null, and changes nothing, when the
    * sender has used the `client_msg_id` in the conversation before.
    */
   insertMessage(message: NewMessage): Awaitable<Message | null>;
-  /**
-   * Replaces the text and the mentions. Increments the counter and returns its new value. Throws for a
-   * deleted message.
-   */
-  editMessage(
-    message: MessageRecord,
-    content: string,
-    mentions: readonly string[],
-    at: number,
-  ): Awaitable<number>;
-  /**
-   * Replaces what a message shows of its files. Increments the counter and returns its new value.
-   * Throws for a deleted message.
-   */
-  setMessageFiles(message: MessageRecord, files: readonly File[]): Awaitable<number>;
-  /**
-   * Turns messages into tombstones. Increments the counter once for all of them and returns its new
-   * value. Throws when they are of several conversations, or one of them is deleted already.
-   */
-  deleteMessages(messages: NonEmpty<MessageRecord>, at: number): Awaitable<number>;
 }
 
 /** Messages of one sender in a range of a conversation's counter. */
@@ -64,23 +190,6 @@ export interface SentQuery {
   after: number;
   /** Inclusive. */
   upTo: number;
-}
-
-export interface MessageRecord {
-  readonly id: number;
-  readonly uuid: string;
-  readonly conversation_id: number;
-  readonly conversation_uuid: string;
-  readonly seq: number;
-  readonly sender_id: number;
-  readonly sender_owner_id: number | null;
-  readonly sender_kind: "human" | "agent";
-  readonly mentions: readonly string[];
-  readonly files: readonly File[];
-  readonly finalized: boolean;
-  readonly deleted: boolean;
-  /** Imported messages count as read for everybody. */
-  readonly imported: boolean;
 }
 
 export interface MessagePageQuery {
@@ -102,26 +211,77 @@ export interface ContextQuery {
   limit: number;
 }
 
-export interface NewMessage {
-  conversation: ConversationRecord;
-  sender: AccountRecord;
-  content: string;
-  client_msg_id: string | null;
-  reply_to_id: string | null;
-  mentions: readonly string[];
-  files?: readonly File[];
-  /** What a product stores with it. */
-  metadata?: JsonObject | undefined;
-  /** Set for the placeholder of an agent's answer, which is not finalized yet. */
-  turn?: Turn;
-  /** Set for the reply to a component action. */
-  action?: NewAction;
-  at: number;
+/** Larger than any counter value. */
+export const LAST_SEQ = Number.MAX_SAFE_INTEGER;
+
+const CONVERSATION_OF = "SELECT conversation_id AS id FROM messages WHERE uuid = $1";
+
+const OLDER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4`;
+const NEWER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 ORDER BY m.seq LIMIT $4`;
+
+const CONTEXT_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq <= $3 AND m.finalized_at IS NOT NULL
+  ORDER BY m.seq DESC LIMIT $4`;
+
+const LATER_ANSWERS = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.seq <= $4
+  AND m.finalized_at IS NOT NULL AND m.sender_id = $5
+  AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
+    WHERE t.message_id = m.id AND g.seq < $6) ORDER BY m.seq DESC`;
+
+const MESSAGES_BY_UUID = `SELECT ${MESSAGE}
+  FROM unnest($1::uuid[]) WITH ORDINALITY AS k (uuid, place) JOIN messages m ON m.uuid = k.uuid
+  JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
+  WHERE m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY k.place`;
+
+const MESSAGE_BY_UUID = `${MESSAGE_RECORDS} WHERE m.uuid = $1`;
+
+/** Turns a message into a tombstone. */
+async function deleteMessage(
+  db: Sql,
+  message: MessageRecord,
+  at: number,
+  version: number,
+): Promise<void> {
+  const { id, conversation_id, seq } = message;
+  const { humans, agents } = countsIn(message);
+  await removeMentions(db, message.mentions, message);
+  await Promise.all([
+    // For those who have not read the message, and have not hidden it, it is no longer unread.
+    db.change(
+      `UPDATE members SET read_humans = read_humans + $3, read_agents = read_agents + $4
+       WHERE conversation_id = $1 AND last_read_seq < $2 AND NOT EXISTS (
+         SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
+           AND h.conversation_id = $1 AND h.seq = $2)`,
+      conversation_id,
+      seq,
+      humans,
+      agents,
+    ),
+    db.change("DELETE FROM reactions WHERE message_id = $1", id),
+    db.change("DELETE FROM component_uses WHERE message_id = $1", id),
+    db.change("DELETE FROM tool_calls WHERE message_id = $1", id),
+    message.files.length > 0 && deleteFilesOf(db, id),
+    db.change(
+      `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
+         uses = 0, files = NULL, tool_calls = NULL, metadata = NULL, deleted_at = $2, version = $3
+       WHERE id = $1`,
+      id,
+      at,
+      version,
+    ),
+    db.index(message, null),
+  ]);
 }
 
-/** The component action that a message replies to. */
-export interface NewAction {
-  token: string;
-  label: string | null;
-  by: AccountRecord;
+/** The conversation is owned: no file becomes one of the message meanwhile. */
+async function deleteFilesOf(db: Sql, messageId: number): Promise<void> {
+  await db.change(
+    `INSERT INTO abandoned_blobs (blob)
+     SELECT blob FROM files WHERE message_id = $1 AND blob IS NOT NULL`,
+    messageId,
+  );
+  await db.change("DELETE FROM files WHERE message_id = $1", messageId);
+}
+
+function checkNotDeleted({ uuid, deleted }: MessageRecord): void {
+  if (deleted) throw new Error(`message ${uuid} is deleted`);
 }

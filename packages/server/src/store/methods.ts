@@ -1,6 +1,13 @@
 import { auditReads, auditWrites } from "./audit-log.ts";
+import { componentWrites } from "./components.ts";
+import { conversationReads, conversationWrites } from "./conversations.ts";
+import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
+import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
+import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { invitationReads, invitationWrites } from "./invitations.ts";
+import { messageScanReads } from "./message-scans.ts";
+import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
@@ -8,12 +15,19 @@ import { sealedTextReads } from "./sealed-texts.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { statisticsReads } from "./statistics.ts";
+import { updateReads } from "./updates.ts";
 
 /** The methods that both dialects share. */
 export const reads = {
   ...auditReads,
+  ...conversationReads,
+  ...groupChangeReads,
+  ...hiddenMessageReads,
+  ...historyReads,
   ...identityReads,
   ...invitationReads,
+  ...messageReads,
+  ...messageScanReads,
   ...operatorReads,
   ...reactionReads,
   ...reportReads,
@@ -21,12 +35,19 @@ export const reads = {
   ...secondFactorReads,
   ...serviceKeyReads,
   ...statisticsReads,
+  ...updateReads,
 };
 
 export const writes = {
   ...auditWrites,
+  ...componentWrites,
+  ...conversationWrites,
+  ...groupChangeWrites,
+  ...hiddenMessageWrites,
+  ...historyWrites,
   ...identityWrites,
   ...invitationWrites,
+  ...messageWrites,
   ...operatorWrites,
   ...reactionWrites,
   ...reportWrites,

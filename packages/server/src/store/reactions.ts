@@ -3,7 +3,7 @@ import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
-import type { MessageRecord } from "./messages.ts";
+import type { MessageRecord } from "./message-records.ts";
 import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
@@ -175,23 +175,26 @@ const countReaction = (db: Sql, message: MessageRecord, by: 1 | -1, version: num
     version,
   );
 
-export interface ReactionSummaryRow {
-  message_id: number;
-  emoji: string;
-  count: number;
-  reacted: boolean | number;
-}
-
-/** By message, in the order of the rows. */
-export function toReactionSummaries(
-  rows: readonly ReactionSummaryRow[],
-): Map<number, ReactionSummary[]> {
-  const summaries = new Map<number, ReactionSummary[]>();
-  for (const { message_id, emoji, count, reacted } of rows) {
-    const summary = { emoji, count, reacted: Boolean(reacted) };
-    const others = summaries.get(message_id);
-    if (others) others.push(summary);
-    else summaries.set(message_id, [summary]);
+/** How often messages have each emoji, and whether the viewer reacted with it, in order of its first use. */
+export async function reactionSummaries(
+  db: Sql,
+  messageIds: readonly number[],
+  viewerId: number,
+): Promise<Map<number, ReactionSummary[]>> {
+  if (messageIds.length === 0) return new Map();
+  const rows = await db.all<{ message_id: number; emoji: string; count: number; own: number }>(
+    SUMMARIES,
+    db.list(messageIds),
+    viewerId,
+  );
+  const summaries = new Map<number, ReactionSummary[]>(messageIds.map((id) => [id, []]));
+  for (const { message_id, emoji, count, own } of rows) {
+    summaries.get(message_id)?.push({ emoji, count, reacted: own > 0 });
   }
   return summaries;
 }
+
+const SUMMARIES = `SELECT message_id, emoji, count(*) AS count,
+    count(*) FILTER (WHERE account_id = $2) AS own
+  FROM reactions WHERE message_id = ANY($1::bigint[])
+  GROUP BY message_id, emoji ORDER BY min(id)`;

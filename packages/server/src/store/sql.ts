@@ -39,11 +39,19 @@ export interface Sql {
    * the counter of names. A unit owns them in this order, after the conversation.
    */
   ownRow(table: OwnedTable, id: number): Awaitable<void>;
+  /** Makes search find a message by this text; null if it shall not be found any more. */
+  index(message: IndexedMessage, text: string | null): Awaitable<void>;
   /** A list of numbers or texts, for `= ANY($1::bigint[])` and `unnest($1::text[])`. */
   list(values: readonly (number | string | null)[]): Encoded;
   /** An object or a list that is stored as JSON, or that a statement reads as JSON. */
   json(value: object): Encoded;
   json(value: object | null | undefined): Encoded | null;
+}
+
+/** A message as the search index knows it. */
+export interface IndexedMessage {
+  readonly id: number;
+  readonly conversation_id: number;
 }
 
 export type OwnedTable = "turns" | "accounts" | "name_counter";

@@ -8,19 +8,14 @@ import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
-import type { ComponentWrites } from "./components.ts";
-import type { ConversationReads, ConversationWrites } from "./conversations.ts";
+import type { HotConversationReads } from "./conversations.ts";
 import type { ElicitationReads, ElicitationWrites } from "./elicitations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { FileReads, FileWrites } from "./files.ts";
-import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
-import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
-import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
-import type { MessageScanReads } from "./message-scans.ts";
-import type { MessageReads, MessageWrites } from "./messages.ts";
+import type { HotMessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
 import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.ts";
 import type { PictureReads, PictureWrites } from "./pictures.ts";
@@ -30,7 +25,6 @@ import type { Bound } from "./sql.ts";
 import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
 import type { ToolReads, ToolWrites } from "./tools.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
-import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
 import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
 
@@ -90,7 +84,6 @@ export interface SharedStore extends Store {
 /** What a unit of work may read. Each resource's file documents its methods. */
 export interface ReadTx
   extends Bound<typeof reads>,
-    HistoryReads,
     AccountReads,
     BlockReads,
     ManagedAccountReads,
@@ -99,12 +92,7 @@ export interface ReadTx
     IncomingHookReads,
     SessionReads,
     PasswordResetReads,
-    ConversationReads,
-    GroupChangeReads,
-    MessageReads,
-    MessageScanReads,
-    UpdateReads,
-    HiddenMessageReads,
+    HotConversationReads,
     FileReads,
     PictureReads,
     AgentReads,
@@ -129,7 +117,6 @@ export interface ReadTx
 export interface WriteTx
   extends ReadTx,
     Bound<typeof writes>,
-    HistoryWrites,
     AccountWrites,
     BlockWrites,
     ManagedAccountWrites,
@@ -138,14 +125,10 @@ export interface WriteTx
     IncomingHookWrites,
     SessionWrites,
     PasswordResetWrites,
-    ConversationWrites,
-    GroupChangeWrites,
-    MessageWrites,
+    HotMessageWrites,
     ImportedMessageWrites,
-    HiddenMessageWrites,
     FileWrites,
     PictureWrites,
-    ComponentWrites,
     AgentWrites,
     AgentTokenWrites,
     AgentPresenceWrites,

@@ -1,7 +1,7 @@
 import type { Turn } from "@parley/protocol";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
-import type { MessageRecord } from "./messages.ts";
+import type { MessageRecord } from "./message-records.ts";
 
 export interface TurnReads {
   /** A write unit owns its conversation from then on, and no other unit appends to its message. */

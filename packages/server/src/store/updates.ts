@@ -1,12 +1,64 @@
 import type { ConversationChange, Message } from "@parley/protocol";
-import type { Awaitable } from "./awaitable.ts";
+import { groupChangesSince, groupChangeViews } from "./group-changes.ts";
+import { MESSAGE_TABLES } from "./message-records.ts";
+import {
+  MESSAGE,
+  type MessageRow,
+  NOT_HIDDEN,
+  VISIBLE_MESSAGES,
+  viewMessages,
+} from "./message-views.ts";
+import { LAST_SEQ } from "./messages.ts";
+import type { Sql } from "./sql.ts";
 
-export interface UpdateReads {
+export const updateReads = {
   /**
    * A page of what has changed in a conversation since a value of its counter. A page never ends
    * between changes that share a counter value, so it may exceed the limit.
    */
-  updates(query: UpdatesQuery): Awaitable<Updates>;
+  async updates(db: Sql, query: UpdatesQuery): Promise<Updates> {
+    const { conversationId: id, viewerId, since } = query;
+    const page = await updatesPage(db, query);
+    // One deletion of many messages is one change: the page has all of them. On the last page are the
+    // messages that stream: their text grows without being counted.
+    const further = await (page.has_more
+      ? db.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, page.seq - 1, LAST_SEQ, page.seq)
+      : db.all<MessageRow>(STREAMING_MESSAGES, id, viewerId, since));
+    const found = new Map([...page.messages, ...further].map((row) => [row.id, row]));
+    const live = [...found.values()].filter(({ deleted_at }) => deleted_at === null);
+    const deleted = [...found.values()].filter(({ deleted_at }) => deleted_at !== null);
+    const upTo = page.has_more ? page.seq : LAST_SEQ;
+    const hidden = await db.all<{ uuid: string }>(HIDDEN_SINCE, id, viewerId, since, upTo);
+    return {
+      messages: await viewMessages(db, live, viewerId),
+      deleted_ids: [...deleted, ...hidden].map(({ uuid }) => uuid),
+      changes: await groupChangeViews(db, page.changes),
+      seq: page.seq,
+      has_more: page.has_more,
+    };
+  },
+};
+
+/** Cuts a page off what was found, in the order of the counter. */
+async function updatesPage(db: Sql, { conversationId: id, viewerId, since, limit }: UpdatesQuery) {
+  const most = limit + 1;
+  const [counter, created, changed, changes] = await Promise.all([
+    db.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
+    db.all<MessageRow>(CREATED_MESSAGES, id, viewerId, since, most),
+    db.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, since, most, LAST_SEQ),
+    groupChangesSince(db, id, since, most),
+  ]);
+  const messages = [...created, ...changed].sort((one, other) => one.version - other.version);
+  const seqs = [...messages.map(({ version }) => version), ...changes.map(({ seq }) => seq)];
+  const end = seqs.sort((one, other) => one - other)[limit - 1];
+  const has_more = seqs.length > limit && end !== undefined;
+  const seq = has_more ? end : (counter?.seq ?? 0);
+  return {
+    messages: messages.filter(({ version }) => version <= seq),
+    changes: changes.filter((change) => change.seq <= seq),
+    seq,
+    has_more,
+  };
 }
 
 export interface UpdatesQuery {
@@ -26,3 +78,25 @@ export interface Updates {
   seq: number;
   has_more: boolean;
 }
+
+/**
+ * The messages after a value of the counter that never changed, in their order: that of the index
+ * `messages_live`. The index `messages_changed` has the others in the order of their latest change.
+ */
+const CREATED_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.version = m.seq
+  ORDER BY m.seq LIMIT $4`;
+
+/** The messages that changed after a value of the counter and up to another, in that order. */
+const CHANGED_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = $1 AND m.version > m.seq AND m.version > $3 AND m.version <= $5
+    AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN}) ORDER BY m.version LIMIT $4`;
+
+/** With the condition of the index. Waiting turns have no message. */
+const STREAMING_MESSAGES = `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
+    JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
+  WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') AND m.seq <= $3
+    AND m.version <= $3 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
+
+const HIDDEN_SINCE = `SELECT m.uuid FROM hidden h JOIN messages m
+    ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+  WHERE h.account_id = $2 AND h.conversation_id = $1 AND h.at_seq >= $3 AND h.at_seq <= $4`;

@@ -1,6 +1,6 @@
 import { until } from "@parley/testkit/until.ts";
 import type { AccountRecord } from "../../src/store/accounts.ts";
-import type { MessageRecord } from "../../src/store/messages.ts";
+import type { MessageRecord } from "../../src/store/message-records.ts";
 import { openSqliteStore } from "../../src/store/sqlite/index.ts";
 
 /**

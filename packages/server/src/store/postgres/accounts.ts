@@ -1,11 +1,8 @@
-import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
-import type { AccountRow } from "../../rules/accounts.ts";
 import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
 import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
 import {
   ACCOUNT,
-  byId,
   COUNT_NAME,
   type CredentialsRow,
   findAccounts,
@@ -20,7 +17,6 @@ import {
   POLICY_SOURCE,
   type PolicyRow,
   type ProductRow,
-  PUBLIC_ACCOUNT,
   RENAMED,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
@@ -236,16 +232,4 @@ export async function indexAccounts(tx: SQL): Promise<void> {
     if (missing.length === 0) return;
     await tx.unsafe(ADD_NAMES, [missing.flatMap((row) => namesOf({ ...row, id: Number(row.id) }))]);
   }
-}
-
-export async function accountsById(
-  unit: Unit,
-  ids: readonly number[],
-): Promise<Map<number, Account>> {
-  if (ids.length === 0) return new Map();
-  const rows = await unit.all<AccountRow & { id: number }>(
-    `SELECT a.id, ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[])`,
-    list(ids),
-  );
-  return byId(rows);
 }

@@ -105,10 +105,6 @@ async function deleteFiles(unit: Unit, where: string, value: string | number): P
 
 export const deleteFile = (unit: Unit, id: string) => deleteFiles(unit, "uuid = $1", id);
 
-/** Deletes the files of a message. */
-export const deleteFilesOf = (unit: Unit, messageId: number) =>
-  deleteFiles(unit, "message_id = $1", messageId);
-
 /** Deletes the files of a person that no message has. */
 export const deleteUnusedFilesOf = (unit: Unit, ownerId: number) =>
   deleteFiles(unit, "owner_id = $1 AND used_at IS NULL", ownerId);

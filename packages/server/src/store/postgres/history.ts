@@ -1,19 +1,4 @@
 import type { TransactionSQL } from "bun";
-import type { HistoryReads, HistoryWrites } from "../history.ts";
-import type { Methods } from "./unit.ts";
-
-export const historyReads: Methods<keyof HistoryReads> = {
-  historyId: async (unit) => {
-    const row = await unit.get<{ id: string }>("SELECT id FROM history");
-    return row?.id ?? "";
-  },
-};
-
-export const historyWrites: Methods<keyof HistoryWrites> = {
-  renewHistory: async (unit) => {
-    await unit.write("UPDATE history SET id = $1", Bun.randomUUIDv7());
-  },
-};
 
 /** Loading a dump creates the tables again, with new object ids. */
 const TABLES = `SELECT concat_ws('-', 'history'::regclass::oid,

@@ -1,10 +1,13 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../changes.ts";
+import { hotConversationReads } from "../hot/conversations-postgres.ts";
+import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
+import { hotMessageWrites } from "../hot/messages-postgres.ts";
 import * as shared from "../methods.ts";
+import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
-import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
@@ -20,21 +23,13 @@ import {
 } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
-import { componentWrites } from "./components.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
-import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
-import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
-import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
-import { historyReads, historyWrites } from "./history.ts";
-import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
-import { messageScanReads } from "./message-scans.ts";
-import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
@@ -46,7 +41,6 @@ import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
-import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 import { WriteLane } from "./write-lane.ts";
@@ -64,12 +58,7 @@ const reads: ReadMethods = {
   ...incomingHookReads,
   ...sessionReads,
   ...passwordResetReads,
-  ...conversationReads,
-  ...groupChangeReads,
-  ...messageReads,
-  ...messageScanReads,
-  ...updateReads,
-  ...hiddenMessageReads,
+  ...hotConversationReads,
   ...fileReads,
   ...pictureReads,
   ...agentReads,
@@ -80,7 +69,6 @@ const reads: ReadMethods = {
   ...turnReads,
   ...toolCallReads,
   ...elicitationReads,
-  ...historyReads,
 };
 
 const writes: WriteMethods = {
@@ -94,14 +82,10 @@ const writes: WriteMethods = {
   ...incomingHookWrites,
   ...sessionWrites,
   ...passwordResetWrites,
-  ...conversationWrites,
-  ...groupChangeWrites,
-  ...messageWrites,
+  ...hotMessageWrites,
   ...importedMessageWrites,
-  ...hiddenMessageWrites,
   ...fileWrites,
   ...pictureWrites,
-  ...componentWrites,
   ...agentWrites,
   ...agentTokenWrites,
   ...agentPresenceWrites,
@@ -109,7 +93,6 @@ const writes: WriteMethods = {
   ...turnWrites,
   ...toolCallWrites,
   ...elicitationWrites,
-  ...historyWrites,
   ...subscriptionWrites,
 };
 

@@ -1,7 +1,7 @@
 import type { Unit } from "./unit.ts";
 
 /** Reads the counter of changes that concern one account alone. */
-export async function ownCounter(unit: Unit, accountId: number): Promise<number> {
+async function ownCounter(unit: Unit, accountId: number): Promise<number> {
   const row = await unit.get<{ own_seq: number }>(
     "SELECT own_seq FROM accounts WHERE id = $1",
     accountId,

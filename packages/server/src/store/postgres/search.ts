@@ -3,7 +3,8 @@ import { searchedText } from "../../rules/files.ts";
 import { containsInOrder, foldedWords, searchParts, spaced } from "../../rules/search.ts";
 import { shareOfLoop } from "../event-loop.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import { SEARCH_DEADLINE_MS } from "../shared/search-queue.ts";
+import { SEARCH_DEADLINE_MS } from "../search-queue.ts";
+import type { IndexedMessage } from "../sql.ts";
 import { Unavailable } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import type { Unit } from "./unit.ts";
@@ -46,24 +47,23 @@ function withinLimits(all: readonly string[]): string[] {
 const entryOf = (conversationId: number, words: readonly string[]) =>
   [`#${conversationId}`, ...words].map(quoted).join(" ");
 
-/** Replaces the index entry of a message; without content, deletes it. */
+/** Replaces the index entry of a message; without text, deletes it. */
 export async function reindex(
   unit: Unit,
-  messageId: number,
-  conversationId: number,
-  content: string | null,
+  { id, conversation_id }: IndexedMessage,
+  text: string | null,
 ): Promise<void> {
-  if (content === null) {
-    await unit.write("DELETE FROM search WHERE message_id = $1", messageId);
+  if (text === null) {
+    await unit.write("DELETE FROM search WHERE message_id = $1", id);
     return;
   }
   await unit.write(
     `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
      ON CONFLICT (message_id) DO UPDATE
        SET conversation_id = excluded.conversation_id, words = excluded.words`,
-    messageId,
-    conversationId,
-    searchVector(conversationId, content),
+    id,
+    conversation_id,
+    searchVector(conversation_id, text),
   );
 }
 

@@ -1,7 +1,14 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
-import { checkOwned, type Encoded, type OwnedTable, type Statement } from "../sql.ts";
+import {
+  checkOwned,
+  type Encoded,
+  type IndexedMessage,
+  type OwnedTable,
+  type Statement,
+} from "../sql.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
+import { reindex } from "./search.ts";
 import { type Batch, list, textList, type Unit } from "./unit.ts";
 
 /**
@@ -362,6 +369,10 @@ export class UnitRun implements Unit {
     const own = (id: number) => this.transaction.ownFree(this, "counters", id);
     const owned = await Promise.all(conversationIds.map(own));
     return conversationIds.filter((_, place) => owned[place]);
+  }
+
+  index(message: IndexedMessage, text: string | null): Promise<void> {
+    return reindex(this, message, text);
   }
 
   list(values: readonly (number | string | null)[]): string {

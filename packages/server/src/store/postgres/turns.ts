@@ -1,5 +1,6 @@
 import { EXTERNAL_NODE } from "../../rules/agents.ts";
-import { toStoredMentions } from "../shared/mentions.ts";
+import { addMentions, toStoredMentions } from "../mentions.ts";
+import { streamedTexts } from "../message-views.ts";
 import {
   BEGIN_TURN,
   CLAIMABLE_TURNS,
@@ -24,9 +25,6 @@ import {
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
 import type { FinishedTurn, NewChunk, TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
 import { incrementCounter } from "./counters.ts";
-import { mentionWrites } from "./mentions.ts";
-import { streamedTexts } from "./message-views.ts";
-import { reindex } from "./search.ts";
 import { Conflict } from "./transaction.ts";
 import { list, type Methods, NOW, type Unit } from "./unit.ts";
 import { addUsage } from "./usage.ts";
@@ -274,17 +272,15 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
     FINALIZE_MESSAGE,
     message_id,
     content,
-    toStoredMentions(mentions),
+    toStoredMentions(unit, mentions),
     toShownTurn(turn, finished),
     at,
     version,
   );
-  if (place && mentions.length > 0) {
-    await mentionWrites.add(unit, mentions, conversation_id, place.seq, place.sender_id);
-  }
+  if (place) await addMentions(unit, mentions, { conversation_id, ...place });
   await Promise.all([
     unit.write("DELETE FROM chunks WHERE message_id = $1", message_id),
-    reindex(unit, message_id, conversation_id, content),
+    unit.index({ id: message_id, conversation_id }, content),
     addUsage(unit, settledUsage(turn, finished)),
     unit.write(
       FINISH_TURN,

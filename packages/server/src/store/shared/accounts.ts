@@ -2,6 +2,7 @@ import type { Account, PolicyOverrides } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { PolicySource } from "../../rules/policies.ts";
 import type { AccountRecord, Directory, Metadata, ProductAccount, Renamed } from "../accounts.ts";
+import type { Sql } from "../sql.ts";
 import { decoded } from "./json.ts";
 
 const columnsOf = (table: string, columns: readonly string[]) =>
@@ -60,8 +61,15 @@ export const accountOf = (row: AccountRecord): AccountRecord => ({
   erased_at: row.erased_at,
 });
 
-export const byId = (rows: readonly (AccountRow & { id: number })[]): Map<number, Account> =>
-  new Map(rows.map((row) => [row.id, publicAccount(row)]));
+/** Accounts as all viewers see them, by id. */
+export async function accountsById(db: Sql, ids: readonly number[]): Promise<Map<number, Account>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.all<AccountRow & { id: number }>(
+    `SELECT a.id, ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[])`,
+    db.list(ids),
+  );
+  return new Map(rows.map((row) => [row.id, publicAccount(row)]));
+}
 
 export type ProductRow = AccountRecord & {
   external_id: string;

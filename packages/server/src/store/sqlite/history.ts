@@ -8,18 +8,6 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import type { HistoryReads, HistoryWrites } from "../history.ts";
-import type { Connection } from "./connection.ts";
-
-export function historyReads(db: Connection): HistoryReads {
-  const current = db.query<{ id: string }>("SELECT id FROM history");
-  return { historyId: () => current.get()?.id ?? "" };
-}
-
-export function historyWrites(db: Connection): HistoryWrites {
-  const renew = db.change("UPDATE history SET id = ?");
-  return { renewHistory: () => void renew.run(Bun.randomUUIDv7()) };
-}
 
 /** How far a history has progressed. */
 interface Mark {

@@ -1,10 +1,13 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
+import { hotConversationReads } from "../hot/conversations-sqlite.ts";
+import { importedMessageWrites } from "../hot/imported-messages-sqlite.ts";
+import { hotMessageWrites } from "../hot/messages-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { searchQueue } from "../search-queue.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
-import { searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
@@ -14,22 +17,15 @@ import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
-import { componentWrites } from "./components.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
-import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
-import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
-import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
-import { followHistory, historyReads, historyWrites } from "./history.ts";
-import { importedMessageWrites } from "./imported-messages.ts";
+import { followHistory } from "./history.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
-import { messageScanReads } from "./message-scans.ts";
-import { messageReads, messageWrites } from "./messages.ts";
 import { migrations } from "./migrations.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
@@ -39,7 +35,6 @@ import { bind, sqlOf } from "./sql.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
-import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 
@@ -174,12 +169,7 @@ export const reads = (db: Connection): ReadTx => ({
   ...incomingHookReads(db),
   ...sessionReads(db),
   ...passwordResetReads(db),
-  ...conversationReads(db),
-  ...groupChangeReads(db),
-  ...messageReads(db),
-  ...messageScanReads(db),
-  ...updateReads(db),
-  ...hiddenMessageReads(db),
+  ...hotConversationReads(db),
   ...fileReads(db),
   ...pictureReads(db),
   ...agentReads(db),
@@ -190,7 +180,6 @@ export const reads = (db: Connection): ReadTx => ({
   ...turnReads(db),
   ...toolCallReads(db),
   ...elicitationReads(db),
-  ...historyReads(db),
 });
 
 export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
@@ -203,14 +192,10 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...incomingHookWrites(db),
   ...sessionWrites(db),
   ...passwordResetWrites(db),
-  ...conversationWrites(db),
-  ...groupChangeWrites(db),
-  ...messageWrites(db),
+  ...hotMessageWrites(db),
   ...importedMessageWrites(db),
-  ...hiddenMessageWrites(db),
   ...fileWrites(db),
   ...pictureWrites(db),
-  ...componentWrites(db),
   ...agentWrites(db),
   ...agentTokenWrites(db),
   ...agentPresenceWrites(db),
@@ -218,7 +203,6 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...turnWrites(db),
   ...toolCallWrites(db),
   ...elicitationWrites(db),
-  ...historyWrites(db),
   ...subscriptionWrites(db),
 });
 

@@ -1,11 +1,12 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
+import type { File } from "@parley/protocol";
 import { searchedText } from "../../rules/files.ts";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { decoded } from "../shared/json.ts";
 import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
-import { parsedFiles } from "./message-views.ts";
 
 const VERSION = 4;
 
@@ -83,7 +84,7 @@ function indexerOf(index: Database, messages: Database): SearchIndexer {
   );
 
   const enter = ({ id, conversation_id, content, files }: Row) =>
-    add.run(id, `c${conversation_id}`, spaced(searchedText(content, parsedFiles(files) ?? [])));
+    add.run(id, `c${conversation_id}`, spaced(searchedText(content, decoded(files) ?? [])));
   const indexSome = index.transaction((most: number): IndexProgress => {
     const from = place.get() ?? { message_id: 0, change_id: 0 };
     const fresh = created.all(from.message_id, most);
@@ -176,7 +177,7 @@ interface Row {
   id: number;
   conversation_id: number;
   content: string;
-  files: string | null;
+  files: string | File[] | null;
   deleted_at: number | null;
 }
 

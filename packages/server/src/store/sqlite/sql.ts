@@ -6,6 +6,7 @@ import { compiled } from "./dialect.ts";
 export function sqlOf(connection: Connection): Sql {
   const queries = prepared((sql) => connection.query<never>(sql));
   const changes = prepared((sql) => connection.change<never>(sql));
+  const changed = connection.change("INSERT INTO search_changes (message_id) VALUES (?)");
   return {
     all: (sql, ...values) => queries(sql).all(...(values as Binding[])),
     get: (sql, ...values) => queries(sql).get(...(values as Binding[])),
@@ -19,6 +20,8 @@ export function sqlOf(connection: Connection): Sql {
     },
     changes: connection.changes,
     ownRow: () => {},
+    // The indexer reads the text itself.
+    index: ({ id }) => void changed.run(id),
     list: (values) => JSON.stringify(values),
     json: ((value: object | null | undefined) =>
       value ? JSON.stringify(value) : null) as Sql["json"],

@@ -25,7 +25,7 @@ import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts"
 import type { TurnReads, TurnRecord, TurnRound, TurnWrites } from "../turns.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
-import { mentionWrites, storedMentions } from "./mentions.ts";
+import { mentionAdder, storedMentions } from "./mentions.ts";
 import { streamedText } from "./message-views.ts";
 import { addUsage } from "./usage.ts";
 
@@ -212,7 +212,7 @@ function runningTurnWrites(
 function finishTurn(db: Connection): TurnWrites["finishTurn"] {
   const increment = incrementCounter(db);
   const addToUsage = addUsage(db);
-  const mentions = mentionWrites(db);
+  const addMentions = mentionAdder(db);
   const finalize = db.change<{ seq: number; sender_id: number }>(FINALIZE_MESSAGE);
   const finish = db.change(FINISH_TURN);
   const dropChunks = db.change("DELETE FROM chunks WHERE message_id = ?");
@@ -231,7 +231,7 @@ function finishTurn(db: Connection): TurnWrites["finishTurn"] {
       version,
     );
     if (place && names.length > 0) {
-      mentions.add(names, turn.conversation_id, place.seq, place.sender_id);
+      addMentions(names, turn.conversation_id, place.seq, place.sender_id);
     }
     dropChunks.run(turn.message_id);
     reindex.run(turn.message_id);

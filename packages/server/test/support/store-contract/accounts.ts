@@ -137,7 +137,7 @@ export function accounts(check: Check) {
       const { accounts } = await store.read((tx) => tx.renamedSince(viewer.id, 0));
       return accounts.map(({ username }) => username);
     };
-    await store.write(async (tx) => {
+    await fixture.writeIn(chat, async (tx) => {
       await tx.deleteMembers(chat.id, [bob.id]);
       // Nothing happens to those who are no members.
       await tx.deleteMembers(chat.id, [bob.id]);
@@ -151,7 +151,7 @@ export function accounts(check: Check) {
     for (const account of [alice, bob, hook]) {
       expect(await readers(account)).toEqual(["alice", "carol"]);
     }
-    await store.write(async (tx) => {
+    await fixture.writeIn(chat, async (tx) => {
       await tx.insertMembers(chat.id, [bob.id], START);
       await tx.deleteMembers(chat.id, [carol.id, bob.id]);
     });

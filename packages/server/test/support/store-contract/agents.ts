@@ -173,7 +173,7 @@ export function agents(check: Check) {
         waiting_turns: 16,
         is_suspended: false,
       });
-      await store.write(async (tx) => {
+      await fixture.writeIn(chat, async (tx) => {
         await tx.insertMembers(chat.id, [claude.id], START);
         await tx.setAlwaysOn(chat.id, gpt.id, true);
       });
@@ -189,9 +189,9 @@ export function agents(check: Check) {
         always_on: true,
         last_read_seq: 0,
       });
-      await store.write((tx) => tx.deleteMembers(chat.id, [gpt.id]));
+      await fixture.writeIn(chat, (tx) => tx.deleteMembers(chat.id, [gpt.id]));
       expect([await agents(), await count()]).toEqual([[member(claude, false)], 1]);
-      await store.write((tx) => tx.insertMembers(chat.id, [gpt.id], START));
+      await fixture.writeIn(chat, (tx) => tx.insertMembers(chat.id, [gpt.id], START));
       expect(await agents()).toEqual([member(claude, false), member(gpt, false)]);
       await store.write((tx) => tx.eraseAccount(gpt, { messages: false, at: START }));
       expect(await agents()).toEqual([member(claude, false)]);

@@ -117,7 +117,7 @@ export function invitations(check: Check) {
     await fixture.send(chat, alice, "hello");
     expect(await refusing(fixture, bob, alice, carol)).toEqual([]);
     expect(await refusing(fixture, carol, alice)).toEqual([alice.id]);
-    await fixture.store.write((tx) => tx.deleteMembers(chat.id, [bob.id]));
+    await fixture.writeIn(chat, (tx) => tx.deleteMembers(chat.id, [bob.id]));
     expect(await refusing(fixture, bob, alice)).toEqual([alice.id]);
   });
 

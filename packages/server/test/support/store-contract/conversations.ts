@@ -58,10 +58,10 @@ export function conversations(check: Check) {
     const former = ({ id }: AccountRecord) =>
       fixture.store.read((tx) => tx.formerConversations(id));
     expect(await former(bob)).toEqual([]);
-    await fixture.store.write((tx) => tx.deleteMembers(chat.id, [bob.id]));
+    await fixture.writeIn(chat, (tx) => tx.deleteMembers(chat.id, [bob.id]));
     expect(await former(bob)).toEqual([{ id: chat.id, seq: message.seq }]);
     expect(await former(alice)).toEqual([]);
-    await fixture.store.write((tx) => tx.insertMembers(chat.id, [bob.id], START));
+    await fixture.writeIn(chat, (tx) => tx.insertMembers(chat.id, [bob.id], START));
     expect(await former(bob)).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ export function conversations(check: Check) {
     const [alice, bob, carol] = await trio(fixture);
     const { store } = fixture;
     const chat = await fixture.group(carol, alice);
-    await store.write(async (tx) => {
+    await fixture.writeIn(chat, async (tx) => {
       await tx.insertMembers(chat.id, [bob.id], START);
       await tx.deleteMembers(chat.id, [carol.id]);
       await tx.insertMembers(chat.id, [carol.id], START);
@@ -218,7 +218,7 @@ export function conversations(check: Check) {
     const [alice, bob, carol] = await trio(fixture);
     const chat = await fixture.group(alice, bob);
     const change = (actor: AccountRecord, at: number, ...changes: [NewChange, ...NewChange[]]) =>
-      fixture.store.write((tx) => tx.changeGroup(chat.id, { actor, changes, at }));
+      fixture.writeIn(chat, (tx) => tx.changeGroup(chat.id, { actor, changes, at }));
     await change(alice, START + 1, { kind: "added", subjects: [bob, carol] });
     await change(
       bob,
@@ -262,7 +262,7 @@ export function conversations(check: Check) {
     const crowd = await fixture.people(...times(60).map((n) => `crowd${n}`));
     const chat = await fixture.group(alice);
     const changes = [{ kind: "added", subjects: crowd }] as const;
-    await fixture.store.write((tx) =>
+    await fixture.writeIn(chat, (tx) =>
       tx.changeGroup(chat.id, { actor: alice, changes, at: START }),
     );
     const query = { conversationId: chat.id, after: 0, before: 9, limit: 9 };
@@ -276,7 +276,7 @@ export function conversations(check: Check) {
     async (fixture) => {
       const [alice, bob] = await trio(fixture);
       const chat = await fixture.group(alice, bob);
-      const seq = await fixture.store.write(async (tx) => {
+      const seq = await fixture.writeIn(chat, async (tx) => {
         await tx.setTitle(chat.id, "New name");
         await tx.setAdmin(chat.id, bob.id);
         const changes = [{ kind: "renamed", title: "New name" }] as const;
@@ -289,7 +289,7 @@ export function conversations(check: Check) {
         seq: 1,
         updated_at: new Date(START + 60_000).toISOString(),
       });
-      await fixture.store.write((tx) => tx.setAdmin(chat.id, null));
+      await fixture.writeIn(chat, (tx) => tx.setAdmin(chat.id, null));
       expect((await fixture.view(chat, alice)).admin).toBeNull();
     },
   );
@@ -332,7 +332,7 @@ export function conversations(check: Check) {
           [two.uuid, 0],
         ]),
       );
-      await fixture.store.write((tx) => tx.deleteMembers(one.id, [bob.id]));
+      await fixture.writeIn(one, (tx) => tx.deleteMembers(one.id, [bob.id]));
       expect(await counters(bob)).toEqual(new Map([[two.uuid, 0]]));
     },
   );

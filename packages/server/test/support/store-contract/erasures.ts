@@ -136,7 +136,7 @@ export function erasures(check: Check) {
     const closedAt = async () =>
       (await store.read((tx) => tx.conversation(chat.uuid, ada.id)))?.closed_at;
     expect(await closedAt()).toBeNull();
-    await store.write((tx) => tx.closeConversation(chat.id, START));
+    await fixture.writeIn(chat, (tx) => tx.closeConversation(chat.id, START));
     expect(await closedAt()).toBe(START);
   });
 }

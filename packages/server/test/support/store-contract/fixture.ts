@@ -1,8 +1,9 @@
 import type { Message } from "@parley/protocol";
 import { type Change, messageChanged } from "../../../src/changes/change.ts";
 import { type AccountRecord, type NewAccount, NOBODY } from "../../../src/store/accounts.ts";
+import type { Awaitable } from "../../../src/store/awaitable.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";
-import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
+import type { MessageRecord, NewMessage } from "../../../src/store/message-records.ts";
 import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
 import type { LogLimits } from "../../../src/store/shared/changes.ts";
@@ -59,6 +60,12 @@ export async function openFixture(open: () => Promise<OpenedStore>) {
         [Place in keyof Names]: AccountRecord;
       }>,
     group: (...members: AccountRecord[]) => store.write((tx) => newGroup(tx, members)),
+    /** Runs a unit that owns the conversation. */
+    writeIn: <Result>(chat: Chat, unit: (tx: WriteTx) => Awaitable<Result>) =>
+      store.write(async (tx) => {
+        await conversationOf(tx, chat);
+        return unit(tx);
+      }),
     send: (chat: Chat, sender: AccountRecord, content: string, options?: SendOptions) =>
       store.write((tx) => send(tx, chat, sender, content, options)),
     edit: (message: Message, content: string, mentions: string[] = []) =>

@@ -110,7 +110,7 @@ export function hidingAndDeleting(check: Check) {
   check("messages stay hidden for a member who leaves and returns", async (fixture) => {
     const { bob, chat, sent } = await talk(fixture);
     await fixture.hide(bob, at(sent, 2));
-    await fixture.store.write(async (tx) => {
+    await fixture.writeIn(chat, async (tx) => {
       await tx.deleteMembers(chat.id, [bob.id]);
       await tx.insertMembers(chat.id, [bob.id], START);
     });

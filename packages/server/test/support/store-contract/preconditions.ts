@@ -54,6 +54,7 @@ export function preconditions(check: Check) {
   check("empty lists read and change nothing", async (fixture) => {
     const { alice, chat, thrownBy } = await talk(fixture);
     const results = await thrownBy(async (tx) => [
+      (await tx.conversation(chat.uuid, alice.id))?.id,
       await tx.accounts([]),
       await tx.participantsAmong(chat.id, []),
       await tx.messageViews([], alice.id),
@@ -64,6 +65,9 @@ export function preconditions(check: Check) {
       await tx.renewLeases("here", [], 1000),
       await tx.appendChunks("here", []),
     ]);
-    expect(results).toEqual([[], [], [], undefined, undefined, null, undefined, undefined, []]);
+    expect(results).toEqual([
+      chat.id,
+      ...[[], [], [], undefined, undefined, null, undefined, undefined, []],
+    ]);
   });
 }

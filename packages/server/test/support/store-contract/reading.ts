@@ -31,7 +31,7 @@ export function reading(check: Check) {
     const chat = await fixture.group(alice, bob);
     for (const n of times(4)) await fixture.send(chat, alice, `${n}`);
     const read = (account: AccountRecord, seq: number) =>
-      fixture.store.write((tx) => tx.markRead(chat.id, account.id, seq));
+      fixture.writeIn(chat, (tx) => tx.markRead(chat.id, account.id, seq));
     const unread = (account: AccountRecord) =>
       fixture.store.read((tx) => tx.unreadCount(chat.id, account.id));
     expect([await read(bob, 3), await unread(bob)]).toEqual([true, 1]);
@@ -45,7 +45,7 @@ export function reading(check: Check) {
     const [alice, bob] = await fixture.people("alice", "bob");
     const chat = await fixture.group(alice);
     for (const n of times(3)) await fixture.send(chat, alice, `${n}`);
-    await fixture.store.write((tx) => tx.insertMembers(chat.id, [bob.id], START));
+    await fixture.writeIn(chat, (tx) => tx.insertMembers(chat.id, [bob.id], START));
     expect(figures(await fixture.view(chat, bob))).toEqual([0, 0, 0, 3]);
     expect(await fixture.texts(chat, bob)).toEqual(["0", "1", "2"]);
   });

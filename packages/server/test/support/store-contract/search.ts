@@ -150,7 +150,7 @@ export function search(check: Check) {
       const { bob, chat, write } = await library(fixture);
       const [carol] = await fixture.people("carol");
       await write("needle");
-      await fixture.store.write(async (tx) => {
+      await fixture.writeIn(chat, async (tx) => {
         await tx.deleteMembers(chat.id, [bob.id]);
         await tx.insertMembers(chat.id, [carol.id], START);
       });

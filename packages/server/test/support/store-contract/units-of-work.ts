@@ -45,7 +45,7 @@ export function unitsOfWork(check: Check) {
     const chat = await fixture.group(alice);
     const message = await fixture.send(chat, alice, "first");
     const before = await fixture.view(chat, alice);
-    const write = store.write(async (tx) => {
+    const write = fixture.writeIn(chat, async (tx) => {
       await newAccount(tx, { username: "carol" });
       await tx.setDisplayName(alice.id, "Somebody else");
       await tx.insertMembers(chat.id, [bob.id], START);

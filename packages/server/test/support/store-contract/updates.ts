@@ -37,7 +37,7 @@ export function updates(check: Check) {
       };
     };
     const change = (title: string) =>
-      fixture.store.write((tx) =>
+      fixture.writeIn(chat, (tx) =>
         tx.changeGroup(chat.id, { actor: alice, changes: [{ kind: "renamed", title }], at: START }),
       );
     return { alice, bob, chat, sent, since, change };

@@ -1,5 +1,5 @@
-import type { SearchHit, SearchQuery } from "../search.ts";
-import { Unavailable } from "../store.ts";
+import type { SearchHit, SearchQuery } from "./search.ts";
+import { Unavailable } from "./store.ts";
 
 /** A search that takes longer fails with `unavailable`. */
 export const SEARCH_DEADLINE_MS = 3000;

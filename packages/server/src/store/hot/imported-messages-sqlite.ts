@@ -1,8 +1,12 @@
-import type { ImportedMessageWrites } from "../imported-messages.ts";
-import { importedAt, importResults, latestTime, planImport } from "../shared/imported-messages.ts";
-import { countsOf } from "../shared/messages.ts";
-import type { Connection } from "./connection.ts";
-import { storedMentions } from "./mentions.ts";
+import {
+  type ImportedMessageWrites,
+  importedAt,
+  importResults,
+  latestTime,
+  planImport,
+} from "../imported-messages.ts";
+import { countsOf } from "../message-records.ts";
+import type { Connection } from "../sqlite/connection.ts";
 
 export function importedMessageWrites(db: Connection): ImportedMessageWrites {
   const counters = db.query<{ seq: number; humans: number; agents: number }>(
@@ -26,6 +30,7 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
 
   return {
     importMessages: (conversation, messages) => {
+      db.changes(conversation.id);
       const before = counters.get(conversation.id);
       if (!before) throw new Error(`conversation ${conversation.id} has no counters`);
       const keys = messages.map(({ sender, client_msg_id }) => [sender.id, client_msg_id]);
@@ -42,7 +47,7 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
           before.agents,
           message.content,
           message.client_msg_id,
-          storedMentions(message.mentions),
+          message.mentions.length > 0 ? JSON.stringify(message.mentions) : null,
           message.at,
           message.metadata ? JSON.stringify(message.metadata) : null,
         );

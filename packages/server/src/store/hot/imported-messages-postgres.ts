@@ -1,19 +1,18 @@
-import type { ImportedMessageWrites } from "../imported-messages.ts";
 import {
+  type ImportedMessageWrites,
   type ImportedRow,
   importedAt,
   importResults,
   latestTime,
   planImport,
-} from "../shared/imported-messages.ts";
-import { toStoredMentions } from "../shared/mentions.ts";
-import { searchVector } from "./search.ts";
-import type { Methods } from "./unit.ts";
+} from "../imported-messages.ts";
+import { searchVector } from "../postgres/search.ts";
+import type { Methods } from "../postgres/unit.ts";
 
 export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
   importMessages: async (unit, conversation, messages) => {
     const { id } = conversation;
-    await unit.own(id);
+    unit.changes(id);
     const [before, stored] = await Promise.all([
       unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
       unit.all<{ uuid: string; sender_id: number; client_msg_id: string }>(
@@ -64,7 +63,7 @@ const toImportRow =
     by_agent: message.sender.kind === "agent",
     content: message.content,
     client_msg_id: message.client_msg_id,
-    mentions: toStoredMentions(message.mentions),
+    mentions: message.mentions.length > 0 ? message.mentions : null,
     metadata: message.metadata ?? null,
     at: message.at,
     words: searchVector(conversationId, message.content),

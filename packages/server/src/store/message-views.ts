@@ -1,0 +1,173 @@
+import type { File, Message, Turn } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { iso, isoOrNull } from "../rules/time.ts";
+import { type CallOfMessage, shownCallOfMessage } from "../rules/tool-calls.ts";
+import type { JsonObject } from "./accounts.ts";
+import { componentUses } from "./components.ts";
+import { MESSAGE_TABLES, type NewMessage } from "./message-records.ts";
+import { reactionSummaries } from "./reactions.ts";
+import { accountsById } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
+
+/** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
+export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
+  m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
+  m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
+  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files, m.tool_calls, m.metadata`;
+
+/** True unless the viewer, parameter 2, has hidden the message. */
+export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
+  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
+
+/** The messages of the conversation, parameter 1, that the viewer, parameter 2, can see. */
+export const VISIBLE_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
+
+const LATEST_MESSAGES = `SELECT ${MESSAGE} FROM unnest($1::bigint[]) AS k (id)
+  JOIN messages m ON m.id = (SELECT m.id FROM messages m WHERE m.conversation_id = k.id
+    AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY m.seq DESC LIMIT 1)
+  JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id`;
+
+const STREAMED = `SELECT message_id, text FROM chunks WHERE message_id = ANY($1::bigint[])
+  ORDER BY message_id, byte_offset`;
+
+export interface MessageRow extends AccountRow {
+  id: number;
+  uuid: string;
+  conversation_id: number;
+  conversation_uuid: string;
+  seq: number;
+  version: number;
+  content: string;
+  client_msg_id: string | null;
+  reply_to_id: string | null;
+  mentions: string | string[] | null;
+  turn: string | Turn | null;
+  reactions: number;
+  action: string | StoredAction | null;
+  uses: number;
+  created_at: number;
+  edited_at: number | null;
+  finalized_at: number | null;
+  deleted_at: number | null;
+  sender_version: number;
+  imported: boolean | number;
+  files: string | File[] | null;
+  tool_calls: string | CallOfMessage[] | null;
+  metadata: string | JsonObject | null;
+}
+
+/** What a message row stores about the component action that it replies to. */
+export interface StoredAction {
+  token: string;
+  label: string | null;
+  by: number;
+}
+
+export const toStoredAction = ({ action }: NewMessage): StoredAction | null =>
+  action ? { token: action.token, label: action.label, by: action.by.id } : null;
+
+/** Converts rows to messages as a viewer sees them. */
+export async function viewMessages(
+  db: Sql,
+  rows: readonly MessageRow[],
+  viewerId: number,
+): Promise<Message[]> {
+  const idsOf = (isMeant: (row: MessageRow) => boolean) => rows.filter(isMeant).map(({ id }) => id);
+  const actions = new Map(rows.map(({ id, action }) => [id, decoded(action)]));
+  const actors = [...actions.values()].flatMap((action) => action?.by ?? []);
+  const [streamed, reactions, uses, accounts] = await Promise.all([
+    streamedTexts(db, idsOf(streams)),
+    reactionSummaries(
+      db,
+      idsOf(({ reactions }) => reactions > 0),
+      viewerId,
+    ),
+    componentUses(db, idsOf(showsUses)),
+    accountsById(db, actors),
+  ]);
+  return rows.map((row) => {
+    const { id } = row;
+    const action = actions.get(id);
+    const by = action && accounts.get(action.by);
+    return {
+      id: row.uuid,
+      conversation_id: row.conversation_uuid,
+      seq: row.seq,
+      version: row.version,
+      sender: publicAccount({ ...row, version: row.sender_version }),
+      content: streams(row) ? (streamed.get(id) ?? "") : row.content,
+      client_msg_id: row.client_msg_id,
+      reply_to_id: row.reply_to_id,
+      created_at: iso(row.created_at),
+      edited_at: isoOrNull(row.edited_at),
+      finalized_at: isoOrNull(row.finalized_at),
+      reactions: reactions.get(id) ?? [],
+      mentions: decoded(row.mentions) ?? [],
+      turn: decoded(row.turn),
+      action: action && by ? { ...action, by } : null,
+      uses: uses.get(id) ?? [],
+      files: decoded(row.files) ?? [],
+      tool_calls: decoded(row.tool_calls)?.map(shownCallOfMessage) ?? [],
+      ...(row.metadata !== null && { metadata: decoded(row.metadata) }),
+      ...(row.imported && { imported: true }),
+    };
+  });
+}
+
+const streams = ({ finalized_at }: MessageRow) => finalized_at === null;
+/** The uses of a streaming message are shown once it is finalized. */
+const showsUses = (row: MessageRow) => row.uses > 0 && !streams(row);
+
+/** The latest message of each conversation that a viewer can see. */
+export async function latestMessages(
+  db: Sql,
+  conversationIds: readonly number[],
+  viewerId: number,
+): Promise<Map<number, Message>> {
+  if (conversationIds.length === 0) return new Map();
+  const rows = await db.all<MessageRow>(LATEST_MESSAGES, db.list(conversationIds), viewerId);
+  const messages = await viewMessages(db, rows, viewerId);
+  return new Map(rows.map((row, place) => [row.conversation_id, messages[place] as Message]));
+}
+
+/** The texts that messages have streamed so far. */
+export async function streamedTexts(
+  db: Sql,
+  messageIds: readonly number[],
+): Promise<Map<number, string>> {
+  const texts = new Map<number, string>();
+  if (messageIds.length === 0) return texts;
+  const rows = await db.all<{ message_id: number; text: string }>(STREAMED, db.list(messageIds));
+  for (const { message_id, text } of rows) {
+    texts.set(message_id, (texts.get(message_id) ?? "") + text);
+  }
+  return texts;
+}
+
+/** The message that an insert has made. */
+export function toNewMessage(message: NewMessage, id: string, seq: number): Message {
+  const created_at = iso(message.at);
+  return {
+    id,
+    conversation_id: message.conversation.uuid,
+    seq,
+    version: seq,
+    sender: publicAccount(message.sender),
+    content: message.content,
+    client_msg_id: message.client_msg_id,
+    reply_to_id: message.reply_to_id,
+    created_at,
+    edited_at: null,
+    finalized_at: message.turn ? null : created_at,
+    reactions: [],
+    mentions: [...message.mentions],
+    turn: message.turn ?? null,
+    action: message.action ? { ...message.action, by: publicAccount(message.action.by) } : null,
+    uses: [],
+    files: [...(message.files ?? [])],
+    tool_calls: [],
+    ...(message.metadata && { metadata: message.metadata }),
+  };
+}

@@ -1,0 +1,21 @@
+import type { Sql } from "./sql.ts";
+
+/** The counter of changes that concern one account alone. */
+export async function ownCounter(db: Sql, accountId: number): Promise<number> {
+  const row = await db.get<{ own_seq: number }>(
+    "SELECT own_seq FROM accounts WHERE id = $1",
+    accountId,
+  );
+  return row?.own_seq ?? 0;
+}
+
+/** Increments an account's own counter, and returns its new value. The unit owns the account then. */
+export async function incrementOwnCounter(db: Sql, accountId: number): Promise<number> {
+  await db.ownRow("accounts", accountId);
+  const [row] = await db.changed<{ own_seq: number }>(
+    "UPDATE accounts SET own_seq = own_seq + 1 WHERE id = $1 RETURNING own_seq",
+    accountId,
+  );
+  if (!row) throw new Error(`account ${accountId} is missing`);
+  return row.own_seq;
+}
