@@ -16,6 +16,7 @@ export async function loadViews(isSignedIn: boolean, onFirst: () => void): Promi
   // What could not be loaded is loaded again when it is shown.
   await first.load().catch(() => {});
   onFirst();
+  // The same holds for the second one.
   await second.load().catch(() => {});
 }
 

@@ -1,7 +1,7 @@
 import { newRecoveryCodes, recoveryCodeHash } from "../security/recovery-codes.ts";
 import { stepOf } from "../security/totp.ts";
 import type { Vault } from "../security/vault.ts";
-import type { SealedSecondFactor } from "../store/second-factor.ts";
+import type { SealedSecondFactor } from "../store/sealed-texts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** What a secret is sealed for. Not a valid provider id, so that it is never taken for a provider key. */

@@ -1,5 +1,4 @@
 import type { SealedKey } from "./agents.ts";
-import type { SealedSecondFactor } from "./second-factor.ts";
 import type { Sql } from "./sql.ts";
 import type { SealedToolSecrets } from "./tools.ts";
 import type { WebhookRecord } from "./webhooks.ts";
@@ -24,6 +23,12 @@ export interface SealedTexts {
   readonly webhooks: readonly Pick<WebhookRecord, "id" | "secret">[];
   readonly secondFactors: readonly SealedSecondFactor[];
   readonly toolSecrets: readonly SealedToolSecrets[];
+}
+
+export interface SealedSecondFactor {
+  readonly account_id: number;
+  /** Sealed by the vault. */
+  readonly secret: string;
 }
 
 export const NOTHING_SEALED: SealedTexts = {

@@ -1,4 +1,4 @@
-import { SEALED_SECOND_FACTORS } from "./sealed-texts.ts";
+import { SEALED_SECOND_FACTORS, type SealedSecondFactor } from "./sealed-texts.ts";
 import type { Sql } from "./sql.ts";
 
 /** Second factors of sign-in (TOTP) with their recovery codes, of which only hashes are stored. */
@@ -98,12 +98,6 @@ export const secondFactorWrites = {
     );
   },
 };
-
-export interface SealedSecondFactor {
-  readonly account_id: number;
-  /** Sealed by the vault. */
-  readonly secret: string;
-}
 
 export interface SecondFactorRecord extends SealedSecondFactor {
   /** Null until a first code has proved that the person has the secret. */

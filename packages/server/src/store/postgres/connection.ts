@@ -1,6 +1,5 @@
 import { type ReservedSQL, SQL } from "bun";
 import { Unavailable } from "../store.ts";
-import type { ServerProbe } from "./server-probe.ts";
 
 /** How a node reaches PostgreSQL. */
 export interface PostgresOptions {
@@ -86,6 +85,17 @@ export interface Connections {
   use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits until none is in use, and returns them to the pool. */
   close(): Promise<void>;
+}
+
+/**
+ * Tells a server that hangs from one that is slow. One that lost its power, or whose network did, never
+ * answers and never closes a connection, and a statement may take long for good reasons.
+ */
+export interface ServerProbe {
+  /** Whether the server answers on a new connection. Calls at the same time share one. */
+  answers(): Promise<boolean>;
+  /** Whether it did not answer in time when it was last asked. */
+  isSilent(): boolean;
 }
 
 /** When to give up a statement that has no answer. */

@@ -1,18 +1,14 @@
-import { inTime, NoAnswer, openPool, type PostgresOptions, stateOf } from "./connection.ts";
+import {
+  inTime,
+  NoAnswer,
+  openPool,
+  type PostgresOptions,
+  type ServerProbe,
+  stateOf,
+} from "./connection.ts";
 
 /** How long a server that works may take to answer on a new connection. */
 export const PROBE_MS = 1000;
-
-/**
- * Tells a server that hangs from one that is slow. One that lost its power, or whose network did, never
- * answers and never closes a connection, and a statement may take long for good reasons.
- */
-export interface ServerProbe {
-  /** Whether the server answers on a new connection. Calls at the same time share one. */
-  answers(): Promise<boolean>;
-  /** Whether it did not answer in time when it was last asked. */
-  isSilent(): boolean;
-}
 
 export function serverProbe(options: PostgresOptions): ServerProbe {
   let asking: Promise<boolean> | null = null;
