@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { groupOf, people } from "@parley/testkit/client.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
@@ -15,7 +15,10 @@ const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 const pages = ["*.md", "docs/**/*.md", "packages/*/*.md", "examples/*/*.md"].flatMap((glob) => [
   ...new Bun.Glob(glob).scanSync(ROOT),
 ]);
-const operating = read("docs/operating.md");
+const operating = pages
+  .filter((page) => page.startsWith("docs/operating/"))
+  .map(read)
+  .join("\n");
 
 /** The fenced code blocks in one language, in order. */
 const examples = (page: string, language: string) =>
@@ -50,6 +53,30 @@ test.each(pages)("every link of %s has an existing target", (page) => {
   expect(broken).toEqual([]);
 });
 
+test("every page of docs that a source or a deployment file names exists", () => {
+  const globs = [
+    "packages/*/{src,test}/**/*.{ts,tsx}",
+    "{tests,bench,scripts,deploy,examples}/**/*",
+  ];
+  const sources = globs.flatMap((glob) => [
+    ...new Bun.Glob(glob).scanSync({ cwd: ROOT, dot: true }),
+  ]);
+  const named = sources
+    .filter((file) => !file.includes("/node_modules/"))
+    .flatMap((file) => read(file).match(/\bdocs\/[\w/-]+\.md\b/g) ?? []);
+  expect(named).toContain("docs/operating/settings.md");
+  expect(unique(named).filter((page) => !existsSync(join(ROOT, page)))).toEqual([]);
+});
+
+test.each(["docs/operating", "docs/architecture"])(
+  "the first page of %s leads to all",
+  (folder) => {
+    const others = pages.filter((page) => dirname(page) === folder && !page.endsWith("/README.md"));
+    const first = read(`${folder}/README.md`);
+    expect(others.filter((page) => !first.includes(`](${basename(page)})`))).toEqual([]);
+  },
+);
+
 test("the example shop has the policy that docs/backend.md offers to copy", () => {
   const [, policy = ""] = /^PARLEY_POLICY='(.*)'$/m.exec(read("docs/backend.md")) ?? [];
   expect(JSON.parse(policy)).toEqual(JSON.parse(read("examples/shop/policy.json")));
@@ -80,7 +107,7 @@ test("every setting is documented, and no other", () => {
 
 /** Names and defaults from the table under a heading. */
 function documentedDefaults(heading: string): Record<string, unknown> {
-  const [, section = ""] = operating.split(`### ${heading}\n`);
+  const [, section = ""] = operating.split(new RegExp(`^#+ ${heading}\n`, "m"));
   const [table = ""] = section.split(/^#/m);
   const rows = [...table.matchAll(/^\| `(\w+)` +\| `?([^|`]+?)`? +\|/gm)];
   return Object.fromEntries(
