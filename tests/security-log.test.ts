@@ -117,18 +117,40 @@ test("sign-ups, sign-ins, sign-outs and their failures are logged", async () => 
 test("changes and resets of passwords are logged", async () => {
   const carol = await signUp(server.url, "carol");
   const { username } = carol;
-  secrets.push(carol.token);
+  secrets.push(carol.token, "another wrong password");
   const change = (current_password: string) =>
     carol.call("changePassword", { current_password, new_password: NEW_PASSWORD });
   await expect(change("a wrong password")).rejects.toThrow();
   await expectLogged("password_change_failed", username);
   await change(PASSWORD);
   await expectLogged("password_changed", username, { sessions_ended: 0 });
+  const confirm = (password: string) => carol.call("confirmPassword", { password });
+  await expect(confirm("another wrong password")).rejects.toThrow("the password is wrong");
+  await expectLogged("password_confirmation_failed", username);
+  await confirm(NEW_PASSWORD);
+  await expectLogged("password_confirmed", username);
   const { told, entries } = await command("password", "reset", username);
   expect(entries).toMatchObject([
     { event: "password_reset", account: username, sessions_ended: 1 },
   ]);
   expect(JSON.stringify(entries)).not.toContain(/is now (\S+)/.exec(told)?.[1] as string);
+});
+
+test("reset links that are made and refused are logged", async () => {
+  const { username, token } = await signUp(server.url, "cora");
+  const { told, entries } = await command("users", "reset-link", username);
+  const reset = new URL(told).hash.slice(1);
+  secrets.push(token, reset);
+  expect(entries).toMatchObject([{ event: "password_reset_created", account: username }]);
+  expect(JSON.stringify(entries)).not.toContain(reset);
+  const wrong = `${reset.slice(0, -4)}zzzz`;
+  const refused = await post(server.url, "resetPassword", {
+    token: wrong,
+    new_password: NEW_PASSWORD,
+  });
+  expect(refused.status).toBe(404);
+  secrets.push(wrong);
+  await expectLogged("password_reset_refused", undefined, { address: "127.0.0.1" });
 });
 
 test("changes and uses of a second factor are logged", async () => {
