@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -9,6 +9,9 @@ import { commands } from "../packages/server/src/commands/index.ts";
 import { readConfig } from "../packages/server/src/config.ts";
 import { newSecret, signedHeaders } from "../packages/server/src/outbound/standard-webhooks.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
+
+// Also without the runner, whose timeout it is: some tests run dozens of commands.
+setDefaultTimeout(300_000);
 
 const ROOT = join(import.meta.dir, "..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
