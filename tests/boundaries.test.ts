@@ -15,6 +15,7 @@ import {
   parse,
   readsEnvironment,
   readsProperty,
+  readsSentences,
 } from "./source.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -284,6 +285,32 @@ const codeRules: Rule[] = [
       [`${SERVER}a.ts`, "const env = { PATH: '' }; run({ env });"],
       [`${SERVER}a.ts`, "const { env } = options;"],
       [`${SERVER}a.ts`, 'const text = "process.env";'],
+    ],
+  },
+  {
+    name: "no client reads the words of a server's sentence",
+    applies: (file) => /^packages\/(client|web)\/src\//.test(file),
+    violations: (source) => readsSentences(source).map((line) => `${source.file}:${line}`),
+    caught: [
+      ["packages/web/src/a.ts", 'if (error.message === "not found: message") drop();'],
+      ["packages/web/src/a.ts", "if (error.message !== MESSAGE_NOT_FOUND) fail();"],
+      ["packages/web/src/a.ts", "const isInvite = /invite/.test(String(error));"],
+      ["packages/web/src/a.ts", 'const [, why] = /: (.+)$/.exec(problem.message ?? "") ?? [];'],
+      ["packages/web/src/a.ts", "const [, why] = /^x/.exec(String((error as Error).message));"],
+      ["packages/web/src/a.ts", "const limit = turn.error?.message.match(/[0-9]+/);"],
+      ["packages/web/src/a.ts", 'if (describeError(refusal).endsWith("rejected")) show();'],
+      ["packages/client/src/a.ts", "files.some((file) => error.message.includes(file.id));"],
+      ["packages/client/src/a.ts", 'const text = message.failure?.replace("bytes", "B");'],
+      ["packages/client/src/a.ts", 'const isGone = failure === "not found: message";'],
+    ],
+    allowed: [
+      ["packages/web/src/a.ts", 'if (error.code === "not_found") drop();'],
+      ["packages/web/src/a.ts", "if (error.fields?.invite_code !== undefined) ask();"],
+      ["packages/web/src/a.ts", "show(error.message);"],
+      ["packages/web/src/a.ts", 'if (message.content.includes("@")) mention();'],
+      ["packages/web/src/a.ts", "const isRepeated = turn.error.message === content;"],
+      ["packages/web/src/a.ts", 'if (turn.error.parameters.reason === "requests") wait();'],
+      [`${SERVER}a.ts`, 'if (error.message.includes("SQLITE_FULL")) stop();'],
     ],
   },
   {

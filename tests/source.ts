@@ -1,6 +1,8 @@
 import {
+  type CallExpression,
   type Comment,
   type Expression,
+  type MemberExpression,
   type ObjectPattern,
   type Program,
   parseSync,
@@ -117,6 +119,71 @@ export function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string
   };
   for (const file of graph.keys()) walk(file, []);
   return circles;
+}
+
+/** String methods whose result depends on the words of a text. */
+const READS_WORDS =
+  /^(at|charAt|endsWith|includes|indexOf|lastIndexOf|match|matchAll|replace|replaceAll|search|slice|split|startsWith|substring)$/;
+const ERROR_NAME = /(^|[a-z])(error|failure|problem|refusal|refused|thrown|cause)$/i;
+const SENTENCE_NAME = /^(message|reason|description|failure)$/;
+
+/**
+ * The lines in which a program reads the words of an error's sentence: searches it, takes it apart, or
+ * compares it with a constant.
+ */
+export function readsSentences({ program, text }: Parsed): number[] {
+  const lines = new Set<number>();
+  const add = (start: number) => lines.add(lineOf(start, text));
+  visit(program, {
+    CallExpression: ({ start, callee, arguments: given }) => {
+      if (callee.type !== "MemberExpression") return;
+      const method = propertyOf(callee) ?? "";
+      if (READS_WORDS.test(method) && isSentence(callee.object)) add(start);
+      const isPattern = method === "test" || method === "exec";
+      if (isPattern && given[0] && isSentence(given[0])) add(start);
+    },
+    BinaryExpression: ({ start, operator, left, right }) => {
+      if (!/^[!=]==?$/.test(operator)) return;
+      if ((isSentence(left) && isText(right)) || (isText(left) && isSentence(right))) add(start);
+    },
+  });
+  return [...lines];
+}
+
+/** A string, or a constant in capitals. */
+const isText = (node: Node) =>
+  textOf(node) !== null ||
+  (node.type === "Identifier" && /^[A-Z_]+$/.test((node as { name?: string }).name ?? ""));
+
+/** `error.message`, the `failure` of a message, `String(error)`, and what describes an error. */
+function isSentence(node: Node): boolean {
+  const { expression, left } = node as { expression?: Node; left?: Node };
+  if (expression) return isSentence(expression);
+  if (node.type === "LogicalExpression" && left) return isSentence(left);
+  if (node.type === "MemberExpression") {
+    const member = node as MemberExpression;
+    const name = propertyOf(member) ?? "";
+    return name === "failure" || (SENTENCE_NAME.test(name) && isError(member.object));
+  }
+  if (node.type === "CallExpression") {
+    const { callee, arguments: given } = node as CallExpression;
+    const [first] = given;
+    if (isNamed(callee, "String"))
+      return first !== undefined && (isError(first) || isSentence(first));
+    return callee.type === "Identifier" && /^describe(Error|Facts|Problem)$/.test(callee.name);
+  }
+  return isNamed(node, "failure");
+}
+
+/** A value that is named like an error, also as a property: `result.error`. */
+function isError(node: Node): boolean {
+  const { expression } = node as { expression?: Node };
+  if (expression) return isError(expression);
+  const name =
+    node.type === "MemberExpression"
+      ? propertyOf(node as MemberExpression)
+      : (node as { name?: string }).name;
+  return ERROR_NAME.test(name ?? "");
 }
 
 type Node = { type: string };

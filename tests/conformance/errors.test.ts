@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type HttpFailure, operations } from "@parley/protocol";
-import { answer, groupOf, people, post, say } from "@parley/testkit/client.ts";
+import { answer, failure, groupOf, people, post, say } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
@@ -17,6 +17,8 @@ const publicAnswers: Record<string, number> = {
   // No issuer is configured.
   startOidcSignIn: 404,
   finishOidcSignIn: 400,
+  getPasswordReset: 400,
+  resetPassword: 400,
 };
 const isPublic = (name: string) => name in publicAnswers;
 
@@ -266,6 +268,42 @@ describe("an operation", () => {
   test("accepts the token whatever the case of the scheme", async () => {
     const { status } = await send("getMe", undefined, { authorization: `bearer ${alice.token}` });
     expect(status).toBe(200);
+  });
+});
+
+describe("what clients tell apart has a parameter:", () => {
+  const parametersOf = async (call: Promise<unknown>) => (await failure(call)).parameters;
+
+  test("a message that cannot be sent names the field that is the cause", async () => {
+    const { id: chat_id } = await groupOf(alice);
+    const content = "hello";
+    const reply_to_id = Bun.randomUUIDv7();
+    const toNothing = alice.call("sendMessage", { chat_id, content, reply_to_id });
+    expect(await parametersOf(toNothing)).toEqual({ fields: { reply_to_id: expect.any(String) } });
+    const input = { chat_id, content, client_msg_id: "again" };
+    const { id } = await alice.call("sendMessage", input);
+    await alice.call("deleteMessages", { chat_id, message_ids: [id] });
+    const again = alice.call("sendMessage", input);
+    expect(await parametersOf(again)).toEqual({ fields: { client_msg_id: expect.any(String) } });
+    const file_ids = [Bun.randomUUIDv7()];
+    const withoutFile = alice.call("sendMessage", { chat_id, content, file_ids });
+    expect(await parametersOf(withoutFile)).toEqual({
+      fields: { "file_ids.0": expect.any(String) },
+    });
+  });
+
+  test("a wrong password names its field", async () => {
+    const wrong = alice.call("confirmPassword", { password: "not the password" });
+    expect(await parametersOf(wrong)).toEqual({ fields: { password: "is wrong" } });
+    const passwords = { current_password: "not the password", new_password: "correct horse 2" };
+    const change = alice.call("changePassword", passwords);
+    expect(await parametersOf(change)).toEqual({ fields: { current_password: "is wrong" } });
+  });
+
+  test("accounts that do not exist are named", async () => {
+    const usernames = [alice.username, "nobody_at_all", "nobody_else"];
+    const names = ["nobody_at_all", "nobody_else"];
+    expect(await parametersOf(alice.call("startChat", { usernames }))).toEqual({ names });
   });
 });
 

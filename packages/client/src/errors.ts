@@ -1,23 +1,54 @@
 import type { ConfirmBy, ErrorCode, ErrorParameters } from "@parley/protocol";
-import type { CallError } from "./types.ts";
+import { codeInWords } from "@parley/protocol/errors";
+import type { CallError, CallFacts, LocalMessage } from "./types.ts";
 
 class FailedCall extends Error implements CallError {
   override readonly name = "CallError";
   readonly code: ErrorCode;
+  readonly reason: string;
   readonly retryAfter: number | undefined;
-  readonly fields: Readonly<Record<string, string>> | undefined;
+  readonly fields: CallFacts["fields"];
+  readonly names: CallFacts["names"];
+  readonly maxBytes: number | undefined;
   readonly confirmBy: ConfirmBy | undefined;
   readonly offset: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
+    this.reason = withoutPrefix(message, `${codeInWords(code)}: `);
     this.retryAfter = details.retry_after;
     this.fields = details.fields;
+    this.names = details.names;
+    this.maxBytes = details.max_bytes;
     this.confirmBy = details.confirm_by;
     this.offset = details.offset;
   }
 }
+
+/** Why a file of a message cannot be sent. The cause is what the service said, if it refused the file. */
+export class FileFailure extends Error {
+  readonly file: string;
+
+  constructor(file: string, why: string, cause?: unknown) {
+    super(`${file}: ${why}`, { cause });
+    this.file = file;
+  }
+}
+
+/** What the service said about a message or a file of it, as plain data. */
+export function refusalOf(error: unknown): LocalMessage["refusal"] {
+  if (error instanceof FileFailure) {
+    const refusal = refusalOf(error.cause);
+    return refusal && { ...refusal, file: error.file };
+  }
+  if (!isCallError(error)) return;
+  const { code, reason, retryAfter, fields, names, maxBytes } = error;
+  return { code, reason, retryAfter, fields, names, maxBytes };
+}
+
+const withoutPrefix = (text: string, prefix: string) =>
+  text.startsWith(prefix) ? text.slice(prefix.length) : text;
 
 /** Thrown by `onTurn` of an agent: the conversation shows its message, a sentence for people. */
 export class TurnFailure extends Error {
@@ -38,7 +69,7 @@ const hasCode = (error: unknown, codes: readonly string[]): boolean =>
 
 /** The error as text for people. */
 export const describeError = (error: unknown): string => {
-  if (isCallError(error) && error.fields) {
+  if (isCallError(error) && error.code === "bad_request" && error.fields) {
     return Object.entries(error.fields)
       .map(([field, problem]) => `${field} ${problem}`)
       .join(", ");

@@ -130,6 +130,8 @@ export interface LocalMessage extends Message {
   readonly turn_status?: string;
   /** Why sending failed, as text for people. */
   readonly failure?: string;
+  /** The same for programs, if the service refused the message or a file of it. */
+  readonly refusal?: CallFacts & { readonly file?: string };
   /** Sending the message again would fail again: the service refuses a file of it, or the bytes are gone. */
   readonly isRejected?: boolean;
 }
@@ -343,15 +345,25 @@ export interface EachOptions {
   onError?(error: unknown, message: Message): void;
 }
 
-/** A call that the service refused, or that got no reply (`code` is then `unavailable`). */
-export interface CallError extends Error {
+/** Why a call failed. Programs read all of it but `reason`, which is text for people. */
+export interface CallFacts {
   readonly code: ErrorCode;
+  /** The service's description without the code. */
+  readonly reason: string;
+  /** The seconds after which the call may be made again. */
+  readonly retryAfter?: number | undefined;
+  /** What is wrong with the input, by field. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** Of `not_found`: the accounts that do not exist. */
+  readonly names?: readonly string[] | undefined;
+  /** The limit that a file, or the uploads of a day, exceed. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** A call that the service refused, or that got no reply (`code` is then `unavailable`). */
+export interface CallError extends Error, CallFacts {
   /** Why the call got no reply, if that is known. */
   readonly cause?: unknown;
-  /** The seconds after which the call may be made again. */
-  readonly retryAfter: number | undefined;
-  /** What is wrong with the input, by field. */
-  readonly fields: Readonly<Record<string, string>> | undefined;
   /** Of `confirmation_required`: how the person can confirm who they are. */
   readonly confirmBy: ConfirmBy | undefined;
   /** Of `writeTurn` at a wrong offset: the length of the answer in bytes. */

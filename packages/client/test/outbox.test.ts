@@ -11,7 +11,9 @@ test("a message that was deleted after its reply was lost is not shown as failed
   store.dispatch({ type: "me", me: ann });
   const errors = [
     callError("unavailable", "no reply", { retry_after: 0.001 }),
-    callError("not_found", "not found: message"),
+    callError("not_found", "not found: message", {
+      fields: { client_msg_id: "is that of a deleted message" },
+    }),
   ];
   const sendMessage = () => Promise.reject(errors.shift());
   const attachments = new Attachments(store, {} as Uploader, undefined);

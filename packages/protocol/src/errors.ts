@@ -18,14 +18,21 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
+/** A failure's description is its code in words, a colon and the reason: «not found: message». */
+export const codeInWords = (code: ErrorCode) => code.replaceAll("_", " ");
+
 /** `password`: by `confirmPassword`. `sign_in`: by signing in again, which gives another token. */
 export type ConfirmBy = "password" | "sign_in";
 
 export interface ErrorParameters {
   /** Seconds to wait before retrying; present with `rate_limited` and `unavailable`. */
   retry_after?: number;
-  /** What is wrong with each field; present with a `bad_request` for invalid input, and a `conflict` of `upsertUsers`. */
+  /** What is wrong with each field; present with a `bad_request` for invalid input, and wherever else the failure is about fields. */
   fields?: Record<string, string>;
+  /** The accounts that do not exist; present with a `not_found` that names them. */
+  names?: string[];
+  /** The limit that a file exceeds (`payload_too_large`), or the uploads of a day (`rate_limited`). */
+  max_bytes?: number;
   /** How the person can confirm who they are; present with `confirmation_required`. */
   confirm_by?: ConfirmBy;
   /** The length of the answer in bytes; present with a `conflict` of `writeTurn` at another offset. */

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import type { LocalMessage } from "@parley/client";
 import type { File } from "@parley/protocol";
-import { extensionOf, formatSize, kindOf, messageLine, splitName } from "../src/files/describe.ts";
+import { extensionOf, kindOf, messageLine, splitName } from "../src/files/describe.ts";
 import { filesHeight, gridBox } from "../src/files/layout.ts";
-import { describeFailure } from "../src/lib/describe-failure.ts";
+import { describeRefusal } from "../src/lib/describe-failure.ts";
+import { formatSize } from "../src/lib/format-size.ts";
 
 const file = (name: string, type: string, width: number | null = null, height = width): File => ({
   id: name,
@@ -51,25 +53,39 @@ test("sizes are rounded for people", () => {
   ]);
 });
 
-test("what the server says about a refused file is put into words for people", () => {
-  const failures = [
-    "a.bin: payload too large: a file has at most 26214400 bytes",
-    "a.heic: unsupported media type: pictures of the type image/heic are not supported",
-    "a.png: rate limited: more than 1073741824 bytes of uploads a day, try again in 41000 s",
-    "forbidden: you are not part of this conversation",
-    "conflict: the account was deleted",
-    "not found: conversation",
-    "a.png: not found: file 01993b6e-0000-7000-8000-000000000000",
+test("why a message or a file of it was refused is put into words for people", () => {
+  const reason = "in the words of the server";
+  const refusals: [LocalMessage["refusal"], shown: string][] = [
+    [
+      { code: "payload_too_large", reason, maxBytes: 26_214_400, file: "a.bin" },
+      "a.bin: a file has at most 25 MB",
+    ],
+    [{ code: "unsupported_media_type", reason, file: "a.heic" }, `a.heic: ${reason}`],
+    [
+      {
+        code: "rate_limited",
+        reason,
+        maxBytes: 1_073_741_824,
+        retryAfter: 41_000,
+        file: "a.png",
+      },
+      "a.png: more than 1 GB of uploads a day, try again in 12 hours",
+    ],
+    [{ code: "forbidden", reason }, reason],
+    [{ code: "not_found", reason: "conversation" }, "the conversation was not found"],
+    [
+      { code: "not_found", reason: "users ada, bob", names: ["ada", "bob"] },
+      "there is no user ada, bob",
+    ],
+    [{ code: "not_found", reason, names: ["ada:gpt"] }, "there is no agent ada:gpt"],
+    [{ code: "not_found", reason, fields: { "file_ids.1": "is gone" } }, "the file was not found"],
   ];
-  expect(failures.map(describeFailure)).toEqual([
-    "a.bin: a file has at most 25 MB",
-    "a.heic: pictures of the type image/heic are not supported",
-    "a.png: more than 1 GB of uploads a day, try again in 12 hours",
-    "you are not part of this conversation",
-    "the account was deleted",
-    "the conversation was not found",
-    "a.png: the file was not found",
-  ]);
+  for (const [refusal, shown] of refusals) {
+    const message = { failure: "the whole sentence", refusal } as LocalMessage;
+    expect(describeRefusal(message)).toBe(shown);
+  }
+  const lost = { failure: "a.png: the bytes are gone" } as LocalMessage;
+  expect(describeRefusal(lost)).toBe("a.png: the bytes are gone");
 });
 
 test("the end of a name is its label", () => {

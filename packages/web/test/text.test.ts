@@ -3,7 +3,6 @@ import type { Account } from "@parley/protocol";
 import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
 import { charactersLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
 import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
-import { withoutCodeWords } from "../src/lib/describe-failure.ts";
 import { closeOpenMarks } from "../src/markdown/close-marks.ts";
 
 describe("streaming text", () => {
@@ -93,23 +92,5 @@ describe("a reply to an agent", () => {
     expect(addressed("`@ada:gpt`", "ada:gpt")).toBe("@ada:gpt `@ada:gpt`");
     expect(unaddressed("@ada:gpt and now?", "ada:gpt")).toBe("and now?");
     expect(unaddressed("and now?", "ada:gpt")).toBe("and now?");
-  });
-});
-
-describe("words of error codes", () => {
-  test.each([
-    ["forbidden: you are not part of this conversation", "you are not part of this conversation"],
-    ["unavailable: the server is stopping", "the server is stopping"],
-    ["not found: message", "the message was not found"],
-    [
-      "not found: the message that triggered the turn",
-      "the message that triggered the turn was not found",
-    ],
-    ["not found: an issuer to sign in with", "the issuer to sign in with was not found"],
-    ["not found: users ada, bob", "there is no user ada, bob"],
-    ["not found: agent ada:gpt in this group", "there is no agent ada:gpt in this group"],
-    ["internal error, reference 7f", "internal error, reference 7f"],
-  ])("%j is shown as %j", (said, shown) => {
-    expect(withoutCodeWords(said)).toBe(shown);
   });
 });

@@ -13,6 +13,7 @@ export type OutboxAction =
       chatId: string;
       clientMsgId: string;
       failure: string;
+      refusal?: LocalMessage["refusal"];
       isRejected: boolean;
     }
   | { type: "requeued"; chatId: string; clientMsgId: string }
@@ -45,7 +46,7 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
       return updateEntries(state, action.chatId, (entries) =>
         entries.map((each) =>
           isEntry(each, action.clientMsgId)
-            ? { ...asFailed(each, action.failure), ...(action.isRejected && { isRejected: true }) }
+            ? { ...asFailed(each, action), ...(action.isRejected && { isRejected: true }) }
             : each,
         ),
       );
@@ -74,14 +75,14 @@ function insertByTime(entries: readonly LocalMessage[], message: LocalMessage): 
 
 const isEntry = ({ client_msg_id }: LocalMessage, id: string) => client_msg_id === id;
 
-const asFailed = (message: LocalMessage, failure: string): LocalMessage => ({
-  ...message,
-  delivery: "failed",
-  failure,
-});
+const asFailed = (
+  { refusal: _, ...message }: LocalMessage,
+  { failure, refusal }: { failure: string; refusal?: LocalMessage["refusal"] },
+): LocalMessage => ({ ...message, delivery: "failed", failure, ...(refusal && { refusal }) });
 
-function asSending({ failure: _, isRejected: __, ...message }: LocalMessage): LocalMessage {
-  const files = message.files.map(({ error: ___, ...file }) => file);
+function asSending(failed: LocalMessage): LocalMessage {
+  const { failure: _, refusal: __, isRejected: ___, ...message } = failed;
+  const files = message.files.map(({ error: ____, ...file }) => file);
   return { ...message, files, delivery: "sending" };
 }
 
@@ -127,7 +128,7 @@ export function failUnsent(
   chatId: string,
   failure: string,
 ): State["outbox"] {
-  const failed = unsentOf(outbox)[chatId]?.map((message) => asFailed(message, failure));
+  const failed = unsentOf(outbox)[chatId]?.map((message) => asFailed(message, { failure }));
   return setEntry(outbox, chatId, failed);
 }
 

@@ -1,7 +1,7 @@
 import type { Message } from "@parley/protocol";
 import { untilAborted } from "../async/abort.ts";
 import { acquireTabLock } from "../async/tab-lock.ts";
-import { callError, describeError, isCallError, isUnauthorized } from "../errors.ts";
+import { callError, describeError, FileFailure, isCallError, isUnauthorized } from "../errors.ts";
 import { blobKey, createLocalFile } from "../files/local-file.ts";
 import { ObjectUrls } from "../files/object-urls.ts";
 import type { Uploader } from "../files/uploader.ts";
@@ -200,10 +200,10 @@ export class Attachments {
     const file = this.#fileOf(attached, index);
     abort.signal.throwIfAborted();
     if (file?.status === "ready") return file.id;
-    if (!file || blob === null) throw new Error(`${file?.name}: ${FILES_GONE}`);
+    if (!file || blob === null) throw new FileFailure(file?.name ?? "", FILES_GONE);
     if (!blob) {
       const cause = callError("unavailable", FILES_UNREADABLE);
-      throw new Error(`${file.name}: ${FILES_UNREADABLE}`, { cause });
+      throw new FileFailure(file.name, FILES_UNREADABLE, cause);
     }
     await untilAborted(lock(attached), abort.signal);
     try {
@@ -220,7 +220,7 @@ export class Attachments {
     } catch (error) {
       if (abort.signal.aborted || !isRefusal(error)) throw error;
       this.#show(attached, index, { ...file, error: describeError(error) });
-      throw new Error(`${file.name}: ${describeError(error)}`, { cause: error });
+      throw new FileFailure(file.name, describeError(error), error);
     }
   }
 

@@ -1,17 +1,14 @@
 import type { Account, ErrorCode, Message } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { describeError, isCallError, isUnauthorized, mayRetry } from "../errors.ts";
+import { describeError, isCallError, isUnauthorized, mayRetry, refusalOf } from "../errors.ts";
 import { asSent } from "../model/message.ts";
 import type { Store } from "../model/store.ts";
-import type { LocalMessage, Operations, SendOptions } from "../types.ts";
+import type { CallError, LocalMessage, Operations, SendOptions } from "../types.ts";
 import type { Attachments } from "./attachments.ts";
 import { createClientMsgId, createUnsentMessage } from "./unsent-message.ts";
 
 /** A message that causes an internal error this often is marked failed, so that others can follow. */
 const MAX_INTERNAL_ERRORS = 5;
-
-/** The error message for a repeated send whose message was deleted in the meantime. */
-const MESSAGE_NOT_FOUND = "not found: message";
 
 /** The sender until the caller's account is known. */
 const UNKNOWN_SENDER: Account = { username: "", kind: "human", display_name: "", version: 0 };
@@ -146,19 +143,16 @@ export class Outbox {
   };
 
   #handleRefused(entry: LocalMessage, error: unknown): void {
-    const { conversation_id: chatId, id: clientMsgId, reply_to_id } = entry;
+    const { conversation_id: chatId, id: clientMsgId } = entry;
     if (this.#lacksFiles(entry, error)) return;
     // An earlier attempt had arrived, and the message was deleted since.
     const wasDeleted =
-      !this.#neverSent.has(clientMsgId) &&
-      reply_to_id === null &&
-      isCallError(error) &&
-      error.message === MESSAGE_NOT_FOUND;
+      !this.#neverSent.has(clientMsgId) && isMissing(error) && concerns(error, "client_msg_id");
     if (wasDeleted) this.#store.dispatch({ type: "dropped", chatId, clientMsgId });
     else {
-      const failure = describeError(error);
+      const reason = { failure: describeError(error), refusal: refusalOf(error) };
       const isRejected = isFinal(error);
-      this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure, isRejected });
+      this.#store.dispatch({ type: "failed", chatId, clientMsgId, ...reason, isRejected });
     }
     this.#neverSent.delete(clientMsgId);
   }
@@ -169,16 +163,20 @@ export class Outbox {
    */
   #lacksFiles({ id }: LocalMessage, error: unknown): boolean {
     const entry = this.#find(id);
-    const isMissing =
-      isCallError(error) &&
-      ["not_found", "conflict"].includes(error.code) &&
-      entry?.files.some((file) => error.message.includes(file.id));
-    if (!entry || !isMissing || this.#uploadedAgain.has(id)) return false;
+    const lacksFiles = isMissing(error) && concerns(error, "file_ids");
+    if (!entry || !lacksFiles || this.#uploadedAgain.has(id)) return false;
     this.#uploadedAgain.add(id);
     this.#attachments.forgetUploads(entry);
     return true;
   }
 }
+
+const isMissing = (error: unknown): error is CallError =>
+  isCallError(error) && ["not_found", "conflict"].includes(error.code);
+
+/** Whether the service refused a field of the call, or an item of it. */
+const concerns = ({ fields = {} }: CallError, field: string) =>
+  Object.keys(fields).some((path) => path.split(".")[0] === field);
 
 /** The codes with which the service refuses a file for good, or for the rest of the day. */
 const FINAL_CODES: readonly ErrorCode[] = [

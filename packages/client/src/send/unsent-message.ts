@@ -11,12 +11,14 @@ export interface UnsentMessage {
   files?: LocalFile[];
   createdAt?: string;
   failure?: string | undefined;
+  refusal?: LocalMessage["refusal"];
   isRejected?: boolean | undefined;
 }
 
 /** A message as it is shown before the service has accepted it. */
 export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
-  const { id, chatId, content, replyTo, sender, files = [], failure, isRejected = false } = unsent;
+  const { id, chatId, content, replyTo, sender, files = [] } = unsent;
+  const { failure, refusal, isRejected = false } = unsent;
   const { createdAt = new Date().toISOString() } = unsent;
   return {
     id,
@@ -39,6 +41,7 @@ export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
     files,
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),
+    ...(refusal && { refusal }),
     ...(isRejected && { isRejected }),
   };
 }

@@ -17,6 +17,7 @@ interface StoredMessage {
   reply_to_id: string | null;
   created_at: string;
   failure?: string;
+  refusal?: LocalMessage["refusal"];
   isRejected?: boolean;
   /** Their bytes are in the `blobs` of the client. Missing for messages without files. */
   files?: LocalFile[];
@@ -297,6 +298,7 @@ const toStored = (message: LocalMessage): StoredMessage => ({
   reply_to_id: message.reply_to_id,
   created_at: message.created_at,
   ...(message.failure !== undefined && { failure: message.failure }),
+  ...(message.refusal && { refusal: message.refusal }),
   ...(message.isRejected && { isRejected: true }),
   ...(message.files.length > 0 && { files: message.files.map(withoutRuntimeFields) }),
 });
@@ -311,6 +313,7 @@ const restoreMessage = (stored: StoredMessage, sender: Account): LocalMessage =>
     files: stored.files ?? [],
     createdAt: stored.created_at,
     failure: stored.failure,
+    refusal: stored.refusal,
     isRejected: stored.isRejected,
   });
 

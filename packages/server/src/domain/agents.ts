@@ -8,7 +8,7 @@ import {
   isExternal,
   OFFLINE_MS,
 } from "../rules/agents.ts";
-import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { badField, conflict, forbidden, noAccounts, notFound } from "../rules/failure.ts";
 import { keySourceOf, modelOf } from "../rules/keys.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -38,7 +38,7 @@ export async function ownAgentAccount(
   username: string,
 ): Promise<AccountRecord> {
   const agent = await visibleAccount(tx, config, account, username);
-  if (!agent || agent.erased_at !== null) throw notFound(`agent ${username}`);
+  if (!agent || agent.erased_at !== null) throw noAccounts("agent", username);
   if (agent.kind !== "agent" || agent.provider === null) {
     throw badField("agent_username", "is not an agent");
   }
@@ -62,7 +62,7 @@ export async function ownAgent(
     throw notFound(`default agent of ${provider}`);
   }
   const agent = await tx.agent(account.id);
-  if (!agent) throw notFound(`agent ${account.username}`);
+  if (!agent) throw noAccounts("agent", account.username);
   return agent;
 }
 

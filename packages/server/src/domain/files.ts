@@ -30,6 +30,7 @@ export function checkFileSize(size: number, file_bytes: number): void {
   throw new Failure(
     "payload_too_large",
     `payload too large: a file has at most ${file_bytes} bytes`,
+    { max_bytes: file_bytes },
   );
 }
 
@@ -49,7 +50,7 @@ export async function checkDailyBytes(
 ): Promise<void> {
   if (limit === 0 || (await tx.uploadedBytes(personOf(account), dayOf(now))) <= limit) return;
   const seconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
-  throw rateLimited(seconds, `more than ${limit} bytes of uploads a day`);
+  throw rateLimited(seconds, `more than ${limit} bytes of uploads a day`, { max_bytes: limit });
 }
 
 /**
@@ -63,12 +64,17 @@ export async function filesToSend(
   { account }: Participant,
 ): Promise<FileRecord[]> {
   const found = new Map((await tx.files(ids)).map((file) => [file.id, file]));
-  return ids.map((id) => {
+  return ids.map((id, index) => {
     const file = found.get(id);
+    const field = `file_ids.${index}`;
     const isOwn = file?.owner_id === account.id && file.conversation_uuid === conversationUuid;
-    if (!file || !isOwn) throw notFound(`file ${id}`);
-    if (file.used) throw conflict(`the file ${id} is part of another message`);
-    if (file.status !== "ready") throw conflict(`the bytes of the file ${id} have not arrived`);
+    if (!file || !isOwn) throw notFound(`file ${id}`, { [field]: "is no upload of yours" });
+    if (file.used) {
+      throw conflict(`the file ${id} is part of another message`, { [field]: "is used already" });
+    }
+    if (file.status !== "ready") {
+      throw conflict(`the bytes of the file ${id} have not arrived`, { [field]: "has no bytes" });
+    }
     return file;
   });
 }

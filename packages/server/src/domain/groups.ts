@@ -1,6 +1,6 @@
 import { conversationShared, groupChanged } from "../changes/change.ts";
 import { isExternal } from "../rules/agents.ts";
-import { badField, notFound } from "../rules/failure.ts";
+import { badField, noAccounts } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
@@ -32,7 +32,7 @@ const connectable = (accounts: readonly AccountRecord[]) =>
 export async function lockInvited(tx: WriteTx, accounts: readonly AccountRecord[]): Promise<void> {
   const left = new Set((await tx.lockUnerased(accounts.map(({ id }) => id))).map(({ id }) => id));
   const erased = accounts.find(({ id }) => !left.has(id));
-  if (erased) throw notFound(`users ${erased.username}`);
+  if (erased) throw noAccounts("users", erased.username);
 }
 
 /** Announces a conversation to its new participants and subscribes their sockets to it. */

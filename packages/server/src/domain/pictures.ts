@@ -46,7 +46,8 @@ export async function changeChatPicture(
 async function checkPicture(tx: ReadTx, fileId: string | null, { account }: Caller): Promise<void> {
   if (fileId === null) return;
   const [file] = await tx.files([fileId]);
-  if (file?.owner_id !== account.id) throw notFound(`file ${fileId}`);
+  if (file?.owner_id !== account.id)
+    throw notFound(`file ${fileId}`, { file_id: "is no upload of yours" });
   if (file.used) throw used();
   if (file.conversation_uuid !== null) throw conflict("the file was not uploaded as a picture");
   if (file.status !== "ready") throw conflict("the bytes of the picture have not arrived");

@@ -100,6 +100,9 @@ async function checkMember(tx: WriteTx, call: ToolCallRecord): Promise<void> {
   }
 }
 
+const onlyRejected = (why: string) =>
+  conflict(`${why}: the call can only be rejected`, { decision: "must be reject" });
+
 /** The owner approves a call of the tool that was described to them, and that the agent may use. */
 async function checkPermitted(
   tx: WriteTx,
@@ -113,10 +116,9 @@ async function checkPermitted(
     throw conflict("the tool server has not answered yet, please try again");
   }
   const permission = await toolPermission(tx, { ...call, server_id }, operatorTools);
-  if (!permission)
-    throw conflict("the agent may no longer use this tool: the call can only be rejected");
+  if (!permission) throw onlyRejected("the agent may no longer use this tool");
   if (permission.fingerprint !== call.fingerprint) {
-    throw conflict("the tool has changed since then: the call can only be rejected");
+    throw onlyRejected("the tool has changed since then");
   }
 }
 

@@ -11,7 +11,7 @@ import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { badField, notFound } from "../rules/failure.ts";
+import { badField, noAccounts } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
@@ -189,7 +189,7 @@ async function accountNamed(
   username: string,
 ): Promise<AccountRecord> {
   const account = await visibleAccount(tx, config, viewer, username);
-  if (!account) throw notFound(`user ${username}`);
+  if (!account) throw noAccounts("user", username);
   return account;
 }
 

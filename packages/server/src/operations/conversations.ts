@@ -23,7 +23,7 @@ import { lockActive } from "../domain/sessions.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
-import { badField, forbidden, notFound } from "../rules/failure.ts";
+import { badField, forbidden, noAccounts } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { Caller, Participant } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -149,7 +149,7 @@ const removeChatMember = bind(
       const group = await joinedGroup(tx, chat_id, caller);
       const members = await tx.members(group.id);
       const member = members.find(({ account }) => account.username === username);
-      if (!member) throw notFound(`participant ${username}`);
+      if (!member) throw noAccounts("participant", username);
       if (!mayRemove(caller.account, member.account, group)) {
         throw forbidden("only the group's admin may remove others");
       }
@@ -213,7 +213,7 @@ async function invitees(
       : await visibleAccounts(tx, policy, caller.account, named);
   const found = new Map(existing.map((account) => [account.username, account]));
   const unknown = names.filter((name) => !found.has(name));
-  if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);
+  if (unknown.length > 0) throw noAccounts("users", ...unknown.slice(0, 20));
   const accounts = names.map((name) => found.get(name) as AccountRecord);
   const foreign = accounts.find((account) => !mayInvite(caller.account, account));
   if (foreign?.provider === null) throw forbidden(`${foreign.username} only posts`);

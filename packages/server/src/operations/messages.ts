@@ -76,7 +76,7 @@ async function insertWithFiles(
   const files = await filesToSend(tx, file_ids, conversation.uuid, caller);
   const message = await insert(tx, conversation, input, context, files.map(publicFile));
   if (!(await tx.attachFiles(file_ids, message.id, Date.now()))) {
-    throw conflict("a file is part of another message");
+    throw conflict("a file is part of another message", { file_ids: "contains a used file" });
   }
   return message;
 }
@@ -273,6 +273,8 @@ async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Mess
   return message;
 }
 
+const replyTargetGone = () => notFound("message", { reply_to_id: "names no message that is left" });
+
 /** The message of an earlier send. If it was deleted since, sending it again does not restore it. */
 async function firstSent(
   tx: ReadTx,
@@ -281,8 +283,10 @@ async function firstSent(
   { account }: Participant,
 ): Promise<Message> {
   const uuid = await tx.sentBefore(conversation.id, account.id, clientMsgId ?? "");
-  if (uuid === null) throw notFound("message");
-  return oneView(tx, uuid, account.id);
+  if (uuid === null) throw replyTargetGone();
+  const [message] = await tx.messageViews([uuid], account.id);
+  if (!message) throw notFound("message", { client_msg_id: "is that of a deleted message" });
+  return message;
 }
 
 /**
@@ -296,15 +300,20 @@ function isReplyTargetGone(
   { account }: Participant,
 ): Awaitable<boolean> {
   if (uuid === undefined) return false;
-  return messageIn(tx, uuid, conversation.id).then(
+  return messageIn(tx, uuid, conversation.id, replyTargetGone).then(
     (message) => message.deleted || tx.isHidden(message, account.id),
   );
 }
 
 /** A message of the conversation. Deleted ones count: clients may hold them as an anchor. */
-async function messageIn(tx: ReadTx, uuid: string, conversationId: number): Promise<MessageRecord> {
+async function messageIn(
+  tx: ReadTx,
+  uuid: string,
+  conversationId: number,
+  gone = () => notFound("message"),
+): Promise<MessageRecord> {
   const message = await tx.message(uuid);
-  if (message?.conversation_id !== conversationId) throw notFound("message");
+  if (message?.conversation_id !== conversationId) throw gone();
   return message;
 }
 

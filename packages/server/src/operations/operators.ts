@@ -5,7 +5,7 @@ import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { bind } from "../operation.ts";
-import { conflict, notFound } from "../rules/failure.ts";
+import { conflict, noAccounts } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
@@ -93,7 +93,7 @@ export const operators = [
 
 async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });
-  if (!account) throw notFound(`user ${username}`);
+  if (!account) throw noAccounts("user", username);
   return account;
 }
 

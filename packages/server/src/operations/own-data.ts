@@ -63,5 +63,5 @@ async function confirm(
 
 async function wrongPassword(context: Context): Promise<Failure> {
   await context.audit.record("account_deletion_refused", ownDetails(context));
-  return forbidden("the password is wrong");
+  return forbidden("the password is wrong", { password: "is wrong" });
 }

@@ -61,5 +61,5 @@ async function usable(context: Context<undefined>, token: string): Promise<Passw
 function refused({ audit, resetTokens, origin }: Context<undefined>): Failure {
   resetTokens.count(origin.network);
   audit.recordOnce("password_reset_refused", origin.network, { origin });
-  return notFound("a reset link that works with this token");
+  return notFound("reset link that works with this token");
 }

@@ -151,13 +151,13 @@ async function checkPassword(
 
 async function wrongPassword(context: Context): Promise<Failure> {
   await context.audit.record("second_factor_failed", ownDetails(context));
-  return forbidden("the password is wrong");
+  return forbidden("the password is wrong", { password: "is wrong" });
 }
 
 async function wrongCode(context: Context): Promise<Failure> {
   const details = { ...ownDetails(context), reason: "second_factor" } as const;
   await context.audit.record("second_factor_failed", details);
-  return forbidden("the code is wrong, or was used already");
+  return forbidden("the code is wrong, or was used already", { code: "is wrong" });
 }
 
 async function confirmedFactor(tx: ReadTx, accountId: number): Promise<SecondFactorRecord> {

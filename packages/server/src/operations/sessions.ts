@@ -155,7 +155,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const attempt = ownAttempt(context);
   const wrong = async () => {
     await audit.record("password_change_failed", details);
-    return forbidden("the current password is wrong");
+    return forbidden("the current password is wrong", { current_password: "is wrong" });
   };
   if (!(await verifyPassword(attempt, context, input.current_password, hash))) throw await wrong();
   attempt.succeeded();
@@ -189,7 +189,7 @@ const confirmPassword = bind(operations.confirmPassword, async (context, { passw
     }));
   if (!isConfirmed) {
     await audit.record("password_confirmation_failed", details);
-    throw forbidden("the password is wrong");
+    throw forbidden("the password is wrong", { password: "is wrong" });
   }
   attempt.succeeded();
 });
@@ -238,7 +238,7 @@ async function checkPolicy(context: Context<undefined>, inviteCode: string | und
   const { signUp: policy } = context.config;
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
   if (policy.kind === "invite" && !(await isRightCode(context, policy.codes, inviteCode))) {
-    throw forbidden("sign-up needs a valid invite_code");
+    throw forbidden("sign-up needs a valid invite_code", { invite_code: "is not valid" });
   }
 }
 

@@ -35,7 +35,7 @@ const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answe
 export const signIn = [getSignInMethods, startOidcSignIn, finishOidcSignIn];
 
 function configured(signIn: OidcSignIn | null): OidcSignIn {
-  if (!signIn) throw notFound("an issuer to sign in with");
+  if (!signIn) throw notFound("issuer to sign in with");
   return signIn;
 }
 

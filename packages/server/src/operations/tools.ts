@@ -26,7 +26,7 @@ const addToolServer = bind(operations.addToolServer, async (context, { name, url
     const server = { id, owner_id, name, url, secrets, created_at: Date.now() };
     const outcome = await tx.insertToolServer(server, MAX_SERVERS);
     if (outcome === "full") throw conflict(`there are ${MAX_SERVERS} tool servers already`);
-    if (outcome === "taken") throw conflict("another tool server has this name");
+    if (outcome === "taken") throw nameTaken();
     await record("tool_server_added", detailsOf(context, id));
   });
   return shownIfLeft(await toolServers.refresh(owner_id, id));
@@ -44,7 +44,7 @@ const updateToolServer = bind(operations.updateToolServer, async (context, chang
   await audit.write(async (tx, record) => {
     const server = await ownServer(tx, context, id);
     if (name !== undefined && !(await tx.renameToolServer(server, name))) {
-      throw conflict("another tool server has this name");
+      throw nameTaken();
     }
     if (token !== undefined) {
       const isReplaced = await tx.replaceToolSecrets(server, withToken(context, server, token));
@@ -101,6 +101,8 @@ export const tools = [
   authorizeToolServer,
   finishToolServer,
 ];
+
+const nameTaken = () => conflict("another tool server has this name", { name: "is taken" });
 
 /** Throws `forbidden` for a server of the operator, and `not_found` for those of others. */
 async function ownServer(tx: ReadTx, { caller, toolServers }: Context, id: string) {

@@ -109,7 +109,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     checkWritable(conversation);
     await checkMayAsk(tx, turn.agent, caller.account);
     if (turn.status === "running") throw conflict("the turn is still running");
-    if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
+    if (turn.trigger_deleted) throw notFound("message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
     const member = agents.find(({ account }) => account.id === turn.agent.id);
     if (!member) throw conflict("the agent is no longer in this conversation");

@@ -49,6 +49,14 @@ const parameters = z
       .record(z.string(), z.string())
       .meta({ description: "What is wrong with which field." })
       .exactOptional(),
+    names: z
+      .array(z.string())
+      .meta({ description: "With `not_found`: the accounts that do not exist." })
+      .exactOptional(),
+    max_bytes: z
+      .int()
+      .meta({ description: "The limit that a file, or the uploads of a day, exceed." })
+      .exactOptional(),
     offset: z
       .int()
       .meta({ description: "Of `writeTurn`: the length of the answer in bytes." })

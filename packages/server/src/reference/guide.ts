@@ -115,7 +115,7 @@ ${list(
 ${panel("Success", html`${json({ ok: true })}\n${json({ ok: true, result: { unread_count: 0 } })}`)}
 ${panel("Failure", json({ ok: false, error_code: 404, code: "not_found", description: "not found: message" }))}
 </div>
-${paragraph("`error_code` is the HTTP status; `code` is the same on the socket. 429 and 503 have `parameters.retry_after`, the seconds to wait before retrying. A 400 for invalid input has `parameters.fields`, which says what is wrong with each field, of at most 20.")}
+${paragraph("`error_code` is the HTTP status; `code` is the same on the socket. 429 and 503 have `parameters.retry_after`, the seconds to wait before retrying. A 400 for invalid input has `parameters.fields`, which says what is wrong with each field, of at most 20; so have other failures that are about fields, such as a wrong password. A 404 of accounts has their `names`, and a limit of files `max_bytes`. The description is for people: programs read the code and the parameters.")}
 <h3>The change counter</h3>
 ${paragraph("Every conversation has a change counter. It goes up by one for each durable change that all participants see: a message is created, completed, edited or deleted for everyone; a component is used; a file becomes ready or fails; a tool call changes; a reaction is added or removed; the title, the picture, the members, the admin or the mode of an agent changes. The event of such a change carries the counter's new value in `at`.")}
 ${paragraph("A client receives these events in order and without gaps. A client that sees a gap, or was offline, calls `getUpdates` with the last value it knows; it then has the same state as a client that stayed connected.")}

@@ -13,12 +13,22 @@ export class Failure extends Error {
   }
 }
 
-// Clients also read the words of failures: `send/outbox.ts` of the SDK, and `lib/errors.ts`,
-// `lib/describe-failure.ts` and `tools/decision.ts` of the web client.
+/** What is wrong with fields of the input, by their path. */
+type Fields = Record<string, string>;
 
-export const notFound = (thing: string) => new Failure("not_found", `not found: ${thing}`);
+const withFields = (fields: Fields | undefined) => fields && { fields };
 
-export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
+// Clients react to codes and parameters, never to words: what they have to tell apart has a parameter.
+
+export const notFound = (thing: string, fields?: Fields) =>
+  new Failure("not_found", `not found: ${thing}`, withFields(fields));
+
+/** Accounts that do not exist, or that the caller may not see. */
+export const noAccounts = (kind: "user" | "users" | "agent" | "participant", ...names: string[]) =>
+  new Failure("not_found", `not found: ${kind} ${names.join(", ")}`, { names });
+
+export const forbidden = (why: string, fields?: Fields) =>
+  new Failure("forbidden", `forbidden: ${why}`, withFields(fields));
 
 const ways: Record<ConfirmBy, string> = {
   password: "confirm your password",
@@ -42,14 +52,15 @@ export const unauthorized = (why: string) => new Failure("unauthorized", `unauth
 export const secondFactorRequired = (why: string) =>
   new Failure("second_factor_required", `second factor required: ${why}`);
 
-export const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);
+export const conflict = (why: string, fields?: Fields) =>
+  new Failure("conflict", `conflict: ${why}`, withFields(fields));
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 
 /** The most wrong fields that a failure names: a request can have tens of thousands. */
 export const MAX_REPORTED_FIELDS = 20;
 
-export function badFields(fields: Record<string, string>): Failure {
+export function badFields(fields: Fields): Failure {
   const reported = Object.entries(fields).slice(0, MAX_REPORTED_FIELDS);
   const described = reported.map(([path, problem]) => `${path} ${problem}`);
   return new Failure("bad_request", `bad request: ${described.join("; ")}`, {
@@ -57,9 +68,14 @@ export function badFields(fields: Record<string, string>): Failure {
   });
 }
 
-export const rateLimited = (retryAfter: number, what = "too many requests") =>
-  new Failure("rate_limited", `rate limited: ${what}, try again in ${retryAfter} s`, {
-    retry_after: retryAfter,
+export const rateLimited = (
+  retry_after: number,
+  what = "too many requests",
+  more?: Pick<ErrorParameters, "max_bytes">,
+) =>
+  new Failure("rate_limited", `rate limited: ${what}, try again in ${retry_after} s`, {
+    retry_after,
+    ...more,
   });
 
 export const unavailable = (why: string, retryAfter = 1) =>

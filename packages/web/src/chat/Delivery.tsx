@@ -2,7 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
 import { acceptableCopies, copiesOf, rememberCopies } from "../files/local-copies.ts";
 import { copyText } from "../lib/copy.ts";
-import { describeFailure, lacksReplyTarget } from "../lib/describe-failure.ts";
+import { describeRefusal, lacksReplyTarget } from "../lib/describe-failure.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { count } from "../lib/names.ts";
@@ -69,14 +69,14 @@ interface NotSentProps {
 function NotSent({ message, clientMsgId }: NotSentProps) {
   const { chat, isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
-  const { content, failure, files, isRejected = false } = message;
+  const { content, files, isRejected = false } = message;
   const isTooLong = (charactersLeft(content) ?? 0) < 0;
   const isReplyToDeleted = lacksReplyTarget(message);
   const reason = isTooLong
     ? "it is too long"
     : isReplyToDeleted
       ? "the message that it answers was deleted"
-      : failure && describeFailure(failure);
+      : describeRefusal(message);
   // After a reload, the page no longer has the files that it would return to the composer.
   const canReturn = files.length === 0 || copiesOf(clientMsgId).length > 0;
   const isWorthEditing = !isRejected || content !== "" || acceptableCopies(message).length > 0;

@@ -1,9 +1,9 @@
 import { type RefObject, useState } from "react";
+import { formatSize } from "../lib/format-size.ts";
 import { count } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import type { Attachment, Attachments } from "./attachments.ts";
-import { formatSize } from "./describe.ts";
 import { FileMark, FileName } from "./FileTile.tsx";
 
 /** How many files before the limit their number is shown. */

@@ -1,5 +1,6 @@
+import { formatSize } from "../lib/format-size.ts";
 import { Icon } from "../ui/Icon.tsx";
-import { extensionOf, formatSize, splitName } from "./describe.ts";
+import { extensionOf, splitName } from "./describe.ts";
 import { useFileLink } from "./links.ts";
 import type { ShownFile } from "./shown-file.ts";
 import { UploadProgress } from "./UploadProgress.tsx";

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from "react";
 import type { OpenPicture } from "../chat/context.ts";
+import { formatSize } from "../lib/format-size.ts";
 import { nameOf } from "../lib/names.ts";
 import { shortTime } from "../lib/time.ts";
 import { useModal } from "../ui/Dialog.tsx";
@@ -9,7 +10,6 @@ import {
   isSamePicture,
   useConversationPictures,
 } from "./conversation-pictures.ts";
-import { formatSize } from "./describe.ts";
 import { useFileLink } from "./links.ts";
 import type { ShownFile } from "./shown-file.ts";
 import { ZoomedPicture } from "./ZoomedPicture.tsx";

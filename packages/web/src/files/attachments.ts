@@ -1,7 +1,8 @@
 import { useSyncExternalStore } from "react";
 import { useChatContext } from "../chat/context.ts";
+import { formatSize } from "../lib/format-size.ts";
 import { count, shortenMiddle } from "../lib/names.ts";
-import { formatSize, isRefusedPicture, kindOf } from "./describe.ts";
+import { isRefusedPicture, kindOf } from "./describe.ts";
 import type { Size } from "./layout.ts";
 import { type FileLimits, useFileLimits } from "./limits.ts";
 

@@ -1,31 +1,45 @@
-import type { LocalMessage } from "@parley/client";
-import { formatSize } from "../files/describe.ts";
+import type { CallFacts, LocalMessage } from "@parley/client";
+import { formatSize } from "./format-size.ts";
 import { count } from "./names.ts";
 
-const HOUR_S = 3600;
-
-/** Why a message was not sent, without the name of the error code and in units for people. */
-export const describeFailure = (failure: string) =>
-  withoutCodeWords(failure)
-    .replace(/\b(\d{4,}) bytes\b/g, (_, bytes) => formatSize(Number(bytes)))
-    .replace(
-      /\bin (\d{4,}) s$/,
-      (_, seconds) => `in ${count(Math.ceil(seconds / HOUR_S), "hour")}`,
-    );
+/** Why a message was not sent, in units for people. */
+export function describeRefusal({ failure, refusal }: LocalMessage): string | undefined {
+  if (!refusal) return failure;
+  const why = describeFacts(refusal);
+  return refusal.file === undefined ? why : `${refusal.file}: ${why}`;
+}
 
 /** Whether a message was not sent because the one that it answers was deleted. */
-export const lacksReplyTarget = ({ reply_to_id, failure }: LocalMessage) =>
-  reply_to_id !== null && failure === "not found: message";
+export const lacksReplyTarget = ({ refusal }: LocalMessage) =>
+  refusal?.code === "not_found" && refusal.fields?.reply_to_id !== undefined;
 
-/** The kind of an error, as the server puts it before a sentence that says enough without it. */
-const KIND =
-  /\b(?:bad request|unauthorized|second factor required|confirmation required|forbidden|conflict|payload too large|unsupported media type|rate limited|unavailable): /;
+/** Why a call failed, as a clause and without the name of the error code. */
+export function describeFacts(facts: CallFacts): string {
+  const { code, reason, retryAfter, maxBytes } = facts;
+  if (code === "rate_limited") return `${excessOf(facts)}, try again ${inTime(retryAfter)}`;
+  if (code === "payload_too_large" && maxBytes !== undefined)
+    return `a file has at most ${formatSize(maxBytes)}`;
+  return code === "not_found" ? describeMissing(facts) : reason;
+}
 
-/** What the server says about an error, without the name of the error code. */
-export const withoutCodeWords = (text: string) =>
-  text.replace(/\bnot found: (.+)$/, (_, thing) => describeMissing(thing)).replace(KIND, "");
+/** What there was too much of. */
+export const excessOf = ({ maxBytes }: CallFacts) =>
+  maxBytes === undefined
+    ? "too many attempts"
+    : `more than ${formatSize(maxBytes)} of uploads a day`;
 
-const describeMissing = (thing: string) =>
-  /^(?:users?|agent|participant) /.test(thing)
-    ? `there is no ${thing.replace(/^users/, "user")}`
-    : `the ${thing.replace(/^(?:the|an) /, "").replace(/^file .+/, "file")} was not found`;
+function describeMissing({ reason, names, fields = {} }: CallFacts): string {
+  if (names) {
+    const kind = names.every((name: string) => name.includes(":")) ? "agent" : "user";
+    return `there is no ${kind} ${names.join(", ")}`;
+  }
+  const isFile = Object.keys(fields).some((path) => path.startsWith("file_id"));
+  return `the ${isFile ? "file" : reason} was not found`;
+}
+
+export function inTime(seconds = 0): string {
+  if (seconds < 2) return "in a moment";
+  if (seconds < 90) return `in ${seconds} seconds`;
+  const minutes = Math.ceil(seconds / 60);
+  return `in ${minutes < 90 ? count(minutes, "minute") : count(Math.ceil(minutes / 60), "hour")}`;
+}

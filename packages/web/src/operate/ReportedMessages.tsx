@@ -1,6 +1,6 @@
 import type { Message, Report } from "@parley/protocol";
 import { useState } from "react";
-import { formatSize } from "../files/describe.ts";
+import { formatSize } from "../lib/format-size.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Avatar } from "../ui/Avatar.tsx";

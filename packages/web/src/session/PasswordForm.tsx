@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import { SaveRow } from "../agents/SaveRow.tsx";
 import { useAction } from "../lib/action.ts";
-import { codeOf } from "../lib/errors.ts";
+import { concerns } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
@@ -15,7 +15,7 @@ export function PasswordForm() {
   return (
     <Form
       error={action.error}
-      explain={(error) => (codeOf(error) === "forbidden" ? { current_password: WRONG } : {})}
+      explain={(error) => (concerns(error, "current_password") ? { current_password: WRONG } : {})}
       className="flex flex-col gap-4"
       onSubmit={async ({ raw }, form) => {
         const input = {

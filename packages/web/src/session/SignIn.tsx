@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useAction } from "../lib/action.ts";
-import { codeOf } from "../lib/errors.ts";
+import { codeOf, concerns } from "../lib/errors.ts";
 import type { FieldErrors } from "../lib/validation.ts";
 import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
@@ -198,8 +198,7 @@ function useSignIn(how: How, asksInvite: boolean) {
   return { busy, error, needsInvite, accepted, setAccepted, enter };
 }
 
-const isAboutInvite = (error: unknown) =>
-  codeOf(error) === "forbidden" && /invite/.test(String(error));
+const isAboutInvite = (error: unknown) => concerns(error, "invite_code");
 
 function explain(error: unknown): FieldErrors {
   const code = codeOf(error);

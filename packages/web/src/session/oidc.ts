@@ -1,4 +1,4 @@
-import type { Client } from "@parley/client";
+import { type Client, isCallError } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate } from "../lib/router.ts";
 import { toast } from "../ui/Toasts.tsx";
@@ -81,10 +81,10 @@ function forgetOldSignIns(): void {
   }
 }
 
-/** The server's reason, as a sentence: «unauthorized: the sign-in took too long». */
+/** The server's reason, as a sentence: «The sign-in took too long. Please try again.» */
 export function describeProblem(error: unknown): string {
-  const [, reason] =
-    /^(?:unauthorized|unavailable): (.+)$/.exec(String((error as Error).message)) ?? [];
-  if (reason === undefined || codeOf(error) === "") return describeError(error);
-  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Please try again.`;
+  const isAnswer =
+    codeOf(error) === "unauthorized" ||
+    (isCallError(error) && error.code === "unavailable" && error.retryAfter !== undefined);
+  return isAnswer ? `${describeError(error)}. Please try again.` : describeError(error);
 }

@@ -1,4 +1,4 @@
-import { codeOf } from "../lib/errors.ts";
+import { codeOf, concerns } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import type { FieldErrors } from "../lib/validation.ts";
 import { TextField } from "../ui/Field.tsx";
@@ -25,7 +25,6 @@ export function PasswordField() {
 /** Which field the server refused. */
 export function explainProof(error: unknown): FieldErrors {
   if (codeOf(error) !== "forbidden") return {};
-  return /\bcode\b/.test(String(error))
-    ? { code: "This code is wrong, or was used already." }
-    : { password: "This is not your password." };
+  if (concerns(error, "code")) return { code: "This code is wrong, or was used already." };
+  return concerns(error, "password") ? { password: "This is not your password." } : {};
 }

@@ -1,4 +1,4 @@
-import { codeOf, describeError } from "../lib/errors.ts";
+import { codeOf, concerns, describeError } from "../lib/errors.ts";
 import { TextField } from "../ui/Field.tsx";
 
 export const ServerName = ({ initial = "" }: { initial?: string }) => (
@@ -32,8 +32,7 @@ export const ServerToken = ({ placeholder, whenEmpty }: ServerTokenProps) => (
   />
 );
 
-/** The server refuses a name that is taken without naming the field. */
 export const explainServerProblem = (error: unknown): Record<string, string> =>
-  codeOf(error) === "conflict" && /name/i.test(describeError(error))
+  codeOf(error) === "conflict" && concerns(error, "name")
     ? { name: `${describeError(error)}.` }
     : {};

@@ -1,4 +1,4 @@
-import type { Client } from "@parley/client";
+import { type Client, isCallError } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { signInNotice } from "../session/client.ts";
 import { toast } from "../ui/Toasts.tsx";
@@ -24,8 +24,9 @@ export async function finishToolServer(client: Client, answer: URLSearchParams):
 
 function describeProblem(error: unknown): string {
   if (codeOf(error) === "forbidden") return SOMEBODY_ELSE;
-  const [, reason] = /^conflict: (.+)$/.exec(String((error as Error).message)) ?? [];
-  return reason ? `The tool server was not authorized: ${reason}.` : describeError(error);
+  return isCallError(error) && error.code === "conflict"
+    ? `The tool server was not authorized: ${error.reason}.`
+    : describeError(error);
 }
 
 async function finish(client: Client, answer: URLSearchParams): Promise<void> {

@@ -2,7 +2,7 @@ import { useAgents, useClient } from "@parley/client/react";
 import type { ToolCallDetail } from "@parley/protocol";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
-import { codeOf, describeError } from "../lib/errors.ts";
+import { codeOf, concerns, describeError } from "../lib/errors.ts";
 
 interface Decision {
   busy: boolean;
@@ -22,9 +22,6 @@ interface Decision {
  */
 const PAUSE_MS = 700;
 let nextDecisionAt = 0;
-
-/** How the server ends its sentence about a call of a tool that has changed, or was taken away. */
-const ONLY_REJECTED = "the call can only be rejected";
 
 const decidedHere = new Set<string>();
 /** Whether a decision about the call was sent from this window. */
@@ -68,9 +65,9 @@ export function useDecision(
       const { items } = await client.getToolCalls({ message_id: messageId });
       const now = items.find(({ id }) => id === callId);
       if (now && now.status !== "pending") return settle(now, true);
-      const reason = describeError(refusal);
-      if (!reason.endsWith(ONLY_REJECTED)) throw refusal;
-      setRefused({ reason, agents });
+      // The tool has changed, or was taken away: the call can only be rejected.
+      if (!concerns(refusal, "decision")) throw refusal;
+      setRefused({ reason: describeError(refusal), agents });
       decidedHere.delete(callId);
     }
   }
