@@ -43,6 +43,10 @@ interface ImportRule extends Omit<Rule, "violations"> {
 }
 
 const SERVER = "packages/server/src/";
+const WEB = "packages/web/src/";
+/** The part of a conversation's view that a file belongs to. */
+const chatPart = (path: string) =>
+  /^packages\/web\/src\/chat\/(timeline|message|composer|details)\//.exec(path)?.[1] ?? null;
 const under = (folder: string) => (path: string) => path.startsWith(folder);
 const isOurs = under("packages/");
 const isRuntime = (target: string) => target === "bun" || isBuiltin(target);
@@ -125,6 +129,45 @@ const importRules: ImportRule[] = [
     allowed: [
       ["packages/web/src/a.ts", 'import { connect } from "@parley/client";'],
       ["packages/web/src/a.ts", 'import { parseMarkup } from "@parley/protocol/markup";'],
+    ],
+  },
+  {
+    name: "web's lib → anything above it, web's ui → anything but lib",
+    applies: (file) => /^packages\/web\/src\/(lib|ui)\//.test(file),
+    forbids: (target, file) =>
+      target.startsWith(WEB) &&
+      anythingBut(`${WEB}lib/`, ...(file.startsWith(`${WEB}ui/`) ? [`${WEB}ui/`] : []))(target),
+    caught: [
+      [`${WEB}lib/a.ts`, 'import { Toasts } from "../ui/Toasts.tsx";'],
+      [`${WEB}lib/a.ts`, 'import type { FileKind } from "../files/describe.ts";'],
+      [`${WEB}ui/a.ts`, 'import { useFileLimits } from "../files/limits.ts";'],
+      [`${WEB}ui/a.ts`, 'const { App } = await import("../App.tsx");'],
+    ],
+    allowed: [
+      [`${WEB}lib/a.ts`, 'import type { Account } from "@parley/protocol";'],
+      [`${WEB}lib/a.ts`, 'import { toast } from "./toasts.ts";'],
+      [`${WEB}ui/a.ts`, 'import { toast } from "../lib/toasts.ts";'],
+      [`${WEB}ui/a.ts`, 'import { Button } from "./Button.tsx";'],
+      [`${WEB}files/a.ts`, 'import { Button } from "../ui/Button.tsx";'],
+    ],
+  },
+  {
+    name: "web's chat: timeline → message, and no other part → a part",
+    applies: (file) => chatPart(file) !== null,
+    forbids: (target, file) => {
+      const [from, to] = [chatPart(file), chatPart(target)];
+      return to !== null && from !== to && !(from === "timeline" && to === "message");
+    },
+    caught: [
+      [`${WEB}chat/message/a.ts`, 'import { rowsOf } from "../timeline/rows.ts";'],
+      [`${WEB}chat/composer/a.ts`, 'import { commandsOf } from "../message/commands.ts";'],
+      [`${WEB}chat/timeline/a.ts`, 'import { mentionAt } from "../composer/mention.ts";'],
+      [`${WEB}chat/details/a.ts`, 'import { Feed } from "../timeline/Feed.tsx";'],
+    ],
+    allowed: [
+      [`${WEB}chat/timeline/a.ts`, 'import { MessageBody } from "../message/MessageBody.tsx";'],
+      [`${WEB}chat/message/a.ts`, 'import { useChatContext } from "../context.ts";'],
+      [`${WEB}chat/ChatView.tsx`, 'import { Composer } from "./composer/Composer.tsx";'],
     ],
   },
   {

@@ -8,7 +8,7 @@ import {
   outdatedAnswers,
   type Row,
   rowsOf as rowsOfWindow,
-} from "../src/chat/rows.ts";
+} from "../src/chat/timeline/rows.ts";
 import { unsentMessage } from "../src/chat/unsent-message.ts";
 import { dayLabel } from "../src/lib/time.ts";
 

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
 import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
-import { charactersLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
-import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
+import {
+  addressed,
+  candidates,
+  complete,
+  mentionAt,
+  unaddressed,
+} from "../src/chat/composer/mention.ts";
+import { charactersLeft, MAX_CONTENT_BYTES } from "../src/lib/content-limit.ts";
 import { closeOpenMarks } from "../src/markdown/close-marks.ts";
 
 describe("streaming text", () => {

@@ -7,19 +7,19 @@ import { useIsBlocked } from "../lib/blocked.ts";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
-import { BlockedComposer } from "./BlockedComposer.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
-import { ClosedComposer } from "./ClosedComposer.tsx";
-import { Composer, type ComposerHandle } from "./Composer.tsx";
+import { BlockedComposer } from "./composer/BlockedComposer.tsx";
+import { ClosedComposer } from "./composer/ClosedComposer.tsx";
+import { Composer, type ComposerHandle } from "./composer/Composer.tsx";
+import type { Writing } from "./composer/writing.ts";
 import { ChatContext } from "./context.ts";
 import { useLayer } from "./layer.tsx";
 import { loadedMessage } from "./loaded-message.ts";
-import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { confusablePeople } from "./sender-names.ts";
-import type { Writing } from "./writing.ts";
+import { MessageList, type MessageListHandle } from "./timeline/MessageList.tsx";
 
-const Details = lazy(() => import("./Details.tsx"));
+const Details = lazy(() => import("./details/Details.tsx"));
 const UnsentTexts = lazy(() => import("./UnsentTexts.tsx"));
 
 interface ChatViewProps {

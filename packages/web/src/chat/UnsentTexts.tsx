@@ -1,8 +1,8 @@
 import { useClient, usePiece } from "@parley/client/react";
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
+import { toast } from "../lib/toasts.ts";
 import { Button } from "../ui/Button.tsx";
-import { toast } from "../ui/Toasts.tsx";
 
 /** What a person wrote in a conversation that they cannot see any more, to be copied. */
 export default function UnsentTexts({ chatId }: { chatId: string }) {

@@ -1,12 +1,12 @@
 import type { LocalMessage } from "@parley/client";
 import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
 import type { ChatContextValue, Deletion, OpenPicture } from "./context.ts";
-import { DeleteMessage } from "./DeleteMessage.tsx";
-import { MessageSheet } from "./MessageSheet.tsx";
+import { DeleteMessage } from "./message/DeleteMessage.tsx";
+import { MessageSheet } from "./message/MessageSheet.tsx";
 
-const Reactors = lazy(() => import("./Reactors.tsx"));
-const ReportMessage = lazy(() => import("./ReportMessage.tsx"));
-const Receipt = lazy(() => import("./Receipt.tsx"));
+const Reactors = lazy(() => import("./message/Reactors.tsx"));
+const ReportMessage = lazy(() => import("./message/ReportMessage.tsx"));
+const Receipt = lazy(() => import("./message/Receipt.tsx"));
 const Lightbox = lazy(() => import("../files/Lightbox.tsx"));
 
 type Layer =

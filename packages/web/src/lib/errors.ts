@@ -1,7 +1,7 @@
 import { isCallError } from "@parley/client";
-import { toast } from "../ui/Toasts.tsx";
 import { connectionMessages } from "./connection.ts";
 import { describeFacts, excessOf, inTime } from "./describe-failure.ts";
+import { toast } from "./toasts.ts";
 import type { FieldErrors } from "./validation.ts";
 
 export const SUSPENDED =
@@ -43,4 +43,4 @@ export const concerns = (error: unknown, field: string) =>
 export const showError = (error: unknown) => toast(describeError(error), "danger");
 
 const fieldLabel = (name: string) => capitalized(name.replaceAll("_", " "));
-export const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,11 +1,11 @@
 import { useClient } from "@parley/client/react";
 import { useState } from "react";
+import { toast } from "../lib/toasts.ts";
 import { Choice } from "../ui/Choice.tsx";
 import { ConfirmUsername } from "../ui/ConfirmUsername.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { toast } from "../ui/Toasts.tsx";
 import { useOperatorAction } from "./calls.ts";
 
 const fates = [

@@ -1,10 +1,10 @@
 import { useClient } from "@parley/client/react";
 import type { Report } from "@parley/protocol";
+import { toast } from "../lib/toasts.ts";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Field } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
-import { toast } from "../ui/Toasts.tsx";
 import { useOperatorAction } from "./calls.ts";
 
 interface ResolveReportProps {

@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { OutputOf } from "@parley/protocol";
+import { toast } from "../lib/toasts.ts";
 import { Confirm } from "../ui/Confirm.tsx";
-import { toast } from "../ui/Toasts.tsx";
 import { useOperatorAction } from "./calls.ts";
 
 /** Suspends and restores accounts. `onChange` gets the changed account. */

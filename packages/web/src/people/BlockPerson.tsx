@@ -1,8 +1,8 @@
 import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { showError } from "../lib/errors.ts";
+import { toast } from "../lib/toasts.ts";
 import { Confirm } from "../ui/Confirm.tsx";
-import { toast } from "../ui/Toasts.tsx";
 
 interface BlockPersonProps {
   account: Account;

@@ -1,8 +1,8 @@
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
+import { toast } from "../lib/toasts.ts";
 import { Button } from "../ui/Button.tsx";
 import { DialogButtons } from "../ui/DialogButtons.tsx";
-import { toast } from "../ui/Toasts.tsx";
 
 /** New recovery codes, which are shown once: the content of a dialog. */
 export function RecoveryCodes({

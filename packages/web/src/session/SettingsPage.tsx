@@ -1,6 +1,7 @@
 import { useClient, useProfile } from "@parley/client/react";
 import { useState } from "react";
 import { SaveRow } from "../agents/SaveRow.tsx";
+import { PictureField } from "../files/PictureField.tsx";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
@@ -14,7 +15,6 @@ import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
-import { PictureField } from "../ui/PictureField.tsx";
 import { AddedBy } from "./AddedBy.tsx";
 import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";

@@ -1,7 +1,7 @@
 import { type Client, isCallError } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate } from "../lib/router.ts";
-import { toast } from "../ui/Toasts.tsx";
+import { toast } from "../lib/toasts.ts";
 import { rememberSignIn, signInNotice } from "./client.ts";
 
 const PREFIX = "parley.oidc.";

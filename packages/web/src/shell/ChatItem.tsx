@@ -3,7 +3,6 @@ import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { memo, useEffect, useRef } from "react";
 import { useChatTitle } from "../agents/openings.ts";
-import { useTouch } from "../chat/touch.ts";
 import { useUnsentMessage } from "../chat/unsent-message.ts";
 import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
@@ -12,6 +11,7 @@ import { chatTitle, count, nameOf, others, shortName, splitTitle } from "../lib/
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
+import { useTouch } from "../lib/touch.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";

@@ -4,7 +4,7 @@ import { lazy, type Ref, Suspense, useState } from "react";
 import { chatPath, DETAILS, navigate } from "../lib/router.ts";
 import { Menu, type MenuHandle, type MenuItem } from "../ui/Menu.tsx";
 
-const LeaveGroup = lazy(() => import("../chat/LeaveGroup.tsx"));
+const LeaveGroup = lazy(() => import("../chat/details/LeaveGroup.tsx"));
 
 interface ChatMenuProps {
   chat: LocalChat;

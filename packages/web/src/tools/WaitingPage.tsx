@@ -7,10 +7,10 @@ import {
   useLayoutEffect,
   useRef,
 } from "react";
+import { toast } from "../lib/toasts.ts";
 import { Page } from "../shell/Page.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
-import { toast } from "../ui/Toasts.tsx";
 import { FetchProblem } from "../ui/Unfetched.tsx";
 import { callTitle } from "./calls.ts";
 import { isDecidedHere } from "./decision.ts";

@@ -1,7 +1,7 @@
 import { type Client, isCallError } from "@parley/client";
 import { codeOf, describeError } from "../lib/errors.ts";
+import { toast } from "../lib/toasts.ts";
 import { signInNotice } from "../session/client.ts";
-import { toast } from "../ui/Toasts.tsx";
 
 const NOBODY =
   "The tool server was not authorized: nobody is signed in here. Sign in, and begin its authorization again.";

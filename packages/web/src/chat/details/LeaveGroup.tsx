@@ -1,0 +1,58 @@
+import type { LocalChat } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { useState } from "react";
+import { showError } from "../../lib/errors.ts";
+import { useSelf } from "../../lib/me.ts";
+import { chatTitle } from "../../lib/names.ts";
+import { navigate } from "../../lib/router.ts";
+import { Confirm } from "../../ui/Confirm.tsx";
+
+interface LeaveGroupProps {
+  chat: LocalChat;
+  onClose: () => void;
+}
+
+/** Asks before the person leaves a group, which may be another one than the open one. */
+export default function LeaveGroup({ chat, onClose }: LeaveGroupProps) {
+  const me = useSelf();
+  const client = useClient();
+  const [final, setFinal] = useState(false);
+  const leave = async () => {
+    try {
+      await client.leaveChat({ chat_id: chat.id, final });
+      if (location.pathname.endsWith(`/${chat.id}`)) navigate("/", { replace: true });
+      else onClose();
+    } catch (error) {
+      showError(error);
+    }
+  };
+  return (
+    <Confirm
+      title={`Leave ${chatTitle(chat, me)}?`}
+      back="Stay"
+      action="Leave"
+      onBack={onClose}
+      onConfirm={leave}
+      option={<ForGood checked={final} onChange={setFinal} />}
+    >
+      Your agents leave with you. To come back, somebody in the group has to add you.
+    </Confirm>
+  );
+}
+
+function ForGood({ checked, onChange }: { checked: boolean; onChange: (on: boolean) => void }) {
+  return (
+    <label className="flex items-start gap-2.5 text-base">
+      <input
+        type="checkbox"
+        className="mt-0.5 size-4.5 shrink-0 accent-accent-fill"
+        checked={checked}
+        onChange={({ target }) => onChange(target.checked)}
+      />
+      <span>
+        For good
+        <span className="block text-sm text-ink-3">Nobody can add you to this group again.</span>
+      </span>
+    </label>
+  );
+}
