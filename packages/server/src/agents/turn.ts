@@ -1,64 +1,154 @@
 import type { TurnError, TurnFacts } from "@parley/protocol";
 import { type Ending, endTurn } from "../domain/turns.ts";
-import { totalUsage } from "../rules/usage.ts";
+import { cardAfter } from "../rules/approval-card.ts";
+import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
+import { partTokens } from "../rules/tool-context.ts";
+import { tokensOf, totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
+import {
+  type AskServices,
+  type ModelAnswer,
+  nothingWritten,
+  openModel,
+  type TurnModel,
+  type Written,
+} from "./ask-model.ts";
 import type { ContextFiles } from "./context-files/index.ts";
-import { type AdmittedTurn, admitTurn, prepareTurn } from "./prepare-turn.ts";
-import { newProgress, type Progress, type RoundServices, streamAnswer } from "./rounds.ts";
-import { type OfferedTool, offeredTools } from "./tools/offered.ts";
-import { hasRequestedCalls, makeWaitingCalls } from "./tools/waiting-calls.ts";
+import { admitTurn, type PreparedTurn, prepareTurn, reserveRound } from "./prepare.ts";
+import { providerErrors } from "./providers/provider-errors.ts";
+import { type CallingTurn, type CallServices, makeCalls } from "./tools/make-calls.ts";
+import { offeredTools } from "./tools/offered.ts";
+import { hasRequestedCalls, startWaitingCalls, storeCalls } from "./tools/turn-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */
-export interface TurnServices extends RoundServices {
+export interface TurnServices extends AskServices, Omit<CallServices, "config" | "log"> {
   contextFiles: ContextFiles;
 }
 
+/** A turn that asks for more calls fails. */
+const MAX_CALLS = 16;
 /** How long to wait between attempts to end a turn while the store is unavailable. */
 const END_RETRY_MS = 500;
 
-/** Runs a claimed turn that has its message: calls the model, streams the answer, ends the turn. */
+/**
+ * The life of a claimed turn that has its message. `running` is aborted when the turn is ended
+ * elsewhere, or the process stops: this node must not end it then.
+ */
 export async function runTurn(
   services: TurnServices,
   id: number,
   running: AbortController,
 ): Promise<void> {
-  const progress = newProgress();
-  using files = services.contextFiles.open(running.signal);
+  const written = nothingWritten();
   let ending: Ending;
   try {
-    const admitted = await services.store.read((tx) => admitTurn(tx, services, id));
-    if (!admitted) return;
-    const { signal } = running;
-    const offered = await toolsFor(services, admitted, signal);
-    const place = { ...admitted, files, signal };
-    // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
-    if (await hasRequestedCalls(services, place)) await prepareTurn(services, id, files, offered);
-    await makeWaitingCalls(services, place, offered);
-    const prepared = await prepareTurn(services, id, files, offered);
-    if (!prepared || signal.aborted) return;
-    await streamAnswer(services, prepared, running, progress);
-    // The turn was ended elsewhere while the rest of the answer was stored.
-    if (running.signal.aborted) return;
-    ending = { status: "complete", ...resultOf(progress) };
+    const isAnswered = await answerTurn(services, id, running, written);
+    if (!isAnswered || running.signal.aborted) return;
+    ending = { status: "complete", ...resultOf(written) };
   } catch (error) {
-    // The turn was ended elsewhere, or the process stops: this node must not end it.
     if (running.signal.aborted) return;
     // Nothing was streamed, so the turn is run again after its lease expires.
-    if (error instanceof Unavailable && progress.content === "" && progress.rounds.length === 0)
+    if (error instanceof Unavailable && written.content === "" && written.rounds.length === 0)
       return;
-    ending = { status: "failed", error: reasonOf(error, services, id), ...resultOf(progress) };
+    ending = { status: "failed", error: reasonOf(error, services, id), ...resultOf(written) };
   }
   await storeEnding(services, id, ending);
 }
 
-/** The tools that the model may use. Some providers offer models that know none. */
-const toolsFor = (
-  { toolServers }: TurnServices,
-  { agent, provider }: AdmittedTurn,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, OfferedTool>> =>
-  provider.tools === false ? Promise.resolve(new Map()) : offeredTools(toolServers, agent, signal);
+/**
+ * Prepares a turn and answers it. What is written is in `written`, also after an error. False if this
+ * node no longer runs the turn.
+ */
+async function answerTurn(
+  services: TurnServices,
+  id: number,
+  running: AbortController,
+  written: Written,
+): Promise<boolean> {
+  const { signal } = running;
+  using files = services.contextFiles.open(signal);
+  const admitted = await services.store.read((tx) => admitTurn(tx, services, id));
+  if (!admitted) return false;
+  const place = { ...admitted, files, signal };
+  // Some providers offer models that know no tools.
+  const offered =
+    admitted.provider.tools === false
+      ? new Map()
+      : await offeredTools(services.toolServers, admitted.agent, signal);
+  // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
+  if (await hasRequestedCalls(services, place)) await prepareTurn(services, id, files, offered);
+  await makeCalls(services, place, await startWaitingCalls(services, place, offered));
+  const prepared = await prepareTurn(services, id, files, offered);
+  if (!prepared || signal.aborted) return false;
+  const model = openModel(services, prepared, running, written);
+  try {
+    return await answerInRounds(services, { ...prepared, files, signal }, model, written);
+  } finally {
+    await model.close();
+  }
+}
+
+/**
+ * Asks the model, makes the calls that it asks for, and continues with their results, until it asks
+ * for no more or a call waits for the owner. False if this node no longer runs the turn.
+ */
+async function answerInRounds(
+  services: TurnServices,
+  turn: PreparedTurn & CallingTurn,
+  { stream, ask }: TurnModel,
+  { rounds }: Written,
+): Promise<boolean> {
+  const made: ModelMessage[] = [];
+  let { input_tokens } = turn.context;
+  let { max_output_tokens } = turn;
+  for (let earlier = 0; ; ) {
+    const answer = await ask({ made, input_tokens, max_output_tokens });
+    const { uses } = answer;
+    if (uses.length === 0) {
+      // An empty message would leave people without an answer, an error or a way to retry.
+      const isEmpty = earlier === 0 && stream.written().trim() === "";
+      if (isEmpty) throw providerErrors.emptyAnswer(answer.end);
+      return true;
+    }
+
+    if (earlier + uses.length > MAX_CALLS) throw tooManyCalls();
+    const text_bytes = Buffer.byteLength(stream.written());
+    const round = { uses, offered: turn.tools, text_bytes, earlier, rounds };
+    const stored = await storeCalls(services, turn, round);
+    if (!stored) return false;
+    const { calls, parts, tokens } = await makeCalls(services, turn, stored);
+    const pending = calls.filter(({ status }) => status === "pending");
+    if (pending.length > 0) {
+      stream.write(cardAfter(stream.written(), pending));
+      return true;
+    }
+
+    earlier += uses.length;
+    const said = roundMessages(answer, parts);
+    made.push(...said);
+    input_tokens += partTokens(said) + tokens;
+    const spent_tokens = tokensOf(totalUsage(rounds));
+    const reserved = await reserveRound(services, turn, { spent_tokens, input_tokens });
+    if (reserved === null) return false;
+    max_output_tokens = reserved;
+  }
+}
+
+const tooManyCalls = () => new TurnFailed({ code: "tool_limit", parameters: { max: MAX_CALLS } });
+
+/** What the model wrote and asked for, and the results, as it is told in the next round. */
+const roundMessages = (
+  { text, uses }: ModelAnswer,
+  results: readonly ToolResultPart[],
+): ModelMessage[] => {
+  const calls = uses.map((use): AssistantPart => ({ ...use, input: use.input ?? {} }));
+  const said: AssistantPart[] = text.trim() === "" ? [] : [{ type: "text", text: text.trim() }];
+  return [
+    { role: "assistant", content: [...said, ...calls] },
+    { role: "user", content: [...results] },
+  ];
+};
 
 /** Retries for as long as the store is unavailable: only this node has the whole answer. */
 async function storeEnding({ store, node }: TurnServices, id: number, ending: Ending) {
@@ -72,13 +162,11 @@ async function storeEnding({ store, node }: TurnServices, id: number, ending: En
   }
 }
 
-function resultOf({
+const resultOf = ({ content, rounds, usage }: Written) => ({
   content,
   rounds,
-  usage,
-}: Progress): Pick<Ending, "content" | "usage" | "rounds"> {
-  return { content, rounds, usage: usage ?? totalUsage(rounds) };
-}
+  usage: usage ?? totalUsage(rounds),
+});
 
 function reasonOf(error: unknown, { log }: TurnServices, id: number): TurnFacts | TurnError {
   if (error instanceof TurnFailed) return error.error;

@@ -3,10 +3,9 @@ import { beginTurn, endTurn } from "../../domain/turns.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../../rules/agents.ts";
 import { allowance } from "../../rules/budget.ts";
 import type { AgentRecord } from "../../store/agents.ts";
-import type { ConversationRecord } from "../../store/conversations.ts";
 import type { ReadTx, WriteTx } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
-import { lastContextSeq } from "../prepare-turn.ts";
+import { readMessages, type TurnPlace } from "../read-context.ts";
 import { interrupted, overBudget, TurnFailed } from "../turn-failed.ts";
 
 const MAX_CONTEXT_MESSAGES = 100;
@@ -32,7 +31,7 @@ export async function claimTurn(
   const answer_id = await beginTurn(tx, claimed, conversation, agent.model ?? "");
   const turn = await tx.turn(claimed.id);
   if (!turn) throw new Error(`turn ${claimed.id} is gone`);
-  const context = await contextOf(tx, turn, agent, conversation);
+  const context = await contextOf(tx, { turn, agent, conversation });
   try {
     await checkAllowed(tx, turn, agent, context);
   } catch (error) {
@@ -58,8 +57,7 @@ export async function claimAgain(tx: WriteTx, id: number): Promise<Claim> {
   const isOpen = turn?.status === "running" && turn.node === EXTERNAL_NODE;
   if (!isOpen || turn.message_uuid === null) return { kind: "refused" };
   await tx.renewLeases(EXTERNAL_NODE, [id], EXTERNAL_LEASE_MS);
-  const { agent, conversation } = await placeOf(tx, turn);
-  const context = await contextOf(tx, turn, agent, conversation);
+  const context = await contextOf(tx, await placeOf(tx, turn));
   return {
     kind: "claimed",
     turn: { ...requestOf(turn, context), answer_id: turn.message_uuid },
@@ -74,17 +72,16 @@ export async function requestedTurns(
 ): Promise<TurnRequest[]> {
   const requests: TurnRequest[] = [];
   for (const turn of await tx.claimableTurns(agentId, most)) {
-    const { agent, conversation } = await placeOf(tx, turn);
-    requests.push(requestOf(turn, await contextOf(tx, turn, agent, conversation)));
+    requests.push(requestOf(turn, await contextOf(tx, await placeOf(tx, turn))));
   }
   return requests;
 }
 
-async function placeOf(tx: ReadTx, turn: TurnRecord) {
+async function placeOf(tx: ReadTx, turn: TurnRecord): Promise<TurnPlace> {
   const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
   const agent = await tx.agent(turn.agent.id);
   if (!conversation || !agent) throw new Error(`turn ${turn.id} has no agent or no conversation`);
-  return { conversation, agent };
+  return { turn, agent, conversation };
 }
 
 /** Throws a `TurnFailed` if the program must not be asked. */
@@ -108,20 +105,8 @@ async function checkAllowed(
 }
 
 /** The newest messages that the agent's owner can see, oldest first, as for a model. */
-async function contextOf(
-  tx: ReadTx,
-  turn: TurnRecord,
-  agent: AgentRecord,
-  conversation: ConversationRecord,
-): Promise<Message[]> {
-  const upTo = await lastContextSeq(tx, turn, conversation);
-  const newestFirst = await tx.contextMessages({
-    conversationId: conversation.id,
-    viewerId: agent.owner.id,
-    upTo,
-    answers: { agentId: turn.agent.id, upTo, toBefore: turn.trigger_seq },
-    limit: MAX_CONTEXT_MESSAGES,
-  });
+async function contextOf(tx: ReadTx, place: TurnPlace): Promise<Message[]> {
+  const newestFirst = await readMessages(tx, place, MAX_CONTEXT_MESSAGES);
   let bytes = 0;
   const beyond = newestFirst.findIndex((message, place) => {
     bytes += Buffer.byteLength(message.content);

@@ -15,12 +15,15 @@ export interface OfferedTool extends Omit<GrantedTool, "server_id" | "fingerprin
   readonly name: string;
 }
 
-/** The tools that an agent may use now, by the names by which models call them. */
+/** Tools by the names by which models call them. */
+export type OfferedTools = ReadonlyMap<string, OfferedTool>;
+
+/** The tools that an agent may use now. */
 export async function offeredTools(
   servers: ToolServers,
   agent: AgentRecord,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, OfferedTool>> {
+): Promise<OfferedTools> {
   const granted = await servers.granted(agent, signal);
   const tools = [...builtInTools(), ...granted].map((tool) => ({
     ...tool,

@@ -1,0 +1,181 @@
+import { transient } from "../../changes/change.ts";
+import { APPROVAL_MS, changeToolCall } from "../../domain/tool-calls.ts";
+import { toolPermission } from "../../domain/tools.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { ToolResultPart } from "../../rules/model-content.ts";
+import { needsApproval } from "../../rules/tool-calls.ts";
+import { resultText } from "../../rules/tool-context.ts";
+import type { Store, WriteTx } from "../../store/store.ts";
+import type { ToolCallRecord } from "../../store/tool-calls.ts";
+import type { TurnFiles } from "../context-files/index.ts";
+import type { AdmittedTurn } from "../prepare.ts";
+import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
+import { boundedText, failedCall, REFUSED } from "./result-text.ts";
+import type { CallPermission, Elicit, ToolResult, ToolServers } from "./servers.ts";
+
+export interface CallServices {
+  readonly node: string;
+  readonly store: Store;
+  readonly config: { readonly limits: { readonly image_pixels: number } };
+  readonly toolServers: ToolServers;
+  /** Asks the owner for what a tool needs to know, in the conversation. */
+  readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
+  readonly log: Logger;
+}
+
+/** The turn that makes calls. */
+export interface CallingTurn extends AdmittedTurn {
+  readonly files: TurnFiles;
+  readonly signal: AbortSignal;
+}
+
+/** What the model is told about calls. */
+export interface CallResults {
+  /** As they are now: one whose tool or grant has changed waits for approval. */
+  readonly calls: readonly ToolCallRecord[];
+  readonly parts: readonly ToolResultPart[];
+  /** Estimated, of pictures and documents among them. */
+  readonly tokens: number;
+}
+
+/** Makes the calls among these that run, at the same time, and returns what the model is told. */
+export async function makeCalls(
+  services: CallServices,
+  place: CallingTurn,
+  calls: readonly ToolCallRecord[],
+): Promise<CallResults> {
+  const running = calls.filter(({ status }) => status === "running");
+  if (running.length > 0) await showStatus(services, place, running);
+  const results = await Promise.all(
+    calls.map((call) =>
+      call.status === "running" ? makeCall(services, place, call) : resultOf(call),
+    ),
+  );
+  if (running.length > 0) await showStatus(services, place, []);
+  return {
+    calls: results.map(({ call }) => call),
+    parts: results.map(({ part }) => part),
+    tokens: results.reduce((sum, { tokens }) => sum + tokens, 0),
+  };
+}
+
+/** Tells people what the agent does right now. */
+function showStatus(
+  { store }: CallServices,
+  { turn }: CallingTurn,
+  calls: readonly ToolCallRecord[],
+): Promise<void> {
+  const { message_uuid, conversation_uuid } = turn;
+  const titles = [...new Set(calls.map(({ title }) => title))].join(", ");
+  const text = titles === "" ? "" : `Using ${titles}`;
+  const params = { message_id: message_uuid ?? "", text };
+  const status = transient("events.turnStatus", params, { conversation: conversation_uuid });
+  return store.note((tx) => tx.signal(status));
+}
+
+async function makeCall(
+  services: CallServices,
+  place: CallingTurn,
+  call: ToolCallRecord,
+): Promise<CallResult> {
+  const result = await performed(services, place, call);
+  place.signal.throwIfAborted();
+  const isAsked = result.needs_approval && call.message_id === place.turn.message_id;
+  const ended = await services.store.write(async (tx) => {
+    const current = await tx.toolCall(call.uuid);
+    // It was ended meanwhile.
+    if (current?.status !== "running") return current;
+    if (!isAsked || !(await askAgain(tx, services.toolServers, current))) {
+      await endCall(tx, current, isAsked ? failedCall(REFUSED) : result);
+    }
+    return tx.toolCall(call.uuid);
+  });
+  return resultOf(ended ?? call, result);
+}
+
+function performed(
+  services: CallServices,
+  { turn, provider, files, signal }: CallingTurn,
+  call: ToolCallRecord,
+): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
+  const { server_id, tool, owner_id } = call;
+  if (server_id === null) {
+    const place = { turn, owner_id, provider, files };
+    return runBuiltIn(services, place, tool, call.arguments).catch((error) => {
+      services.log.error({ err: error, turn: turn.id, tool }, "built-in tool failed");
+      return failedCall("The tool failed. Try again later.");
+    });
+  }
+  const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
+  return services.toolServers.call(
+    owner_id,
+    called,
+    { ...call.arguments },
+    {
+      signal,
+      elicit: services.elicit(call, signal),
+      isApproved: call.decided_at !== null,
+      permission: () => callPermission(services, call, server_id),
+    },
+  );
+}
+
+/** What the agent may do now with the tool that the call is for. An approval is for this very call. */
+function callPermission(
+  { store, toolServers }: CallServices,
+  call: ToolCallRecord,
+  server_id: string,
+): Promise<CallPermission> {
+  return store.read(async (tx) => {
+    const granted = await toolPermission(tx, { ...call, server_id }, toolServers.operatorTools());
+    if (!granted || granted.fingerprint !== call.fingerprint) return "refused";
+    if (call.decided_at !== null) return "permitted";
+    const conversation = await tx.conversation(call.conversation_uuid, call.agent_id);
+    return needsApproval(granted.policy, conversation?.kind === "direct") ? "asks" : "permitted";
+  });
+}
+
+/**
+ * Has the owner decide about a call that was not made because its tool or its grant has changed. False if
+ * the agent may not use the tool any more.
+ */
+async function askAgain(
+  tx: WriteTx,
+  toolServers: ToolServers,
+  call: ToolCallRecord,
+): Promise<boolean> {
+  const { server_id } = call;
+  if (server_id === null) return false;
+  const permission = await toolPermission(tx, { ...call, server_id }, toolServers.operatorTools());
+  if (!permission) return false;
+  const { fingerprint } = permission;
+  const expires_at = Date.now() + APPROVAL_MS;
+  await changeToolCall(tx, call, { status: "pending", fingerprint, started_at: null, expires_at });
+  return true;
+}
+
+/** Stores the outcome. */
+function endCall(tx: WriteTx, call: ToolCallRecord, { text, is_error }: BuiltInResult) {
+  const bounded = boundedText(text);
+  const outcome = is_error
+    ? ({ status: "failed", error: bounded } as const)
+    : ({ status: "done", result: bounded } as const);
+  return changeToolCall(tx, call, { ...outcome, finished_at: Date.now() });
+}
+
+interface CallResult {
+  readonly call: ToolCallRecord;
+  readonly part: ToolResultPart;
+  readonly tokens: number;
+}
+
+function resultOf(call: ToolCallRecord, result?: BuiltInResult): CallResult {
+  const { parts = [], tokens = 0 } = result ?? {};
+  const content = [{ type: "text" as const, text: resultText(call) }, ...parts];
+  const is_error = call.status !== "done";
+  return {
+    call,
+    part: { type: "tool_result", tool_use_id: call.model_id, content, is_error },
+    tokens,
+  };
+}
