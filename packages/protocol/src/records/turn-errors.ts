@@ -15,8 +15,12 @@ const withParameters = <const Code extends string, Shape extends z.core.$ZodLoos
 /** An error with one of several reasons, each with a sentence of its own. */
 const withReason = <const Code extends string, const Reason extends string>(
   code: Code,
-  ...reasons: [Reason, ...Reason[]]
-) => withParameters(code, { reason: z.enum(reasons) });
+  reasons: Readonly<Record<Reason, string>>,
+) => {
+  const names = Object.keys(reasons) as Reason[];
+  const description = names.map((name) => `\`${name}\`: ${reasons[name]}.`).join(" ");
+  return withParameters(code, { reason: z.enum(names).meta({ description }) });
+};
 
 /**
  * Why a turn failed, for programs. The `message` is derived from the code and the parameters
@@ -26,30 +30,45 @@ const withReason = <const Code extends string, const Reason extends string>(
 export const TurnError = z
   .discriminatedUnion("code", [
     plain("key_missing"),
-    withReason("key_rejected", "rejected", "malformed", "operator_key", "sandbox_off"),
-    withReason("provider_rate_limited", "requests", "no_credit"),
-    withReason(
-      "provider_unavailable",
-      "failing",
-      "unreachable",
-      "redirects",
-      "broken_answer",
-      "empty_answer",
-      "answer_limit",
-      "too_much_data",
-      "not_offered",
-    ),
-    withReason("provider_refused", "no_credit", "unknown_model", "request", "tools", "answer"),
-    withReason("context_too_long", "conversation", "tool_results"),
+    withReason("key_rejected", {
+      rejected: "by the provider; the owner stores another key",
+      malformed: "no provider accepts such a key; the owner stores it again",
+      operator_key: "by the provider, and it is the operator's; only the operator can replace it",
+      sandbox_off: "the key is one of the sandbox, which the operator has turned off",
+    }),
+    withReason("provider_rate_limited", {
+      requests: "too many with this key; later ones may succeed",
+      no_credit: "the account of the key has no quota left; its owner adds some",
+    }),
+    withReason("provider_unavailable", {
+      failing: "it reports a problem of its own, or that it is overloaded",
+      unreachable: "the connection failed",
+      redirects: "its address redirects; the operator corrects it",
+      broken_answer: "the answer broke off or was unreadable",
+      empty_answer: "the answer had no text",
+      answer_limit: "the answer had no text when it reached its limit",
+      too_much_data: "it sent far more than was asked for",
+      not_offered: "the operator no longer offers it",
+    }),
+    withReason("provider_refused", {
+      no_credit: "the account of the key has no credit left; its owner adds some",
+      unknown_model: "the owner chooses another model",
+      request: "the model or the instructions of the agent may be the reason",
+      tools: "the model cannot use tools",
+      answer: "the provider declined to answer this message",
+    }),
+    withReason("context_too_long", {
+      conversation: "it does not fit into the model's context",
+      tool_results: "what the tools returned does not fit",
+    }),
     plain("timeout"),
-    withReason(
-      "interrupted",
-      "restart",
-      "unavailable",
-      "program_gone",
-      "message_deleted",
-      "agent_deleted",
-    ),
+    withReason("interrupted", {
+      restart: "the server stopped while it answered",
+      unavailable: "the server's database did not answer",
+      program_gone: "the program of an external agent stopped answering",
+      message_deleted: "the message to answer is gone; there is nothing to repeat",
+      agent_deleted: "there is nothing to repeat",
+    }),
     withParameters("budget_exceeded", {
       limit: z
         .enum([
@@ -84,10 +103,19 @@ export const TurnError = z
     withParameters("tool_limit", {
       max: z.int().meta({ description: "The most tool calls of a turn." }),
     }),
-    withReason("agent_offline", "not_connected", "not_claiming"),
-    withReason("agent_failed", "failed", "empty_answer"),
+    withReason("agent_offline", {
+      not_connected: "the owner starts the program",
+      not_claiming: "the program is connected, and claims no turns; the owner restarts it",
+    }),
+    withReason("agent_failed", {
+      failed: "the program says so",
+      empty_answer: "the program wrote nothing",
+    }),
     plain("agent_suspended"),
-    withReason("internal", "server", "sealed_key"),
+    withReason("internal", {
+      server: "an error of the server, which is in its log",
+      sealed_key: "the stored key does not open; the owner stores it again",
+    }),
   ])
   .meta({ id: "TurnError" });
 export type TurnError = z.infer<typeof TurnError>;
