@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { type FormBlock, parseMarkup } from "@parley/protocol/markup";
 import { sendComponentAction } from "@parley/protocol/operations/components";
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
-import { elicitationForm } from "../src/rules/elicitation-form.ts";
-import { elicitedValues } from "../src/rules/elicitation-values.ts";
+import { elicitationForm } from "../src/domain/elicitation-form.ts";
+import { elicitedValues } from "../src/domain/elicitation-values.ts";
 
 type Properties = Record<string, Record<string, unknown>>;
 
@@ -96,6 +96,31 @@ describe("a default is not shown that is", () => {
       content: {},
     });
   });
+});
+
+describe("an answer is refused with all that it must be:", () => {
+  const unfit: [string, Record<string, unknown>, string][] = [
+    ["a whole number, at least 2, at most 5", { type: "integer", minimum: 2, maximum: 5 }, "2.5"],
+    ["a whole number", { type: "integer" }, "9007199254740993"],
+    ["a number, at most 5", { type: "number", maximum: 5, pattern: "(a+)+$" }, "0x5"],
+    ["a text, characters at most: 2", { type: "string", maxLength: 2 }, "😀😀😀"],
+    ["a text, with the format date", { type: "string", format: "date" }, "2026-02-31"],
+    ["a text, with the format uri", { type: "string", format: "uri" }, "example"],
+  ];
+  test.each(unfit)("%s", (wanted, field, given) => {
+    const wrong = { field: `must be ${wanted}` };
+    expect(elicitedValues({ properties: { field } }, { field: given })).toEqual({ wrong });
+  });
+});
+
+test("an answer is accepted whose characters count as one each, and whose pattern only the tool checks", () => {
+  const properties = {
+    name: { type: "string", maxLength: 2, pattern: "^[a-z]+$" },
+    mail: { type: "string", format: "email" },
+    kind: { type: ["string", "null"], format: "__proto__" },
+  };
+  const fields = { name: "😀😀", mail: "alice@localhost", kind: "any" };
+  expect(elicitedValues({ properties }, fields)).toEqual({ content: fields });
 });
 
 test("defaults that are submitted unchanged are what the tool proposed", () => {

@@ -7,9 +7,10 @@ import {
   type Question,
   questionsOf,
   YES_OR_NO,
-} from "./elicitation-fields.ts";
+} from "../rules/elicitation-fields.ts";
+import { FORM_PREFIX } from "../rules/elicitations.ts";
+import { visibleText } from "../rules/quoting.ts";
 import { isAccepted } from "./elicitation-values.ts";
-import { visibleText } from "./quoting.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -28,12 +29,6 @@ const MAX_MESSAGE_CHARACTERS = 2000;
 const MAX_VALUE_CHARACTERS = 1000;
 /** Half of what may be submitted, so that there is room for the answers without a default. */
 const MAX_PREFILLED_BYTES = 8192;
-const PREFIX = "elicit-";
-
-/** The action with which the form of a question is submitted. */
-export const formAction = (id: string) => `form_submit:${PREFIX}${id}`;
-
-const ANSWER = /^(?:form_submit|dismiss):elicit-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /**
  * A form that asks the owner of an agent what a tool wants to know. The texts of the tool are quoted.
@@ -61,35 +56,17 @@ function formMarkup(
     "",
     ...quotedText(visibleText(beginning(asked, MAX_MESSAGE_CHARACTERS))),
     "",
-    `<form id="${PREFIX}${id}">`,
+    `<form id="${FORM_PREFIX}${id}">`,
     ...fields.map(fieldMarkup),
     '<button action="submit">Submit</button>',
-    `<button action="dismiss:${PREFIX}${id}">Decline</button>`,
+    `<button action="dismiss:${FORM_PREFIX}${id}">Decline</button>`,
     "</form>",
   ].join("\n");
 }
 
-/** Whether a message asks for something that a tool wants to know: its words are not the agent's. */
-export const isElicitation = (content: string) => content.includes(`<form id="${PREFIX}`);
-
-/** Reads an answer from an action token. Null if the token is something else. */
-export function elicitationAnswer(
-  action: string,
-): { id: string; action: "accept" | "decline" } | null {
-  const id = ANSWER.exec(action)?.[1];
-  if (id === undefined) return null;
-  return { id, action: action.startsWith("dismiss:") ? "decline" : "accept" };
-}
-
-interface Field {
-  readonly name: string;
-  readonly label: string;
-  readonly hint: string | null;
+type Field = Pick<Question, "name" | "label" | "hint" | "isRequired" | "schema" | "choices"> & {
   readonly value: string | null;
-  readonly isRequired: boolean;
-  readonly schema: Schema;
-  readonly choices: readonly Choice[] | null;
-}
+};
 
 /** With the default, if the form could be submitted with it. */
 function fieldsOf(question: Question): Field[] {

@@ -1,12 +1,12 @@
 import type { Message, PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
-import { formAction } from "../rules/elicitation-form.ts";
-import { elicitedValues } from "../rules/elicitation-values.ts";
+import { formAction } from "../rules/elicitations.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { ElicitationAnswer, ElicitationRecord } from "../store/elicitations.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+import { elicitedValues } from "./elicitation-values.ts";
 
 /** How long the owner has to answer. */
 export const ANSWER_MS = 10 * 60_000;

@@ -8,7 +8,7 @@ import { busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
 import { bind, type Context } from "../operation.ts";
 import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
 import { refusalError, spendingRefusal } from "../rules/dispatch.ts";
-import { elicitationAnswer } from "../rules/elicitation-form.ts";
+import { elicitationAnswer } from "../rules/elicitations.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";

@@ -1,6 +1,6 @@
 import type { Account, File, Message } from "@parley/protocol";
 import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
-import { isElicitation } from "./elicitation-form.ts";
+import { isElicitation } from "./elicitations.ts";
 import type { ModelMessage } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
 import { joinRoles } from "./roles.ts";

@@ -1,9 +1,9 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import { messageChanged } from "../../changes/change.ts";
+import { elicitationForm } from "../../domain/elicitation-form.ts";
 import { ANSWER_MS } from "../../domain/elicitations.ts";
 import type { Delivered } from "../../realtime/bus.ts";
 import { formProblem } from "../../rules/elicitation-fields.ts";
-import { elicitationForm } from "../../rules/elicitation-form.ts";
 import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
