@@ -1,15 +1,15 @@
 import type { Server } from "bun";
 import { contextFiles } from "./agents/context-files/index.ts";
-import { deltas } from "./agents/deltas.ts";
-import { dispatcher } from "./agents/dispatcher.ts";
-import { externalTurns } from "./agents/external/index.ts";
+import { Deltas } from "./agents/deltas.ts";
+import { Dispatcher } from "./agents/dispatcher.ts";
+import { ExternalTurns } from "./agents/external/index.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
 import { elicitations } from "./agents/tools/elicitation.ts";
 import { loadClient } from "./agents/tools/load-client.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
-import { turnLoads } from "./agents/turn-loads.ts";
+import { TurnLoads } from "./agents/turn-loads.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
 import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
@@ -174,16 +174,16 @@ export async function compose(config: Config): Promise<Running> {
 function buildAgents(services: Services, changes: Changes, cluster: Cluster, node: string) {
   const { config, store, vault, files, toolServers, externalTurns, log, metrics } = services;
   const asking = elicitations(store);
-  const agents = dispatcher({
+  const agents = new Dispatcher({
     node,
     config,
     store: yieldingStore(store),
     vault,
-    deltas: deltas(store, node),
+    deltas: new Deltas(store, node),
     contextFiles: contextFiles({ store, blobs: files?.blobs ?? null, log }),
     toolServers,
     elicit: asking.ask,
-    loads: turnLoads(cluster),
+    loads: new TurnLoads(cluster),
     log,
   });
   changes.listen((change) => agents.receive(change));
@@ -311,7 +311,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
       ...hookRates(limits, cluster),
     }),
     ...limited,
-    externalTurns: externalTurns({ store, hub, log }),
+    externalTurns: new ExternalTurns({ store, hub, log }),
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
     toolRequests: toolRequests(store, servers),

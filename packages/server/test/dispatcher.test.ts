@@ -7,11 +7,11 @@ import { fails, stallsAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { contextFiles } from "../src/agents/context-files/index.ts";
-import { deltas } from "../src/agents/deltas.ts";
-import { dispatcher } from "../src/agents/dispatcher.ts";
+import { Deltas } from "../src/agents/deltas.ts";
+import { Dispatcher } from "../src/agents/dispatcher.ts";
 import { elicitations } from "../src/agents/tools/elicitation.ts";
 import { toolServers } from "../src/agents/tools/servers.ts";
-import { turnLoads } from "../src/agents/turn-loads.ts";
+import { TurnLoads } from "../src/agents/turn-loads.ts";
 import { readConfig } from "../src/config.ts";
 import { stopTurns } from "../src/domain/turns.ts";
 import { logger } from "../src/observe/log.ts";
@@ -60,16 +60,16 @@ const withIdleNode: Cluster = {
 function nodeOn(store: Store, environment = {}, cluster = alone) {
   const fetch = guardedFetch({ allowPrivate: false });
   const servers = toolServers({ store, vault, fetch, log, metrics: metrics() });
-  const agents = dispatcher({
+  const agents = new Dispatcher({
     node: NODE,
     config: readConfig(environment),
     store,
     vault,
-    deltas: deltas(store, NODE),
+    deltas: new Deltas(store, NODE),
     contextFiles: contextFiles({ store, blobs: null, log }),
     toolServers: servers,
     elicit: elicitations(store).ask,
-    loads: turnLoads(cluster),
+    loads: new TurnLoads(cluster),
     log,
   });
   return {

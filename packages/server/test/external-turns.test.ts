@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import { externalTurns } from "../src/agents/external/index.ts";
+import { ExternalTurns } from "../src/agents/external/index.ts";
 import { logger } from "../src/observe/log.ts";
 import type { Hub } from "../src/realtime/hub.ts";
 import { EXTERNAL } from "../src/rules/agents.ts";
@@ -35,7 +35,7 @@ test("a turn whose program disconnects while it claims is given to the next one,
     leaving.abort();
     return result;
   };
-  const turns = externalTurns({ store: { ...store, write }, hub, log: logger("silent") });
+  const turns = new ExternalTurns({ store: { ...store, write }, hub, log: logger("silent") });
   const caller = { kind: "agent", account: agent, token_id: "token" } as AgentCaller;
   const claim = (signal: AbortSignal) => turns.claim(caller, { turnId: null, waitMs: 0, signal });
   expect(await claim(leaving.signal)).toBeNull();
@@ -62,7 +62,7 @@ test("after an outage of the store, programs can be seen again before their turn
       calls.push(call === store.ready ? "looks for the store" : "ends turns");
       return call(...values);
     }) as Call;
-  const turns = externalTurns({
+  const turns = new ExternalTurns({
     store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
     hub,
     log: logger("silent"),
@@ -82,7 +82,7 @@ test("a turn that a connected program does not claim is ended as agent_offline",
   const store = openSqliteStore(join(folder, "parley.db"));
   const { agent, turn_id } = await agentWithTurn(store);
   const connected = { ...hub, people: () => [{ account: agent }] } as unknown as Hub;
-  const turns = externalTurns({
+  const turns = new ExternalTurns({
     store,
     hub: connected,
     log: logger("silent"),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Connection } from "../src/agents/tools/connection.ts";
 import { PoolFull } from "../src/agents/tools/errors.ts";
-import { connectionPool } from "../src/agents/tools/pool.ts";
+import { ConnectionPool } from "../src/agents/tools/pool.ts";
 
 const connection = (): Connection => ({
   listTools: async () => [],
@@ -15,7 +15,7 @@ const connection = (): Connection => ({
 const { signal } = new AbortController();
 
 test("connections that one person holds leave others theirs", async () => {
-  const pool = connectionPool();
+  const pool = new ConnectionPool();
   const open = async () => connection();
   const acquire = (owner_id: number, server: number) =>
     pool.acquire({ key: `${owner_id}/${server}`, owner_id }, open, signal);

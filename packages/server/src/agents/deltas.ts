@@ -21,20 +21,6 @@ export interface AnswerStream {
   written(): string;
 }
 
-export interface Deltas {
-  /** `running` is aborted if the turn was ended by someone else. */
-  open(turn: TurnRecord, running: AbortController): AnswerStream;
-}
-
-/**
- * Stores the text of running turns and emits it as deltas in the same unit of work, so a crash
- * loses only text that nobody has seen. The first text of a stream is flushed at once, later text
- * is batched, and all streams that are due share one unit of work.
- */
-export function deltas(store: Store, node: string): Deltas {
-  return new DeltaBatcher(store, node);
-}
-
 interface Stream {
   readonly turn: TurnRecord;
   readonly running: AbortController;
@@ -58,7 +44,12 @@ interface Flush {
   readonly isFirst: boolean;
 }
 
-class DeltaBatcher implements Deltas {
+/**
+ * Stores the text of running turns and emits it as deltas in the same unit of work, so a crash
+ * loses only text that nobody has seen. The first text of a stream is flushed at once, later text
+ * is batched, and all streams that are due share one unit of work.
+ */
+export class Deltas {
   readonly #store: Store;
   readonly #node: string;
   /** Streams with buffered text. */
@@ -73,6 +64,7 @@ class DeltaBatcher implements Deltas {
     this.#node = node;
   }
 
+  /** `running` is aborted if the turn was ended by someone else. */
   open(turn: TurnRecord, running: AbortController): AnswerStream {
     this.#openStreams++;
     const stream = newStream(turn, running);

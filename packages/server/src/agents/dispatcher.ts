@@ -24,25 +24,11 @@ export interface DispatcherServices extends TurnServices {
   readonly loads: TurnLoads;
 }
 
-export interface Dispatcher {
-  /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
-  receive(change: Delivered): void;
-  /** Takes over the turns of an earlier process and starts to claim turns. */
-  start(): void;
-  /** Aborts every turn and releases the leases. Another process takes the turns over. */
-  stop(): Promise<void>;
-  /** The number of turns that run on this node. */
-  running(): number;
-}
-
 /**
  * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
  * and conversation. Of several nodes, each claims its share and hands the rest over.
  */
-export const dispatcher = (services: DispatcherServices): Dispatcher =>
-  new TurnDispatcher(services);
-
-class TurnDispatcher implements Dispatcher {
+export class Dispatcher {
   readonly #services: DispatcherServices;
   /** Aborts the turns that run here, by id. */
   readonly #running = new Map<number, AbortController>();
@@ -63,11 +49,13 @@ class TurnDispatcher implements Dispatcher {
     services.loads.onHandOver((count) => this.#claimAtLeast(count));
   }
 
+  /** Takes over the turns of an earlier process and starts to claim turns. */
   start(): void {
     this.#takeOverInBackground();
     this.#scheduleRenewal();
   }
 
+  /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
   receive(change: Delivered): void {
     if (change.kind === "turns_queued") this.#wake();
     else if (change.kind === "turns_ended") {
@@ -75,10 +63,12 @@ class TurnDispatcher implements Dispatcher {
     }
   }
 
+  /** The number of turns that run on this node. */
   running(): number {
     return this.#running.size;
   }
 
+  /** Aborts every turn and releases the leases. Another process takes the turns over. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#renewalTimer);

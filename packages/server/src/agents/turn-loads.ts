@@ -1,18 +1,6 @@
 import { z } from "zod";
 import type { Cluster } from "../realtime/cluster.ts";
 
-/** How many turns each node runs, so that turns spread over the nodes. */
-export interface TurnLoads {
-  /** Tells the other nodes how many turns this node runs. */
-  report(running: number): void;
-  /** How many of the turns that wait this node may claim without running more than the average. */
-  share(waiting: number): number;
-  /** Asks the nodes that run the fewest turns to claim so many. They may be gone and claim none. */
-  handOver(count: number): void;
-  /** Set once: called when another node asks this one to claim so many turns. */
-  onHandOver(listener: (count: number) => void): void;
-}
-
 const Report = z.object({
   running: z.int().nonnegative(),
   /** How many turns other nodes are asked to claim, by their ids. */
@@ -20,9 +8,8 @@ const Report = z.object({
 });
 type Report = z.infer<typeof Report>;
 
-export const turnLoads = (cluster: Cluster): TurnLoads => new ClusterLoads(cluster);
-
-class ClusterLoads implements TurnLoads {
+/** How many turns each node runs, so that turns spread over the nodes. */
+export class TurnLoads {
   readonly #node: string;
   readonly #send: (report: Report) => void;
   #here = 0;
@@ -45,7 +32,10 @@ class ClusterLoads implements TurnLoads {
     });
   }
 
-  /** Turns that begin or end in the same iteration of the event loop are reported together. */
+  /**
+   * Tells the other nodes how many turns this node runs. Turns that begin or end in the same iteration
+   * of the event loop are reported together.
+   */
   report(running: number): void {
     this.#here = running;
     if (this.#isReportDue) return;
@@ -56,12 +46,14 @@ class ClusterLoads implements TurnLoads {
     });
   }
 
+  /** How many of the turns that wait this node may claim without running more than the average. */
   share(waiting: number): number {
     const all = [this.#here, waiting, ...this.#others.values()].reduce((sum, each) => sum + each);
     const most = Math.ceil(all / (1 + this.#others.size));
     return Math.min(waiting, Math.max(0, most - this.#here));
   }
 
+  /** Asks the nodes that run the fewest turns to claim so many. They may be gone and claim none. */
   handOver(count: number): void {
     const claim: Record<string, number> = {};
     for (let left = count; left > 0; left--) {
@@ -74,6 +66,7 @@ class ClusterLoads implements TurnLoads {
     this.#send({ running: this.#here, claim });
   }
 
+  /** Set once: called when another node asks this one to claim so many turns. */
   onHandOver(listener: (count: number) => void): void {
     this.#listener = listener;
   }

@@ -31,20 +31,6 @@ export interface ClaimOptions {
   readonly signal: AbortSignal;
 }
 
-/** The turns of external agents: programs claim them, on any node. */
-export interface ExternalTurns {
-  /** Resolves to null if there is no turn to claim, or the client is gone. */
-  claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null>;
-  /** A program makes calls as the agent. */
-  seen(agent: Pick<AccountRecord, "id">): void;
-  /** A socket of the agent was opened: its program is told of the turns that wait. */
-  connected(username: string): void;
-  /** Wakes programs when turns were queued, and ends the calls of those whose token was revoked. */
-  receive(change: Delivered): void;
-  start(): void;
-  stop(): Promise<void>;
-}
-
 export interface ExternalTurnsOptions {
   readonly store: Store;
   readonly hub: Pick<Hub, "people" | "person" | "receive">;
@@ -57,10 +43,8 @@ export interface ExternalTurnsOptions {
   readonly unclaimedMs?: number;
 }
 
-export const externalTurns = (options: ExternalTurnsOptions): ExternalTurns =>
-  new ProgramTurns(options);
-
-class ProgramTurns implements ExternalTurns {
+/** The turns of external agents: programs claim them, on any node. */
+export class ExternalTurns {
   readonly #options: ExternalTurnsOptions;
   readonly #waiting = new WaitingClaims();
   readonly #presence: Presence;
@@ -94,10 +78,12 @@ class ProgramTurns implements ExternalTurns {
     await this.#ticking;
   }
 
+  /** A program makes calls as the agent. */
   seen({ id }: Pick<AccountRecord, "id">): void {
     this.#presence.seen(id);
   }
 
+  /** Resolves to null if there is no turn to claim, or the client is gone. */
   async claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null> {
     const { store } = this.#options;
     const { turnId, waitMs, signal } = options;
@@ -127,12 +113,14 @@ class ProgramTurns implements ExternalTurns {
     return null;
   }
 
+  /** A socket of the agent was opened: its program is told of the turns that wait. */
   connected(username: string): void {
     const agent = this.#options.hub.person(username);
     if (agent) this.#announced.delete(agent);
     this.#announce(username);
   }
 
+  /** Wakes programs when turns were queued, and ends the calls of those whose token was revoked. */
   receive(change: Delivered): void {
     if (change.kind === "turns_queued") {
       for (const username of change.agents ?? []) {

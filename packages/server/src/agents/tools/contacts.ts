@@ -3,7 +3,7 @@ import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/
 import type { Connection, Timeouts } from "./connection.ts";
 import type { PooledConnection, PoolKey } from "./key-connections.ts";
 import { loadClient } from "./load-client.ts";
-import { connectionPool } from "./pool.ts";
+import { ConnectionPool } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
@@ -47,7 +47,7 @@ export interface ContactsOptions {
 }
 
 export function contacts(options: ContactsOptions): Contacts {
-  const pool = connectionPool();
+  const pool = new ConnectionPool();
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
     let { tools } = server;

@@ -2,24 +2,6 @@ import type { Connection } from "./connection.ts";
 import { PoolFull } from "./errors.ts";
 import { KeyConnections, type PooledConnection, type PoolKey } from "./key-connections.ts";
 
-export interface ConnectionPool {
-  /**
-   * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
-   * may have. Rejects with what `open` rejects with, with `PoolFull`, or after an abort.
-   */
-  acquire(
-    { key, owner_id }: PoolKey,
-    open: () => Promise<Connection>,
-    signal: AbortSignal,
-  ): Promise<PooledConnection>;
-  /** Closes the idle connections of a key; those in use are closed when they are released. */
-  drop(key: string): void;
-  /** How many connections are open. */
-  size(): number;
-  /** Closes all connections. */
-  close(): Promise<void>;
-}
-
 /** Calls to one server at the same time, for one person. */
 const MAX_PER_KEY = 4;
 /** A few people whose servers hang must not take the connections of all others. */
@@ -28,18 +10,15 @@ const MAX_OPEN = 1024;
 /** Connections are kept for the next calls of a conversation. */
 const IDLE_MS = 3 * 60_000;
 
-export const connectionPool = (idleMs = IDLE_MS): ConnectionPool => new Pool(idleMs);
-
-class Pool implements ConnectionPool {
-  readonly #idleMs: number;
+export class ConnectionPool {
   /** The keys that have connections, or attempts to connect. */
   readonly #keys = new Map<string, KeyConnections>();
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(idleMs: number) {
-    this.#idleMs = idleMs;
-  }
-
+  /**
+   * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
+   * may have. Rejects with what `open` rejects with, with `PoolFull`, or after an abort.
+   */
   async acquire(
     wanted: PoolKey,
     open: () => Promise<Connection>,
@@ -58,14 +37,17 @@ class Pool implements ConnectionPool {
     }
   }
 
+  /** Closes the idle connections of a key; those in use are closed when they are released. */
   drop(key: string): void {
     this.#keys.get(key)?.drop();
   }
 
+  /** How many connections are open. */
   size(): number {
     return total(this.#keys.values());
   }
 
+  /** Closes all connections. */
   async close(): Promise<void> {
     for (const connections of [...this.#keys.values()]) connections.drop();
     await Promise.all(this.#closing);
@@ -74,7 +56,7 @@ class Pool implements ConnectionPool {
   #connectionsOf({ key, owner_id }: PoolKey): KeyConnections {
     return new KeyConnections({
       owner_id,
-      idleMs: this.#idleMs,
+      idleMs: IDLE_MS,
       onClosing: (closed) => {
         this.#closing.add(closed);
         void closed.finally(() => this.#closing.delete(closed));
