@@ -9,7 +9,7 @@ import type {
 } from "../../rules/model-content.ts";
 import { plainName } from "../../rules/quoting.ts";
 import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
-import { objectSchema } from "./tool-schema.ts";
+import { objectSchema } from "./wire.ts";
 
 /** Encodes a message for Anthropic's Messages API. */
 export function encodeMessage({ role, content }: ModelMessage) {

@@ -1,11 +1,19 @@
 import type { Adapter, AdapterOutput, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textOutputs, thinkingOutput, tokenCount, usageOutputs } from "./adapter-outputs.ts";
 import { encodeMessage, encodeTool } from "./anthropic-content.ts";
 import { errorFromStream } from "./classify-error.ts";
-import { endpointUrl, keyHeader } from "./http-request.ts";
-import { parseJson, valueAt } from "./json.ts";
 import { AnthropicThoughts } from "./thoughts.ts";
 import { type OpenCall, ToolCalls, toToolUse } from "./tool-calls.ts";
+import {
+  endpointUrl,
+  keyHeader,
+  parseJson,
+  streamHeaders,
+  textOutputs,
+  thinkingOutput,
+  tokenCount,
+  usageOutputs,
+  valueAt,
+} from "./wire.ts";
 
 /** Anthropic's Messages API. */
 export const anthropic: Adapter = { request, models, parser };
@@ -13,11 +21,7 @@ export const anthropic: Adapter = { request, models, parser };
 function request(request: ModelRequest): HttpRequest {
   return {
     url: endpointUrl(request.base_url, messagesPath).href,
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream",
-      ...access(request.api_key),
-    },
+    headers: { ...streamHeaders, ...access(request.api_key) },
     body: JSON.stringify({
       model: request.model,
       max_tokens: request.max_output_tokens,
@@ -126,7 +130,7 @@ class ContentBlocks {
 }
 
 const finalUsage = (usage: unknown) =>
-  usageOutputs(inputTokens(usage), tokenCount(valueAt(usage, "output_tokens")));
+  usageOutputs(inputTokens(usage), valueAt(usage, "output_tokens"));
 
 /** `input_tokens` excludes tokens read from or written to the prompt cache. */
 function inputTokens(usage: unknown): number | undefined {

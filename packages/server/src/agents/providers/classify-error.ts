@@ -1,5 +1,5 @@
-import { valueAt } from "./json.ts";
 import { type ProviderError, providerErrors } from "./provider-errors.ts";
+import { valueAt } from "./wire.ts";
 
 /** What a provider reports about an error. Used to classify it, never shown. */
 interface ReportedError {

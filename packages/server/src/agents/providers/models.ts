@@ -1,8 +1,8 @@
 import type { AgentModel } from "@parley/protocol";
 import type { Adapter, ModelRequest } from "./adapter.ts";
 import { errorFromResponse } from "./classify-error.ts";
-import { parseJson, valueAt } from "./json.ts";
 import { ProviderError, providerErrors } from "./provider-errors.ts";
+import { parseJson, valueAt } from "./wire.ts";
 
 /** A person waits for the list. */
 const TIMEOUT_MS = 10_000;

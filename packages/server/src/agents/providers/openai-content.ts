@@ -11,7 +11,7 @@ import type {
 } from "../../rules/model-content.ts";
 import { plainName, quoteName } from "../../rules/quoting.ts";
 import { fileAsText } from "./file-text.ts";
-import { objectSchema } from "./tool-schema.ts";
+import { objectSchema } from "./wire.ts";
 
 /**
  * Encodes a message for OpenAI's Chat Completions API. One message can become several: each tool

@@ -1,7 +1,6 @@
 import type { AdapterOutput, SentToolUse } from "./adapter.ts";
-import { thinkingOutput } from "./adapter-outputs.ts";
-import { valueAt } from "./json.ts";
 import { type OpenCall, ToolCalls, toToolUse } from "./tool-calls.ts";
+import { thinkingOutput, valueAt } from "./wire.ts";
 
 /** A call and what the server identifies its fragments by. */
 interface IndexedCall {

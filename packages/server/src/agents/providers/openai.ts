@@ -1,11 +1,18 @@
 import type { Adapter, AdapterOutput, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
-import { textOutputs, thinkingOutput, tokenCount, usageOutputs } from "./adapter-outputs.ts";
 import { errorFromStream } from "./classify-error.ts";
-import { endpointUrl, keyHeader } from "./http-request.ts";
-import { parseJson, valueAt } from "./json.ts";
 import { encodeMessage, encodeTool } from "./openai-content.ts";
 import { ToolDeltas } from "./openai-tool-deltas.ts";
 import { OpenAiThoughts } from "./thoughts.ts";
+import {
+  endpointUrl,
+  keyHeader,
+  parseJson,
+  streamHeaders,
+  textOutputs,
+  thinkingOutput,
+  usageOutputs,
+  valueAt,
+} from "./wire.ts";
 
 /** OpenAI's Chat Completions API, which vLLM, Ollama, llama.cpp and most gateways offer too. */
 export const openai: Adapter = { request, models, parser };
@@ -15,11 +22,7 @@ function request(request: ModelRequest): HttpRequest {
   const system = request.system === "" ? [] : [{ role: "system", content: request.system }];
   return {
     url: url.href,
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream",
-      ...access(request.api_key),
-    },
+    headers: { ...streamHeaders, ...access(request.api_key) },
     body: JSON.stringify({
       model: request.model,
       [lengthField(url.hostname)]: request.max_output_tokens,
@@ -64,8 +67,8 @@ function parser(): Parser {
       ...(ends.length > 0 ? takeCalls() : []),
       ...ends,
       ...usageOutputs(
-        tokenCount(valueAt(chunk, "usage", "prompt_tokens")),
-        tokenCount(valueAt(chunk, "usage", "completion_tokens")),
+        valueAt(chunk, "usage", "prompt_tokens"),
+        valueAt(chunk, "usage", "completion_tokens"),
       ),
     ];
   };

@@ -1,7 +1,7 @@
 import type { ProviderFields } from "../../rules/model-content.ts";
 import type { SentToolUse } from "./adapter.ts";
-import { valueAt } from "./json.ts";
 import { isDeep } from "./tool-calls.ts";
+import { valueAt } from "./wire.ts";
 
 /** Longer thoughts are not sent back: they would fill the context. */
 const MAX_CHARACTERS = 256 << 10;

@@ -24,42 +24,32 @@ export async function coloursOf(picture: Uint8Array): Promise<string[]> {
     .map(({ name }) => name);
 }
 
+/** Typical colours of each name. A pixel has the name of the nearest one. */
+const COLOURS: readonly (readonly [name: string, ...tones: string[]])[] = [
+  ["black", "#000000"],
+  ["grey", "#808080", "#bfbfbf", "#404040"],
+  ["white", "#ffffff"],
+  ["red", "#e02020", "#a01010"],
+  ["orange", "#ff8c00"],
+  ["brown", "#6e3c14", "#8b5a2b"],
+  ["yellow", "#f0e01e"],
+  ["green", "#1ea032", "#40e040", "#0a500a"],
+  ["turquoise", "#20d0d0", "#108080"],
+  ["blue", "#1428dc", "#4080f0", "#101060"],
+  ["purple", "#8020c0"],
+  ["pink", "#f060b0", "#ffb0c8"],
+];
+
+const TONES = COLOURS.flatMap(([name, ...tones]) =>
+  tones.map((tone) => ({ name, tone: Buffer.from(tone.slice(1), "hex") })),
+);
+
 function nameOf([red, green, blue, alpha]: Pixel): string {
   if (alpha < OPAQUE) return "transparent";
-  const max = Math.max(red, green, blue) / 255;
-  const min = Math.min(red, green, blue) / 255;
-  const lightness = (max + min) / 2;
-  const saturation = max === min ? 0 : (max - min) / (1 - Math.abs(2 * lightness - 1));
-  if (lightness < 0.12) return "black";
-  if (lightness > 0.93) return "white";
-  if (saturation < 0.15) return lightness > 0.85 ? "white" : "grey";
-  return hueName(hueOf(red, green, blue), lightness);
-}
-
-/** In degrees: 0 is red, 120 green, 240 blue. */
-function hueOf(red: number, green: number, blue: number): number {
-  const max = Math.max(red, green, blue);
-  const range = max - Math.min(red, green, blue);
-  if (max === red) return (60 * ((green - blue) / range) + 360) % 360;
-  return max === green ? 60 * ((blue - red) / range + 2) : 60 * ((red - green) / range + 4);
-}
-
-const HUES = [
-  [15, "red"],
-  [45, "orange"],
-  [70, "yellow"],
-  [165, "green"],
-  [195, "turquoise"],
-  [255, "blue"],
-  [290, "purple"],
-  [345, "pink"],
-] as const;
-
-function hueName(hue: number, lightness: number): string {
-  const name = HUES.find(([end]) => hue < end)?.[1] ?? "red";
-  if (name === "orange" && lightness < 0.4) return "brown";
-  if (name === "red" && lightness > 0.75) return "pink";
-  return name;
+  const distance = ([r = 0, g = 0, b = 0]: Buffer) => Math.hypot(red - r, green - g, blue - b);
+  return TONES.reduce((nearest, each) =>
+    distance(each.tone) < distance(nearest.tone) ? each : nearest,
+  ).name;
 }
 
 const HEADER_BYTES = 8;
