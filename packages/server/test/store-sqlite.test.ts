@@ -35,6 +35,7 @@ import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
+import { indexesOf, recordStatements, wholeTableSteps } from "./support/query-plans.ts";
 import { searchPatiently } from "./support/search.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
@@ -50,6 +51,8 @@ beforeAll(() => {
 });
 afterAll(() => migrated[Symbol.dispose]());
 
+const statements = recordStatements();
+
 storeContract("SQLite", async () => {
   const files = emptyStore();
   let store = openSqliteStore(files.database);
@@ -62,7 +65,7 @@ storeContract("SQLite", async () => {
     },
     storedEntries: async () => {
       using db = new Database(files.database, { readonly: true });
-      const rows = db.query<{ body: string }, []>("SELECT body FROM changes ORDER BY id").all();
+      const rows = db.prepare<{ body: string }, []>("SELECT body FROM changes ORDER BY id").all();
       return rows.map(({ body }) => body);
     },
     dispose: async () => {
@@ -70,6 +73,23 @@ storeContract("SQLite", async () => {
       files[Symbol.dispose]();
     },
   };
+});
+
+describe("of the statements that the contract runs", () => {
+  test("none reads a whole table", () => {
+    expect(statements.size).toBeGreaterThan(300);
+    using db = openDatabase(migrated.database);
+    expect(wholeTableSteps(db, statements)).toEqual([]);
+  });
+
+  test("the one that prunes ended deliveries reads no pending ones", () => {
+    const isPruning = (sql: string) =>
+      sql.startsWith("DELETE FROM deliveries") && sql.includes("status <> 'pending'");
+    const [sql = "", ...others] = [...statements].filter(isPruning);
+    expect(others).toEqual([]);
+    using db = openDatabase(migrated.database);
+    expect(indexesOf(db, sql)).toEqual(["deliveries_ended", "deliveries_ended"]);
+  });
 });
 
 /** A temporary folder for one database. */
