@@ -1,12 +1,28 @@
-import type { Awaitable } from "./awaitable.ts";
+import { NOW, type Sql } from "./sql.ts";
 
 /** When a program was last connected, or made calls, as an external agent: on any node. */
-export interface AgentPresenceReads {
+export const agentPresenceReads = {
   /** The agents among these that were seen within the last `withinMs`. */
-  agentsSeen(accountIds: readonly number[], withinMs: number): Awaitable<number[]>;
-}
+  async agentsSeen(db: Sql, accountIds: readonly number[], withinMs: number): Promise<number[]> {
+    const rows = await db.all<{ account_id: number }>(
+      `SELECT account_id FROM agent_presence
+       WHERE account_id = ANY($1::bigint[]) AND seen_at > ${NOW} - $2::bigint`,
+      db.list(accountIds),
+      withinMs,
+    );
+    return rows.map(({ account_id }) => account_id);
+  },
+};
 
-export interface AgentPresenceWrites {
+export const agentPresenceWrites = {
   /** Records that the agents are seen now. Ignores accounts that do not exist. */
-  noteAgentsSeen(accountIds: readonly number[]): Awaitable<void>;
-}
+  async noteAgentsSeen(db: Sql, accountIds: readonly number[]): Promise<void> {
+    // In the order of ids: two nodes that note the same agents wait for each other in that order.
+    await db.change(
+      `INSERT INTO agent_presence (account_id, seen_at)
+       SELECT id, ${NOW} FROM accounts WHERE id = ANY($1::bigint[]) ORDER BY id
+       ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`,
+      db.list(accountIds),
+    );
+  },
+};

@@ -1,23 +1,55 @@
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { ACCOUNT, accountOf } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
-export interface AgentTokenReads {
+export const agentTokenReads = {
   /** The token with that hash, unless it was deleted. The owner of its agent may be suspended. */
-  agentToken(tokenHash: string): Awaitable<AgentTokenRecord | null>;
+  async agentToken(db: Sql, tokenHash: string): Promise<AgentTokenRecord | null> {
+    const row = await db.get<AgentTokenRow>(`${AGENT_TOKENS} WHERE k.token_hash = $1`, tokenHash);
+    return row && toAgentToken(row);
+  },
   /** Whether the token exists, and the owner of its agent is not suspended. */
-  isAgentTokenValid(id: string): Awaitable<boolean>;
+  async isAgentTokenValid(db: Sql, id: string): Promise<boolean> {
+    const found = await db.get(
+      `SELECT 1 FROM agent_tokens k JOIN accounts a ON a.id = k.account_id
+       JOIN accounts o ON o.id = a.owner_id AND o.suspended_at IS NULL WHERE k.id = $1`,
+      id,
+    );
+    return found !== null;
+  },
   /** The tokens of all agents of an owner, ordered by creation. */
-  agentTokens(ownerId: number): Awaitable<AgentTokenRecord[]>;
-}
+  async agentTokens(db: Sql, ownerId: number): Promise<AgentTokenRecord[]> {
+    const rows = await db.all<AgentTokenRow>(
+      `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`,
+      ownerId,
+    );
+    return rows.map(toAgentToken);
+  },
+};
 
-export interface AgentTokenWrites {
-  insertAgentToken(token: NewAgentToken): Awaitable<void>;
+export const agentTokenWrites = {
+  async insertAgentToken(db: Sql, token: NewAgentToken): Promise<void> {
+    const { id, token_hash, account_id, name, at } = token;
+    await db.change(
+      `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
+       VALUES ($1, $2, $3, $4, $5)`,
+      id,
+      token_hash,
+      account_id,
+      name,
+      at,
+    );
+  },
   /** Stores when a token was last used. */
-  touchAgentToken(id: string, lastUsedAt: number): Awaitable<void>;
+  async touchAgentToken(db: Sql, id: string, lastUsedAt: number): Promise<void> {
+    await db.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);
+  },
   /** Deletes tokens. Ignores ids that do not exist. */
-  deleteAgentTokens(ids: readonly string[]): Awaitable<void>;
-}
+  async deleteAgentTokens(db: Sql, ids: readonly string[]): Promise<void> {
+    await db.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", db.list(ids));
+  },
+};
 
 export interface AgentTokenRecord {
   readonly id: string;
@@ -34,3 +66,18 @@ export interface NewAgentToken {
   name: string;
   at: number;
 }
+
+/** Selects `AgentTokenRow`s: tokens with their agents. */
+const AGENT_TOKENS = `SELECT k.id AS token_id, k.name, k.created_at, k.last_used_at, ${ACCOUNT}
+  FROM agent_tokens k JOIN accounts a ON a.id = k.account_id`;
+
+type AgentTokenRow = AccountRecord &
+  Pick<AgentTokenRecord, "name" | "created_at" | "last_used_at"> & { token_id: string };
+
+const toAgentToken = (row: AgentTokenRow): AgentTokenRecord => ({
+  id: row.token_id,
+  account: accountOf(row),
+  name: row.name,
+  created_at: row.created_at,
+  last_used_at: row.last_used_at,
+});

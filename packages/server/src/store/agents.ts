@@ -1,43 +1,142 @@
 import type { AgentLimits } from "@parley/protocol";
+import { DEFAULT_LIMITS } from "../rules/budget.ts";
+import { dayOf } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { SEALED_KEYS } from "./sealed-texts.ts";
+import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
-export interface AgentReads {
+export const agentReads = {
   /**
    * The agents of an owner that are not erased: first the default ones, then those that the owner
    * created, both ordered by username. Accounts of incoming hooks are not agents.
    */
-  agents(ownerId: number): Awaitable<AgentRecord[]>;
+  async agents(db: Sql, ownerId: number): Promise<AgentRecord[]> {
+    // Default agents are named after their provider.
+    const rows = await db.all<AgentRow>(
+      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
+       ORDER BY (a.username <> owner.username || ':' || a.provider), a.username COLLATE "C"`,
+      ownerId,
+    );
+    return rows.map(toAgent);
+  },
   /** The agent with that account, also an erased one. Null when the account has no owner. */
-  agent(accountId: number): Awaitable<AgentRecord | null>;
+  async agent(db: Sql, accountId: number): Promise<AgentRecord | null> {
+    const row = await db.get<AgentRow>(`${AGENT} WHERE a.id = $1`, accountId);
+    return row && toAgent(row);
+  },
   /** The agents of a conversation that are not erased, in the order in which they joined. */
-  conversationAgents(conversationId: number): Awaitable<ConversationAgent[]>;
+  async conversationAgents(db: Sql, conversationId: number): Promise<ConversationAgent[]> {
+    const rows = await db.all<ConversationAgentRow>(
+      `SELECT ${ACCOUNT}, m.always_on,
+         coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
+         coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
+         o.suspended_at IS NOT NULL AS is_suspended
+       FROM members m
+       JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent' AND a.erased_at IS NULL
+       JOIN accounts o ON o.id = a.owner_id
+       LEFT JOIN agents g ON g.account_id = a.id
+       WHERE m.conversation_id = $1 ORDER BY m.position`,
+      conversationId,
+    );
+    return rows.map(toConversationAgent);
+  },
   /** Every sealed key, for the rotation of the key that seals them. */
-  sealedKeys(): Awaitable<SealedKey[]>;
-}
+  sealedKeys: (db: Sql) => db.all<SealedKey>(SEALED_KEYS),
+};
 
-export interface AgentWrites {
+export const agentWrites = {
   /** Inserts or replaces an owner's key for a provider. */
-  setAgentKey(key: NewKey): Awaitable<void>;
+  async setAgentKey(db: Sql, { owner_id, provider, sealed, tail, at }: NewKey): Promise<void> {
+    await db.change(
+      `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)
+       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (owner_id, provider) DO UPDATE
+       SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`,
+      owner_id,
+      provider,
+      sealed,
+      tail,
+      at,
+    );
+  },
   /** Replaces a key's sealed form, unless the key was changed since it was read. */
-  resealKey(key: SealedKey, sealed: string): Awaitable<void>;
+  async resealKey(db: Sql, key: SealedKey, sealed: string): Promise<void> {
+    await db.change(
+      "UPDATE agent_keys SET sealed = $4 WHERE owner_id = $1 AND provider = $2 AND sealed = $3",
+      key.owner_id,
+      key.provider,
+      key.sealed,
+      sealed,
+    );
+  },
   /** Changes nothing when there is no such key. */
-  removeAgentKey(ownerId: number, provider: string): Awaitable<void>;
+  async removeAgentKey(db: Sql, ownerId: number, provider: string): Promise<void> {
+    await db.change(
+      "DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2",
+      ownerId,
+      provider,
+    );
+  },
   /** Replaces both. Null means the provider's default model, and no instructions. */
-  setAgentProfile(
+  async setAgentProfile(
+    db: Sql,
     accountId: number,
-    profile: { model: string | null; instructions: string | null },
-  ): Awaitable<void>;
+    { model, instructions }: { model: string | null; instructions: string | null },
+  ): Promise<void> {
+    await db.change(
+      `INSERT INTO agents (account_id, model, instructions) VALUES ($1, $2, $3)
+       ON CONFLICT (account_id) DO UPDATE
+       SET model = excluded.model, instructions = excluded.instructions`,
+      accountId,
+      model,
+      instructions,
+    );
+  },
   /**
    * Changes the provider. What the agent uses at the operator's expense on the day (UTC) of `at` then
    * counts for every provider, so that a change does not reset the owner's daily limit.
    */
-  setAgentProvider(accountId: number, provider: string, at: number): Awaitable<void>;
+  async setAgentProvider(db: Sql, accountId: number, provider: string, at: number): Promise<void> {
+    await db.ownRow("accounts", accountId);
+    await db.change(
+      "UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1",
+      accountId,
+      provider,
+      dayOf(at),
+    );
+  },
   /** Replaces the limits. An agent whose limits were never set has the default ones. */
-  setAgentLimits(accountId: number, limits: AgentLimits): Awaitable<void>;
+  async setAgentLimits(db: Sql, accountId: number, limits: AgentLimits): Promise<void> {
+    await db.change(
+      `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
+         turns_per_minute, waiting_turns) VALUES ($1, true, $2, $3, $4, $5, $6)
+       ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
+         daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
+         turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
+      accountId,
+      limits.spenders,
+      limits.daily_tokens,
+      limits.chat_daily_tokens,
+      limits.turns_per_minute,
+      limits.waiting_turns,
+    );
+  },
   /** Changes nothing when the agent is not a member of the conversation. */
-  setAlwaysOn(conversationId: number, accountId: number, alwaysOn: boolean): Awaitable<void>;
-}
+  async setAlwaysOn(
+    db: Sql,
+    conversationId: number,
+    accountId: number,
+    alwaysOn: boolean,
+  ): Promise<void> {
+    db.changes(conversationId);
+    await db.change(
+      "UPDATE members SET always_on = $3 WHERE conversation_id = $1 AND account_id = $2",
+      conversationId,
+      accountId,
+      alwaysOn,
+    );
+  },
+};
 
 export interface AgentRecord {
   readonly account: AccountRecord;
@@ -69,3 +168,64 @@ export interface NewKey extends SealedKey {
   readonly tail: string;
   readonly at: number;
 }
+
+const owner = joinedAccount("owner");
+
+/** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
+const AGENT = `SELECT ${ACCOUNT}, ${owner.columns}, owner.suspended_at AS owner_suspended_at,
+    g.model, g.instructions, g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens,
+    g.turns_per_minute, g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
+  FROM accounts a
+  JOIN accounts owner ON owner.id = a.owner_id
+  LEFT JOIN agents g ON g.account_id = a.id
+  LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
+
+type AgentRow = AccountRecord &
+  JoinedAccount<"owner"> &
+  AgentLimits & {
+    /** False, or null for an agent without settings: the default limits apply. */
+    limits_set: boolean | number | null;
+    model: string | null;
+    instructions: string | null;
+    sealed_key: string | null;
+    key_tail: string | null;
+    owner_suspended_at: number | null;
+  };
+
+const toAgent = (row: AgentRow): AgentRecord => ({
+  account: accountOf(row),
+  owner: {
+    ...owner.of(row),
+    id: row.owner_id ?? 0,
+    owner_id: null,
+    provider: null,
+    suspended_at: row.owner_suspended_at,
+  },
+  model: row.model,
+  instructions: row.instructions,
+  limits: row.limits_set
+    ? {
+        spenders: row.spenders,
+        daily_tokens: row.daily_tokens,
+        chat_daily_tokens: row.chat_daily_tokens,
+        turns_per_minute: row.turns_per_minute,
+        waiting_turns: row.waiting_turns,
+      }
+    : DEFAULT_LIMITS,
+  sealed_key: row.sealed_key,
+  key_tail: row.key_tail,
+});
+
+type ConversationAgentRow = AccountRecord &
+  Omit<ConversationAgent, "account" | "always_on" | "is_suspended"> & {
+    always_on: boolean | number;
+    is_suspended: boolean | number;
+  };
+
+const toConversationAgent = (row: ConversationAgentRow): ConversationAgent => ({
+  account: accountOf(row),
+  always_on: Boolean(row.always_on),
+  spenders: row.spenders,
+  waiting_turns: row.waiting_turns,
+  is_suspended: Boolean(row.is_suspended),
+});

@@ -1,27 +1,82 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { Sql } from "./sql.ts";
 
 /** Questions that tools ask the owners of agents during a call. */
-export interface ElicitationReads {
-  elicitation(uuid: string): Awaitable<ElicitationRecord | null>;
+export const elicitationReads = {
+  async elicitation(db: Sql, uuid: string): Promise<ElicitationRecord | null> {
+    const row = await db.get<ElicitationRow>(
+      `SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content
+       FROM elicitations WHERE uuid = $1`,
+      uuid,
+    );
+    return row && toElicitation(row);
+  },
   /**
    * The questions that the owner has not answered, oldest first. Includes those in messages that were
    * deleted since, and in messages that the owner cannot see any more.
    */
-  openElicitations(ownerId: number): Awaitable<OpenElicitation[]>;
-}
+  openElicitations: (db: Sql, ownerId: number) =>
+    // Questions of earlier versions have no message.
+    db.all<OpenElicitation>(
+      `SELECT message_uuid, call_uuid FROM elicitations
+       WHERE owner_id = $1 AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`,
+      ownerId,
+    ),
+};
 
-export interface ElicitationWrites {
-  insertElicitation(question: NewElicitation): Awaitable<void>;
+export const elicitationWrites = {
+  async insertElicitation(db: Sql, asked: NewElicitation): Promise<void> {
+    db.changes(asked.conversation_id);
+    await db.change(
+      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      asked.uuid,
+      asked.call_uuid,
+      asked.conversation_id,
+      asked.owner_id,
+      asked.message_uuid,
+      JSON.stringify(asked.schema),
+    );
+  },
   /** Stores the answer, unless the question has one. The unit owns the conversation. */
-  answerElicitation(uuid: string, answer: ElicitationAnswer): Awaitable<void>;
+  async answerElicitation(
+    db: Sql,
+    uuid: string,
+    { action, content }: ElicitationAnswer,
+  ): Promise<void> {
+    const answered = await db.changed<InConversation>(
+      `UPDATE elicitations SET action = $2, content = $3 WHERE uuid = $1 AND action IS NULL
+       RETURNING conversation_id`,
+      uuid,
+      action,
+      JSON.stringify(content),
+    );
+    for (const { conversation_id } of answered) db.changes(conversation_id);
+  },
   /**
    * Deletes the questions in these messages that have no answer, and returns their UUIDs. The unit owns
    * the conversation.
    */
-  cancelElicitations(messageUuids: readonly string[]): Awaitable<string[]>;
-  /** Deletes the questions that were asked during a call, and their answers. */
-  deleteElicitations(callUuid: string): Awaitable<void>;
-}
+  async cancelElicitations(db: Sql, messageUuids: readonly string[]): Promise<string[]> {
+    const cancelled = await db.changed<InConversation & { uuid: string }>(
+      `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
+       RETURNING uuid, conversation_id`,
+      db.list(messageUuids),
+    );
+    for (const { conversation_id } of cancelled) db.changes(conversation_id);
+    return cancelled.map(({ uuid }) => uuid);
+  },
+  /**
+   * Deletes the questions that were asked during a call, and their answers. The unit owns the
+   * conversation.
+   */
+  async deleteElicitations(db: Sql, callUuid: string): Promise<void> {
+    const deleted = await db.changed<InConversation>(
+      "DELETE FROM elicitations WHERE call_uuid = $1 RETURNING conversation_id",
+      callUuid,
+    );
+    for (const { conversation_id } of deleted) db.changes(conversation_id);
+  },
+};
 
 export interface NewElicitation {
   readonly uuid: string;
@@ -44,3 +99,17 @@ export interface ElicitationAnswer {
 export interface ElicitationRecord extends Omit<NewElicitation, "message_uuid"> {
   readonly answer: ElicitationAnswer | null;
 }
+
+type InConversation = Pick<NewElicitation, "conversation_id">;
+
+type ElicitationRow = Omit<ElicitationRecord, "schema" | "answer"> & {
+  schema: string | null;
+  action: ElicitationAnswer["action"] | null;
+  content: string | null;
+};
+
+const toElicitation = ({ schema, action, content, ...row }: ElicitationRow): ElicitationRecord => ({
+  ...row,
+  schema: JSON.parse(schema ?? "{}") as Record<string, unknown>,
+  answer: action && { action, content: JSON.parse(content ?? "{}") as Record<string, unknown> },
+});

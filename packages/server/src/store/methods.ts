@@ -1,6 +1,10 @@
+import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
+import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
+import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { componentWrites } from "./components.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
@@ -15,12 +19,17 @@ import { sealedTextReads } from "./sealed-texts.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { statisticsReads } from "./statistics.ts";
+import { toolReads, toolWrites } from "./tools.ts";
 import { updateReads } from "./updates.ts";
 
 /** The methods that both dialects share. */
 export const reads = {
+  ...agentPresenceReads,
+  ...agentReads,
+  ...agentTokenReads,
   ...auditReads,
   ...conversationReads,
+  ...elicitationReads,
   ...groupChangeReads,
   ...hiddenMessageReads,
   ...historyReads,
@@ -35,13 +44,18 @@ export const reads = {
   ...secondFactorReads,
   ...serviceKeyReads,
   ...statisticsReads,
+  ...toolReads,
   ...updateReads,
 };
 
 export const writes = {
+  ...agentPresenceWrites,
+  ...agentTokenWrites,
+  ...agentWrites,
   ...auditWrites,
   ...componentWrites,
   ...conversationWrites,
+  ...elicitationWrites,
   ...groupChangeWrites,
   ...hiddenMessageWrites,
   ...historyWrites,
@@ -53,4 +67,5 @@ export const writes = {
   ...reportWrites,
   ...secondFactorWrites,
   ...serviceKeyWrites,
+  ...toolWrites,
 };

@@ -14,6 +14,12 @@ export type Encoded = { readonly [key: string]: unknown } | readonly unknown[] |
 export type Statement = string | { readonly postgres: string; readonly sqlite: string };
 
 /**
+ * The current time in milliseconds, in a statement. PostgreSQL takes its own clock, the only one that all
+ * nodes share; SQLite's side passes that of this process.
+ */
+export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/**
  * How the methods of the store run statements in a unit of work. SQLite answers synchronously,
  * PostgreSQL in the order of the calls: what needs an earlier result awaits it.
  */

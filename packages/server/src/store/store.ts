@@ -1,15 +1,11 @@
 import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
 import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
-import type { AgentPresenceReads, AgentPresenceWrites } from "./agent-presence.ts";
-import type { AgentTokenReads, AgentTokenWrites } from "./agent-tokens.ts";
-import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { HotConversationReads } from "./conversations.ts";
-import type { ElicitationReads, ElicitationWrites } from "./elicitations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { FileReads, FileWrites } from "./files.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
@@ -23,7 +19,6 @@ import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { Bound } from "./sql.ts";
 import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
-import type { ToolReads, ToolWrites } from "./tools.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UsageReads } from "./usage.ts";
 import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
@@ -95,14 +90,9 @@ export interface ReadTx
     HotConversationReads,
     FileReads,
     PictureReads,
-    AgentReads,
-    AgentTokenReads,
-    AgentPresenceReads,
-    ToolReads,
     UsageReads,
     TurnReads,
-    ToolCallReads,
-    ElicitationReads {}
+    ToolCallReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -129,13 +119,8 @@ export interface WriteTx
     ImportedMessageWrites,
     FileWrites,
     PictureWrites,
-    AgentWrites,
-    AgentTokenWrites,
-    AgentPresenceWrites,
-    ToolWrites,
     TurnWrites,
     ToolCallWrites,
-    ElicitationWrites,
     SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;

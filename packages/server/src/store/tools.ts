@@ -1,34 +1,126 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
-import type { Awaitable } from "./awaitable.ts";
+import { SEALED_TOOL_SECRETS } from "./sealed-texts.ts";
+import type { Sql } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
-export interface ToolReads {
+export const toolReads = {
   /** The servers of a person, ordered by creation. */
-  toolServers(ownerId: number): Awaitable<ToolServerRecord[]>;
-  toolServer(id: string): Awaitable<ToolServerRecord | null>;
+  async toolServers(db: Sql, ownerId: number): Promise<ToolServerRecord[]> {
+    const rows = await db.all<ToolServerRow>(
+      `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`,
+      ownerId,
+    );
+    return rows.map(toToolServer);
+  },
+  async toolServer(db: Sql, id: string): Promise<ToolServerRecord | null> {
+    const row = await db.get<ToolServerRow>(`${TOOL_SERVERS} WHERE id = $1`, id);
+    return row && toToolServer(row);
+  },
   /** The grants of an agent, ordered by server and tool. */
-  toolGrants(agentId: number): Awaitable<ToolGrantRecord[]>;
+  toolGrants: (db: Sql, agentId: number) =>
+    db.all<ToolGrantRecord>(
+      `SELECT server_id, tool, policy, fingerprint FROM tool_grants
+       WHERE agent_id = $1 ORDER BY position, server_id, tool`,
+      agentId,
+    ),
   /** The sealed secrets of all servers, for the rotation of the key that seals them. */
-  sealedToolSecrets(): Awaitable<SealedToolSecrets[]>;
-}
+  sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>(SEALED_TOOL_SECRETS),
+};
 
-export interface ToolWrites {
+export const toolWrites = {
   /**
    * Adds a server unless its owner has `most` of them (`full`) or one with that name (`taken`). Units that
    * add servers of the same owner take effect one after another, on all nodes.
    */
-  insertToolServer(server: NewToolServer, most: number): Awaitable<"added" | "full" | "taken">;
+  async insertToolServer(
+    db: Sql,
+    server: NewToolServer,
+    most: number,
+  ): Promise<"added" | "full" | "taken"> {
+    const { id, owner_id, name, url, secrets, created_at } = server;
+    await db.ownRow("accounts", owner_id);
+    const others = await namesOf(db, owner_id);
+    if (others.length >= most) return "full";
+    if (others.some((other) => other.name === name)) return "taken";
+    await db.change(
+      `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      id,
+      owner_id,
+      name,
+      url,
+      secrets,
+      created_at,
+    );
+    return "added";
+  },
   /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
-  setToolServerState(id: string, state: ToolServerState): Awaitable<void>;
+  async setToolServerState(
+    db: Sql,
+    id: string,
+    { status, error, tools, at }: ToolServerState,
+  ): Promise<void> {
+    await db.change(
+      `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
+         contacted_at = $5 WHERE id = $1`,
+      id,
+      status,
+      error,
+      tools ? JSON.stringify(tools) : null,
+      at,
+    );
+  },
   /** Replaces the sealed secrets. Returns false if they were changed since they were read. */
-  replaceToolSecrets(server: KnownToolSecrets, secrets: string | null): Awaitable<boolean>;
+  async replaceToolSecrets(
+    db: Sql,
+    server: KnownToolSecrets,
+    secrets: string | null,
+  ): Promise<boolean> {
+    const replaced = await db.change(
+      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2",
+      server.id,
+      server.secrets,
+      secrets,
+    );
+    return replaced > 0;
+  },
   /** Returns false, and changes nothing, when another server of its owner has the name. */
-  renameToolServer(server: OwnedToolServer, name: string): Awaitable<boolean>;
+  async renameToolServer(
+    db: Sql,
+    { id, owner_id }: OwnedToolServer,
+    name: string,
+  ): Promise<boolean> {
+    await db.ownRow("accounts", owner_id);
+    const others = await namesOf(db, owner_id);
+    if (others.some((other) => other.name === name && other.id !== id)) return false;
+    await db.change("UPDATE tool_servers SET name = $2 WHERE id = $1", id, name);
+    return true;
+  },
   /** Deletes a server and all grants of its tools. */
-  deleteToolServer(id: string): Awaitable<void>;
+  async deleteToolServer(db: Sql, id: string): Promise<void> {
+    await db.change("DELETE FROM tool_servers WHERE id = $1", id);
+    await db.change("DELETE FROM tool_grants WHERE server_id = $1", id);
+  },
   /** Replaces all grants of an agent. No two of them may be for the same tool. */
-  setToolGrants(agentId: number, grants: readonly ToolGrantRecord[]): Awaitable<void>;
-}
+  async setToolGrants(db: Sql, agentId: number, grants: readonly ToolGrantRecord[]): Promise<void> {
+    await db.ownRow("accounts", agentId);
+    await db.change("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
+    await db.change(
+      `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
+       SELECT $1, server_id, tool, policy, fingerprint, position
+       FROM jsonb_to_recordset($2::jsonb)
+         AS g (server_id text, tool text, policy text, fingerprint text, position integer)`,
+      agentId,
+      db.json(grants.map((grant, position) => ({ ...grant, position }))),
+    );
+  },
+};
+
+const namesOf = (db: Sql, ownerId: number) =>
+  db.all<{ id: string; name: string }>(
+    "SELECT id, name FROM tool_servers WHERE owner_id = $1",
+    ownerId,
+  );
 
 /** A tool as its server describes it. */
 export interface ToolRecord {
@@ -80,3 +172,14 @@ export interface ToolGrantRecord extends Omit<ToolGrant, "changed"> {
   /** The fingerprint of the tool when it was granted. */
   readonly fingerprint: string;
 }
+
+/** Selects `ToolServerRow`s. */
+const TOOL_SERVERS = `SELECT id, owner_id, name, url, secrets, status, error, tools,
+    contacted_at, created_at FROM tool_servers`;
+
+type ToolServerRow = Omit<ToolServerRecord, "tools"> & { tools: string };
+
+const toToolServer = ({ tools, ...row }: ToolServerRow): ToolServerRecord => ({
+  ...row,
+  tools: JSON.parse(tools) as ToolRecord[],
+});

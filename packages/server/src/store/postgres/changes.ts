@@ -8,8 +8,9 @@ import {
   pruneUpTo,
   sampleIds,
 } from "../shared/changes.ts";
+import { NOW } from "../sql.ts";
 import type { Connection } from "./connection.ts";
-import { list, type Methods, NOW, type Unit } from "./unit.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
 
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;

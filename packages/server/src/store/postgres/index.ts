@@ -10,9 +10,6 @@ import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
-import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
-import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
-import { agentReads, agentWrites } from "./agents.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import {
   changeLog,
@@ -24,7 +21,6 @@ import {
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
-import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
@@ -38,7 +34,6 @@ import { search } from "./search.ts";
 import { serverProbe } from "./server-probe.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
-import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { usageReads } from "./usage.ts";
@@ -61,14 +56,9 @@ const reads: ReadMethods = {
   ...hotConversationReads,
   ...fileReads,
   ...pictureReads,
-  ...agentReads,
-  ...agentTokenReads,
-  ...agentPresenceReads,
-  ...toolReads,
   ...usageReads,
   ...turnReads,
   ...toolCallReads,
-  ...elicitationReads,
 };
 
 const writes: WriteMethods = {
@@ -86,13 +76,8 @@ const writes: WriteMethods = {
   ...importedMessageWrites,
   ...fileWrites,
   ...pictureWrites,
-  ...agentWrites,
-  ...agentTokenWrites,
-  ...agentPresenceWrites,
-  ...toolWrites,
   ...turnWrites,
   ...toolCallWrites,
-  ...elicitationWrites,
   ...subscriptionWrites,
 };
 

@@ -23,10 +23,11 @@ import {
   turnValues,
 } from "../shared/turns.ts";
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
+import { NOW } from "../sql.ts";
 import type { FinishedTurn, NewChunk, TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
 import { incrementCounter } from "./counters.ts";
 import { Conflict } from "./transaction.ts";
-import { list, type Methods, NOW, type Unit } from "./unit.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
 import { addUsage } from "./usage.ts";
 
 const one = (row: TurnRow | null) => row && toTurn(row);

@@ -67,6 +67,3 @@ export const textList = (values: readonly (number | string | null)[]) =>
 
 const quotedText = (value: number | string | null) =>
   typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : (value ?? "NULL");
-
-/** The current time in milliseconds by the database's clock, the only one that all nodes share. */
-export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

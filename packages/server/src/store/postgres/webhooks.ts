@@ -18,6 +18,7 @@ import {
   type WebhookRow,
   type WebhookSettings,
 } from "../shared/webhooks.ts";
+import { NOW } from "../sql.ts";
 import type {
   AttemptedDelivery,
   DeliveryRecord,
@@ -26,7 +27,7 @@ import type {
   WebhookReads,
   WebhookWrites,
 } from "../webhooks.ts";
-import { type Batch, type Methods, NOW, type Unit } from "./unit.ts";
+import type { Batch, Methods, Unit } from "./unit.ts";
 
 /** Computed once per statement: the index of due lanes cannot be searched for a time that goes on. */
 const FIXED_NOW = `(SELECT ${NOW})`;

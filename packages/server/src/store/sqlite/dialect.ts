@@ -1,9 +1,19 @@
-import type { Statement } from "../sql.ts";
+import { NOW, type Statement } from "../sql.ts";
+
+interface Compiled {
+  readonly sql: string;
+  /** Whether the current time is its last parameter, which callers do not pass. */
+  readonly usesNow: boolean;
+}
 
 /** Rewrites a statement of PostgreSQL's dialect, as far as the store uses it, for SQLite. */
-export function compiled(statement: Statement): string {
-  const sql = typeof statement === "string" ? statement : statement.sqlite;
-  return RULES.reduce((text, [pattern, replacement]) => text.replaceAll(pattern, replacement), sql);
+export function compiled(statement: Statement): Compiled {
+  const given = typeof statement === "string" ? statement : statement.sqlite;
+  const parameters = [...given.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
+  const timed = given.replaceAll(NOW, () => `$${Math.max(0, ...parameters) + 1}`);
+  const rewrite = (text: string, [pattern, replacement]: Rule) =>
+    text.replaceAll(pattern, replacement);
+  return { sql: RULES.reduce(rewrite, timed), usesNow: timed !== given };
 }
 
 type Rule = readonly [pattern: RegExp, replacement: (...found: string[]) => string];
@@ -22,7 +32,7 @@ const RULES: readonly Rule[] = [
     (_, list, alias, value) => `(SELECT value AS ${value} FROM json_each(${list})) AS ${alias}`,
   ],
   [
-    /\bjsonb_to_recordset\((\$\d+)::jsonb\) AS (\w+) \(([^)]*)\)/g,
+    /\bjsonb_to_recordset\((\$\d+)::jsonb\)\s+AS (\w+) \(([^)]*)\)/g,
     (_, list, alias, columns = "") =>
       `(SELECT ${columns.split(",").map(fieldOf).join(", ")} FROM json_each(${list})) AS ${alias}`,
   ],

@@ -10,15 +10,11 @@ import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
-import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
-import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
-import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
-import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { followHistory } from "./history.ts";
@@ -33,7 +29,6 @@ import { searchChangePruning } from "./search-changes.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { bind, sqlOf } from "./sql.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
-import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
@@ -172,14 +167,9 @@ export const reads = (db: Connection): ReadTx => ({
   ...hotConversationReads(db),
   ...fileReads(db),
   ...pictureReads(db),
-  ...agentReads(db),
-  ...agentTokenReads(db),
-  ...agentPresenceReads(db),
-  ...toolReads(db),
   ...usageReads(db),
   ...turnReads(db),
   ...toolCallReads(db),
-  ...elicitationReads(db),
 });
 
 export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
@@ -196,13 +186,8 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...importedMessageWrites(db),
   ...fileWrites(db),
   ...pictureWrites(db),
-  ...agentWrites(db),
-  ...agentTokenWrites(db),
-  ...agentPresenceWrites(db),
-  ...toolWrites(db),
   ...turnWrites(db),
   ...toolCallWrites(db),
-  ...elicitationWrites(db),
   ...subscriptionWrites(db),
 });
 

@@ -29,17 +29,29 @@ export function sqlOf(connection: Connection): Sql {
 }
 
 /** Keeps what is made of a statement: there are some hundred. */
-function prepared<Made>(make: (sql: string) => Made): (statement: Statement) => Made {
+function prepared<Made extends object>(
+  make: (sql: string) => Made,
+): (statement: Statement) => Made {
   const made = new Map<Statement, Made>();
   return (statement) => {
     let found = made.get(statement);
     if (!found) {
-      found = make(compiled(statement));
+      const { sql, usesNow } = compiled(statement);
+      found = usesNow ? withNow(make(sql)) : make(sql);
       made.set(statement, found);
     }
     return found;
   };
 }
+
+/** Adds the current time to the values that the methods of a statement are given. */
+const withNow = <Made extends object>(statement: Made) =>
+  Object.fromEntries(
+    Object.entries(statement).map(([name, run]) => [
+      name,
+      (...values: Binding[]) => run(...values, Date.now()),
+    ]),
+  ) as Made;
 
 /** The methods with the port as first argument. */
 export const bind = <Methods extends object>(methods: Methods, db: Sql) =>
