@@ -1,54 +1,230 @@
 import type { File } from "@parley/protocol";
-import type { Awaitable } from "./awaitable.ts";
+import type { Sql, Value } from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
-export interface FileReads {
+export const fileReads = {
   /** The files with one of these ids, in no particular order. */
-  files(ids: readonly string[]): Awaitable<FileRecord[]>;
+  async files(db: Sql, ids: readonly string[]): Promise<FileRecord[]> {
+    const rows = await db.all<FileRow>(`${FILES} WHERE f.uuid = ANY($1::uuid[])`, db.list(ids));
+    return rows.map(toFileRecord);
+  },
   /** The ids of files that nothing uses and that were announced before a time, oldest first. */
-  unusedFiles(before: number, limit: number): Awaitable<string[]>;
+  async unusedFiles(db: Sql, before: number, limit: number): Promise<string[]> {
+    const rows = await db.all<{ uuid: string }>(
+      `SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1
+       ORDER BY created_at LIMIT $2`,
+      before,
+      limit,
+    );
+    return rows.map(({ uuid }) => uuid);
+  },
   /** The subset of these blobs that belong to a file. */
-  usedBlobs(ids: readonly string[]): Awaitable<string[]>;
+  async usedBlobs(db: Sql, ids: readonly string[]): Promise<string[]> {
+    const rows = await db.all<BlobRow>(
+      "SELECT blob FROM files WHERE blob = ANY($1::uuid[])",
+      db.list(ids),
+    );
+    return rows.map(({ blob }) => blob);
+  },
   /** Files of a person that are ready and have an id after this one, ordered by id. */
-  filesOf(ownerId: number, after: string, limit: number): Awaitable<FileRecord[]>;
+  async filesOf(db: Sql, ownerId: number, after: string, limit: number): Promise<FileRecord[]> {
+    const rows = await db.all<FileRow>(
+      `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
+       ORDER BY f.uuid LIMIT $3`,
+      ownerId,
+      after,
+      limit,
+    );
+    return rows.map(toFileRecord);
+  },
   /** Files that have a blob, found or not, and an id after this one, ordered by id. */
-  storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
+  storedFiles: (db: Sql, after: string, limit: number) =>
+    db.all<StoredFile>(
+      `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
+       FROM files f LEFT JOIN messages m ON m.id = f.message_id
+       WHERE f.blob IS NOT NULL AND f.uuid > $1 ORDER BY f.uuid LIMIT $2`,
+      after,
+      limit,
+    ),
   /** The ids of blobs whose files are deleted, to delete them too. */
-  abandonedBlobs(limit: number): Awaitable<string[]>;
+  async abandonedBlobs(db: Sql, limit: number): Promise<string[]> {
+    const rows = await db.all<BlobRow>("SELECT blob FROM abandoned_blobs LIMIT $1", limit);
+    return rows.map(({ blob }) => blob);
+  },
   /** The announced sizes of all files, of those whose bytes have not arrived too. */
-  announcedBytes(): Awaitable<number>;
+  async announcedBytes(db: Sql): Promise<number> {
+    const row = await db.get<{ bytes: number }>(
+      "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files",
+    );
+    return row?.bytes ?? 0;
+  },
   /** The bytes that `insertFile` has counted for a person on a day. */
-  uploadedBytes(ownerId: number, day: string): Awaitable<number>;
-}
+  async uploadedBytes(db: Sql, ownerId: number, day: string): Promise<number> {
+    const row = await db.get<{ bytes: number }>(
+      "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2",
+      ownerId,
+      day,
+    );
+    return row?.bytes ?? 0;
+  },
+};
 
-export interface FileWrites {
+export const fileWrites = {
   /**
    * Inserts an announced file and adds the usage to the count of the person. No other unit adds to that
    * count until this one ends: read after the call, `uploadedBytes` shows what all units have added.
    */
-  insertFile(file: NewFile, usage: UploadUsage): Awaitable<void>;
+  async insertFile(db: Sql, file: NewFile, usage: UploadUsage): Promise<void> {
+    await db.change(
+      `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      file.id,
+      file.owner_id,
+      file.conversation_id,
+      file.name,
+      file.size,
+      file.at,
+    );
+    await db.change(
+      `INSERT INTO upload_usage (owner_id, day, bytes) VALUES ($1, $2, $3)
+       ON CONFLICT (owner_id, day) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes`,
+      usage.person_id,
+      usage.day,
+      usage.bytes,
+    );
+  },
   /**
    * Makes a file ready. Returns false, and changes nothing, if the file is gone, in use, or its bytes
    * have arrived already.
    */
-  finishFile(id: string, content: FileContent): Awaitable<boolean>;
+  async finishFile(db: Sql, id: string, content: FileContent): Promise<boolean> {
+    const finished = await db.change(
+      `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
+         duration_ms = $7, placeholder = $8
+       WHERE uuid = $1 AND status <> 'ready' AND used_at IS NULL`,
+      id,
+      content.blob,
+      content.type,
+      content.size,
+      content.width,
+      content.height,
+      content.duration_ms,
+      content.placeholder,
+    );
+    return finished > 0;
+  },
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
-  failFile(id: string): Awaitable<void>;
+  async failFile(db: Sql, id: string): Promise<void> {
+    await db.change("UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'", id);
+  },
   /**
-   * Gives files to a message. Returns false if one of them is gone, not ready, or used already; the
-   * unit must then fail.
+   * Gives files to a message, whose conversation the unit owns. Returns false if one of them is gone, not
+   * ready, or used already; the unit must then fail.
    */
-  attachFiles(ids: readonly string[], messageUuid: string, at: number): Awaitable<boolean>;
+  async attachFiles(
+    db: Sql,
+    ids: readonly string[],
+    messageUuid: string,
+    at: number,
+  ): Promise<boolean> {
+    const attached = await db.changed<InConversation>(
+      `UPDATE files SET used_at = $3, message_id = (SELECT id FROM messages WHERE uuid = $2)
+       WHERE uuid = ANY($1::uuid[]) AND used_at IS NULL AND status = 'ready'
+       RETURNING conversation_id`,
+      db.list(ids),
+      messageUuid,
+      at,
+    );
+    checkChanged(db, attached);
+    return attached.length === ids.length;
+  },
   /** Deletes the files among these that nothing uses, abandons their blobs, and returns how many they are. */
-  deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
+  deleteUnusedFiles: (db: Sql, ids: readonly string[]) =>
+    deleteFiles(db, "uuid = ANY($1::uuid[]) AND used_at IS NULL", db.list(ids)),
   /**
    * Makes a file ready if its blob was found, and failed if it is missing. Returns false, and changes
    * nothing, if the file is gone, or has another blob or another message by now. The unit owns the
    * conversation of the message, and must change what the message shows of the file.
    */
-  setBlobFound(file: Omit<StoredFile, "status">, isFound: boolean): Awaitable<boolean>;
+  async setBlobFound(
+    db: Sql,
+    { id, blob, message_uuid }: Omit<StoredFile, "status">,
+    isFound: boolean,
+  ): Promise<boolean> {
+    const changed = await db.changed<InConversation>(
+      `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
+         AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)
+       RETURNING conversation_id`,
+      id,
+      blob,
+      message_uuid,
+      isFound ? "ready" : "failed",
+    );
+    if (message_uuid !== null) checkChanged(db, changed);
+    return changed.length > 0;
+  },
   /** Forgets abandoned blobs once they are deleted. */
-  forgetBlobs(ids: readonly string[]): Awaitable<void>;
+  async forgetBlobs(db: Sql, ids: readonly string[]): Promise<void> {
+    await db.change("DELETE FROM abandoned_blobs WHERE blob = ANY($1::uuid[])", db.list(ids));
+  },
+};
+
+type BlobRow = { blob: string };
+type InConversation = { conversation_id: number | null };
+
+/** Throws if the unit does not own the conversations of files that it has changed. */
+function checkChanged(db: Sql, files: readonly InConversation[]): void {
+  for (const { conversation_id } of files)
+    if (conversation_id !== null) db.changes(conversation_id);
+}
+
+/**
+ * Deletes the files for which a condition with one parameter is true, and abandons their blobs. Returns
+ * how many files it deleted.
+ */
+async function deleteFiles(db: Sql, where: string, value: Value): Promise<number> {
+  const deleted = await db.changed<{ blob: string | null }>(
+    `DELETE FROM files WHERE ${where} RETURNING blob`,
+    value,
+  );
+  const blobs = deleted.map(({ blob }) => blob).filter((blob) => blob !== null);
+  if (blobs.length > 0) {
+    await db.change(
+      "INSERT INTO abandoned_blobs (blob) SELECT blob FROM unnest($1::uuid[]) AS b (blob)",
+      db.list(blobs),
+    );
+  }
+  return deleted.length;
+}
+
+export const deleteFile = (db: Sql, id: string) => deleteFiles(db, "uuid = $1", id);
+
+/** Deletes the files of a message. */
+export const deleteFilesOf = (db: Sql, messageId: number) =>
+  deleteFiles(db, "message_id = $1", messageId);
+
+/** Deletes the files of a person that no message has. */
+export const deleteUnusedFilesOf = (db: Sql, ownerId: number) =>
+  deleteFiles(db, "owner_id = $1 AND used_at IS NULL", ownerId);
+
+/**
+ * Makes a file the picture of an account, or of a conversation, whose file it becomes. Returns false for
+ * a file that is gone, not ready, used already or of a conversation.
+ */
+export async function usePicture(
+  db: Sql,
+  id: string,
+  at: number,
+  conversationId: number | null,
+): Promise<boolean> {
+  const used = await db.change(
+    `UPDATE files SET used_at = $2, conversation_id = $3
+     WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
+    id,
+    at,
+    conversationId,
+  );
+  return used > 0;
 }
 
 export interface NewFile {
@@ -103,3 +279,24 @@ export interface FileRecord extends File {
   readonly used: boolean;
   readonly created_at: number;
 }
+
+export const ANY_STORED_FILE = "SELECT 1 FROM files WHERE blob IS NOT NULL LIMIT 1";
+
+interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
+  used_at: number | null;
+  suspended_at: number | null;
+  erased_at: number | null;
+}
+
+/** Selects `FileRow`s. */
+const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
+    f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.used_at,
+    f.created_at, o.suspended_at, o.erased_at, m.uuid AS message_uuid
+  FROM files f LEFT JOIN messages m ON m.id = f.message_id
+  LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
+
+const toFileRecord = ({ used_at, suspended_at, erased_at, ...row }: FileRow): FileRecord => ({
+  ...row,
+  used: used_at !== null,
+  owner_state: erased_at !== null ? "erased" : suspended_at !== null ? "suspended" : "active",
+});

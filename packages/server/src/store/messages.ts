@@ -2,6 +2,7 @@ import type { File, Message } from "@parley/protocol";
 import { searchedText } from "../rules/files.ts";
 import type { Awaitable } from "./awaitable.ts";
 import { incrementCounter } from "./counters.ts";
+import { deleteFilesOf } from "./files.ts";
 import { addMentions, removeMentions, toStoredMentions } from "./mentions.ts";
 import {
   countsIn,
@@ -270,16 +271,6 @@ async function deleteMessage(
     ),
     db.index(message, null),
   ]);
-}
-
-/** The conversation is owned: no file becomes one of the message meanwhile. */
-async function deleteFilesOf(db: Sql, messageId: number): Promise<void> {
-  await db.change(
-    `INSERT INTO abandoned_blobs (blob)
-     SELECT blob FROM files WHERE message_id = $1 AND blob IS NOT NULL`,
-    messageId,
-  );
-  await db.change("DELETE FROM files WHERE message_id = $1", messageId);
 }
 
 function checkNotDeleted({ uuid, deleted }: MessageRecord): void {

@@ -5,6 +5,7 @@ import { auditReads, auditWrites } from "./audit-log.ts";
 import { componentWrites } from "./components.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
+import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
@@ -13,12 +14,14 @@ import { invitationReads, invitationWrites } from "./invitations.ts";
 import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
+import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { statisticsReads } from "./statistics.ts";
+import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { updateReads } from "./updates.ts";
 
@@ -30,6 +33,7 @@ export const reads = {
   ...auditReads,
   ...conversationReads,
   ...elicitationReads,
+  ...fileReads,
   ...groupChangeReads,
   ...hiddenMessageReads,
   ...historyReads,
@@ -38,12 +42,14 @@ export const reads = {
   ...messageReads,
   ...messageScanReads,
   ...operatorReads,
+  ...pictureReads,
   ...reactionReads,
   ...reportReads,
   ...sealedTextReads,
   ...secondFactorReads,
   ...serviceKeyReads,
   ...statisticsReads,
+  ...toolCallReads,
   ...toolReads,
   ...updateReads,
 };
@@ -56,6 +62,7 @@ export const writes = {
   ...componentWrites,
   ...conversationWrites,
   ...elicitationWrites,
+  ...fileWrites,
   ...groupChangeWrites,
   ...hiddenMessageWrites,
   ...historyWrites,
@@ -63,9 +70,11 @@ export const writes = {
   ...invitationWrites,
   ...messageWrites,
   ...operatorWrites,
+  ...pictureWrites,
   ...reactionWrites,
   ...reportWrites,
   ...secondFactorWrites,
   ...serviceKeyWrites,
+  ...toolCallWrites,
   ...toolWrites,
 };

@@ -1,28 +1,93 @@
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { deleteFile, usePicture } from "./files.ts";
+import { ACCOUNT, COUNT_NAME } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 /** Pictures of accounts and groups: files that were uploaded for no conversation. */
-export interface PictureReads {
+export const pictureReads = {
   /** The pictures of those among these accounts that have one, in no particular order. */
-  avatars(accountIds: readonly number[]): Awaitable<AvatarRecord[]>;
-}
+  avatars: (db: Sql, accountIds: readonly number[]) =>
+    db.all<AvatarRecord>(
+      `SELECT id AS account_id, picture_id AS file_id FROM accounts
+       WHERE id = ANY($1::bigint[]) AND picture_id IS NOT NULL`,
+      db.list(accountIds),
+    ),
+};
 
 /**
  * A new picture takes the place of the former one, whose file is deleted and whose blob is abandoned.
  * Null removes the picture. A file that is gone, not ready, used already or of a conversation changes
  * nothing; the unit must then fail.
  */
-export interface PictureWrites {
+export const pictureWrites = {
   /**
    * Increments the counter that all names and pictures share: its new value is the account's new
    * version. Returns the account as it is then, and null for a file that cannot be used.
    */
-  setAvatar(accountId: number, fileId: string | null, at: number): Awaitable<AccountRecord | null>;
+  async setAvatar(
+    db: Sql,
+    accountId: number,
+    fileId: string | null,
+    at: number,
+  ): Promise<AccountRecord | null> {
+    const ofAccount = "SELECT picture_id FROM accounts WHERE id = $1";
+    if (!(await db.get(ofAccount, accountId))) throw new Error(`account ${accountId} is missing`);
+    await db.ownRow("accounts", accountId);
+    const former = await db.get<PictureRow>(ofAccount, accountId);
+    if (!(await replace(db, former, fileId, at, null))) return null;
+    // A unit that owns the counter commits before the next one increments it: versions become visible
+    // in their order.
+    await db.ownRow("name_counter", 1);
+    const [counted] = await db.changed<{ seq: number }>(COUNT_NAME);
+    await db.change(
+      "UPDATE accounts SET picture_id = $2, version = $3 WHERE id = $1",
+      accountId,
+      fileId,
+      counted?.seq ?? 0,
+    );
+    return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, accountId);
+  },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
-  setChatPicture(conversationId: number, fileId: string | null, at: number): Awaitable<boolean>;
-}
+  async setChatPicture(
+    db: Sql,
+    conversationId: number,
+    fileId: string | null,
+    at: number,
+  ): Promise<boolean> {
+    db.changes(conversationId);
+    const former = await db.get<PictureRow>(
+      "SELECT picture_id FROM conversations WHERE id = $1",
+      conversationId,
+    );
+    if (!(await replace(db, former, fileId, at, conversationId))) return false;
+    await db.change(
+      "UPDATE conversations SET picture_id = $2 WHERE id = $1",
+      conversationId,
+      fileId,
+    );
+    return true;
+  },
+};
 
 export interface AvatarRecord {
   readonly account_id: number;
   readonly file_id: string;
+}
+
+interface PictureRow {
+  picture_id: string | null;
+}
+
+/** Returns false, and changes nothing, if the new file cannot be used. */
+async function replace(
+  db: Sql,
+  former: PictureRow | null,
+  fileId: string | null,
+  at: number,
+  conversationId: number | null,
+): Promise<boolean> {
+  if (fileId !== null && !(await usePicture(db, fileId, at, conversationId))) return false;
+  const { picture_id = null } = former ?? {};
+  if (picture_id !== null) await deleteFile(db, picture_id);
+  return true;
 }

@@ -7,18 +7,15 @@ import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { HotConversationReads } from "./conversations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
-import type { FileReads, FileWrites } from "./files.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { HotMessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
 import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.ts";
-import type { PictureReads, PictureWrites } from "./pictures.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { Bound } from "./sql.ts";
-import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UsageReads } from "./usage.ts";
 import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
@@ -88,11 +85,8 @@ export interface ReadTx
     SessionReads,
     PasswordResetReads,
     HotConversationReads,
-    FileReads,
-    PictureReads,
     UsageReads,
-    TurnReads,
-    ToolCallReads {}
+    TurnReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -117,10 +111,7 @@ export interface WriteTx
     PasswordResetWrites,
     HotMessageWrites,
     ImportedMessageWrites,
-    FileWrites,
-    PictureWrites,
     TurnWrites,
-    ToolCallWrites,
     SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;

@@ -1,37 +1,90 @@
-import type { DetailedCall } from "../rules/tool-calls.ts";
+import { callOfMessage, type DetailedCall, type ShownCall } from "../rules/tool-calls.ts";
 import type { ContextCall } from "../rules/tool-context.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { incrementCounter } from "./counters.ts";
+import { ACCOUNT, accountOf } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
-export interface ToolCallReads {
+export const toolCallReads = {
   /** A write unit owns the conversation of the call from then on. */
-  toolCall(uuid: string): Awaitable<ToolCallRecord | null>;
+  async toolCall(db: Sql, uuid: string): Promise<ToolCallRecord | null> {
+    const place = "SELECT conversation_id AS id FROM tool_calls WHERE uuid = $1";
+    if (!(await db.ownOf(place, uuid))) return null;
+    const row = await db.get<ToolCallRow>(`${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
+    return row && toToolCall(row);
+  },
   /** The calls of messages, in the given order of these, then as the model asked for them. */
-  toolCallsOf(messageIds: readonly number[]): Awaitable<ToolCallRecord[]>;
+  async toolCallsOf(db: Sql, messageIds: readonly number[]): Promise<ToolCallRecord[]> {
+    if (messageIds.length === 0) return [];
+    const rows = await db.all<ToolCallRow>(
+      `${TOOL_CALLS} JOIN unnest($1::bigint[]) WITH ORDINALITY AS k (id, place)
+         ON k.id = t.message_id
+       ORDER BY k.place, t.position`,
+      db.list(messageIds),
+    );
+    return rows.map(toToolCall);
+  },
   /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
-  pendingToolCalls(ownerId: number, now: number): Awaitable<ToolCallRecord[]>;
+  async pendingToolCalls(db: Sql, ownerId: number, now: number): Promise<ToolCallRecord[]> {
+    const rows = await db.all<ToolCallRow>(
+      `${TOOL_CALLS} WHERE t.owner_id = $1 AND t.status = 'pending'
+         AND t.expires_at > $2 AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
+      ownerId,
+      now,
+    );
+    return rows.map(toToolCall);
+  },
   /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
-  expiredToolCalls(now: number, limit: number): Awaitable<ToolCallRecord[]>;
-}
+  async expiredToolCalls(db: Sql, now: number, limit: number): Promise<ToolCallRecord[]> {
+    const rows = await db.all<ToolCallRow>(
+      `${TOOL_CALLS} WHERE t.status = 'pending' AND t.expires_at <= $1
+       ORDER BY t.expires_at LIMIT $2`,
+      now,
+      limit,
+    );
+    return rows.map(toToolCall);
+  },
+};
 
-export interface ToolCallWrites {
+/** The unit owns the conversation of the call. */
+export const toolCallWrites = {
   /**
    * Adds a call to the calls of a message, increments the conversation's counter and returns its new
-   * value. The unit owns the conversation.
+   * value.
    */
-  insertToolCall(call: NewToolCall): Awaitable<number>;
+  async insertToolCall(db: Sql, call: NewToolCall): Promise<number> {
+    db.changes(call.conversation_id);
+    const { provider_fields } = call;
+    const stored = {
+      ...call,
+      provider_fields: provider_fields === null ? null : JSON.stringify(provider_fields),
+      arguments: JSON.stringify(call.arguments),
+    };
+    await db.change(INSERT_TOOL_CALL, ...INSERTED_COLUMNS.map((column) => stored[column]));
+    return showCalls(db, call);
+  },
   /**
    * Changes a call, which the same unit has read with `toolCall`, increments the conversation's counter
    * and returns its new value.
    */
-  updateToolCall(call: ToolCallRecord, change: ToolCallChange): Awaitable<number>;
+  async updateToolCall(db: Sql, call: ToolCallRecord, change: ToolCallChange): Promise<number> {
+    db.changes(call.conversation_id);
+    const values = CHANGED_COLUMNS.map((column) =>
+      change[column] === undefined ? call[column] : change[column],
+    );
+    await db.change(UPDATE_TOOL_CALL, call.uuid, ...values);
+    return showCalls(db, call);
+  },
   /**
    * Stores that an approved call is about to be made, so that no other process makes it too. The same
    * unit has read it with `toolCall`.
    */
-  startToolCall(call: ToolCallRecord, at: number): Awaitable<void>;
-}
+  async startToolCall(db: Sql, call: ToolCallRecord, at: number): Promise<void> {
+    db.changes(call.conversation_id);
+    await db.change("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", call.uuid, at);
+  },
+};
 
 export interface ToolCallRecord extends DetailedCall, ContextCall {
   readonly message_id: number;
@@ -53,17 +106,120 @@ export type NewToolCall = Omit<
 
 /** What may change of a call. A field that is left out stays. */
 export type ToolCallChange = Pick<ToolCallRecord, "status"> &
-  Partial<
-    Pick<
-      ToolCallRecord,
-      | "fingerprint"
-      | "result"
-      | "error"
-      | "decided_by"
-      | "note"
-      | "decided_at"
-      | "started_at"
-      | "finished_at"
-      | "expires_at"
-    >
-  >;
+  Partial<Pick<ToolCallRecord, (typeof CHANGED_COLUMNS)[number]>>;
+
+/** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
+const TOOL_CALLS = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
+    t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id AS payer_id, t.round,
+    t.position, t.text_bytes, t.model_id, t.provider_fields, t.server_id, t.server, t.tool, t.title,
+    t.fingerprint, t.arguments, t.status, t.result, t.error, t.decided_by, t.note, t.created_at,
+    t.decided_at, t.started_at, t.finished_at, t.expires_at, ${ACCOUNT}
+  FROM tool_calls t
+  JOIN messages m ON m.id = t.message_id
+  JOIN conversations c ON c.id = t.conversation_id
+  JOIN accounts a ON a.id = t.agent_id`;
+
+type ToolCallRow = AccountRecord &
+  Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields"> & {
+    call_uuid: string;
+    payer_id: number;
+    arguments: string;
+    provider_fields: string | null;
+  };
+
+const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
+  uuid: row.call_uuid,
+  message_id: row.message_id,
+  message_uuid: row.message_uuid,
+  conversation_id: row.conversation_id,
+  conversation_uuid: row.conversation_uuid,
+  agent: accountOf(row),
+  agent_id: row.agent_id,
+  owner_id: row.payer_id,
+  round: row.round,
+  position: row.position,
+  text_bytes: row.text_bytes,
+  model_id: row.model_id,
+  provider_fields: row.provider_fields === null ? null : JSON.parse(row.provider_fields),
+  server_id: row.server_id,
+  server: row.server,
+  tool: row.tool,
+  title: row.title,
+  fingerprint: row.fingerprint,
+  arguments: JSON.parse(row.arguments) as Record<string, unknown>,
+  status: row.status,
+  result: row.result,
+  error: row.error,
+  decided_by: row.decided_by,
+  note: row.note,
+  created_at: row.created_at,
+  decided_at: row.decided_at,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  expires_at: row.expires_at,
+});
+
+const CHANGED_COLUMNS = [
+  "status",
+  "fingerprint",
+  "result",
+  "error",
+  "decided_by",
+  "note",
+  "decided_at",
+  "started_at",
+  "finished_at",
+  "expires_at",
+] as const;
+
+const INSERTED_COLUMNS = [
+  "uuid",
+  "message_id",
+  "conversation_id",
+  "agent_id",
+  "owner_id",
+  "round",
+  "position",
+  "text_bytes",
+  "model_id",
+  "provider_fields",
+  "server_id",
+  "server",
+  "tool",
+  "title",
+  "fingerprint",
+  "arguments",
+  "status",
+  "error",
+  "created_at",
+  "started_at",
+  "finished_at",
+  "expires_at",
+] as const;
+
+const INSERT_TOOL_CALL = `INSERT INTO tool_calls (${INSERTED_COLUMNS.join(", ")})
+  VALUES (${INSERTED_COLUMNS.map((_, place) => `$${place + 1}`).join(", ")})`;
+
+const UPDATE_TOOL_CALL = `UPDATE tool_calls
+  SET ${CHANGED_COLUMNS.map((column, place) => `${column} = $${place + 2}`).join(", ")}
+  WHERE uuid = $1`;
+
+/** Makes a message show its calls as they are now. */
+async function showCalls(
+  db: Sql,
+  { message_id, conversation_id }: Pick<ToolCallRecord, "message_id" | "conversation_id">,
+): Promise<number> {
+  const version = await incrementCounter(db, conversation_id);
+  const calls = await db.all<ShownCall>(
+    `SELECT uuid, server, tool, title, status, decided_by, expires_at
+     FROM tool_calls WHERE message_id = $1 ORDER BY position`,
+    message_id,
+  );
+  await db.change(
+    "UPDATE messages SET tool_calls = $2::jsonb, version = $3 WHERE id = $1",
+    message_id,
+    db.json(calls.map(callOfMessage)),
+    version,
+  );
+  return version;
+}

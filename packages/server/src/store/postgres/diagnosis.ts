@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { ANY_STORED_FILE } from "../files.ts";
 import {
   NOTHING_SEALED,
   SEALED_KEYS,
@@ -7,7 +8,6 @@ import {
   SEALED_WEBHOOKS,
   type SealedTexts,
 } from "../sealed-texts.ts";
-import { ANY_STORED_FILE } from "../shared/files.ts";
 import { openPool, type PostgresOptions } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 

@@ -1,5 +1,6 @@
 import type { AccountRecord } from "../accounts.ts";
 import type { ErasureReads, ErasureWrites, ToolCallPlace } from "../erasures.ts";
+import { deleteUnusedFilesOf } from "../files.ts";
 import { ACCOUNT } from "../shared/accounts.ts";
 import {
   ERASE_ACCOUNT,
@@ -10,7 +11,6 @@ import {
   toErasure,
   toolCallErasures,
 } from "../shared/erasures.ts";
-import { deleteUnusedFilesOf } from "./files.ts";
 import { list, type Methods } from "./unit.ts";
 
 export const erasureReads: Methods<keyof ErasureReads> = {

@@ -22,18 +22,15 @@ import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
-import { fileReads, fileWrites } from "./files.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { migrate } from "./migrate.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
-import { pictureReads, pictureWrites } from "./pictures.ts";
 import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { serverProbe } from "./server-probe.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
-import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { usageReads } from "./usage.ts";
@@ -54,11 +51,8 @@ const reads: ReadMethods = {
   ...sessionReads,
   ...passwordResetReads,
   ...hotConversationReads,
-  ...fileReads,
-  ...pictureReads,
   ...usageReads,
   ...turnReads,
-  ...toolCallReads,
 };
 
 const writes: WriteMethods = {
@@ -74,10 +68,7 @@ const writes: WriteMethods = {
   ...passwordResetWrites,
   ...hotMessageWrites,
   ...importedMessageWrites,
-  ...fileWrites,
-  ...pictureWrites,
   ...turnWrites,
-  ...toolCallWrites,
   ...subscriptionWrites,
 };
 

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { ANY_STORED_FILE } from "../files.ts";
 import {
   NOTHING_SEALED,
   SEALED_KEYS,
@@ -7,7 +8,6 @@ import {
   SEALED_WEBHOOKS,
   type SealedTexts,
 } from "../sealed-texts.ts";
-import { ANY_STORED_FILE } from "../shared/files.ts";
 import { openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./snapshot.ts";
 

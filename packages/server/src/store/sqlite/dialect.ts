@@ -1,20 +1,21 @@
 import { NOW, type Statement } from "../sql.ts";
 
-interface Compiled {
-  readonly sql: string;
-  /** Whether the current time is its last parameter, which callers do not pass. */
-  readonly usesNow: boolean;
+/** Rewrites a statement of PostgreSQL's dialect, as far as the store uses it, for SQLite. */
+export function compiled(statement: Statement): string {
+  const sql = textOf(statement);
+  const parameters = [...sql.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
+  const timed = sql.replaceAll(NOW, () => `$${Math.max(0, ...parameters) + 1}`);
+  return RULES.reduce(
+    (text, [pattern, replacement]) => text.replaceAll(pattern, replacement),
+    timed,
+  );
 }
 
-/** Rewrites a statement of PostgreSQL's dialect, as far as the store uses it, for SQLite. */
-export function compiled(statement: Statement): Compiled {
-  const given = typeof statement === "string" ? statement : statement.sqlite;
-  const parameters = [...given.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
-  const timed = given.replaceAll(NOW, () => `$${Math.max(0, ...parameters) + 1}`);
-  const rewrite = (text: string, [pattern, replacement]: Rule) =>
-    text.replaceAll(pattern, replacement);
-  return { sql: RULES.reduce(rewrite, timed), usesNow: timed !== given };
-}
+/** Whether the current time is the last parameter of a statement, which callers do not pass. */
+export const usesNow = (statement: Statement): boolean => textOf(statement).includes(NOW);
+
+const textOf = (statement: Statement) =>
+  typeof statement === "string" ? statement : statement.sqlite;
 
 type Rule = readonly [pattern: RegExp, replacement: (...found: string[]) => string];
 

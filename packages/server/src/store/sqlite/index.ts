@@ -16,7 +16,6 @@ import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
-import { fileReads, fileWrites } from "./files.ts";
 import { followHistory } from "./history.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { startLogSync } from "./log-sync.ts";
@@ -24,11 +23,9 @@ import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { migrations } from "./migrations.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
-import { pictureReads, pictureWrites } from "./pictures.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { bind, sqlOf } from "./sql.ts";
-import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
@@ -154,7 +151,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   };
 }
 
-export const reads = (db: Connection): ReadTx => ({
+const reads = (db: Connection): ReadTx => ({
   ...bind(shared.reads, sqlOf(db)),
   ...accountReads(db),
   ...blockReads(db),
@@ -165,14 +162,11 @@ export const reads = (db: Connection): ReadTx => ({
   ...sessionReads(db),
   ...passwordResetReads(db),
   ...hotConversationReads(db),
-  ...fileReads(db),
-  ...pictureReads(db),
   ...usageReads(db),
   ...turnReads(db),
-  ...toolCallReads(db),
 });
 
-export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
+const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...bind(shared.writes, sqlOf(db)),
   ...accountWrites(db),
   ...blockWrites(db),
@@ -184,10 +178,7 @@ export const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof 
   ...passwordResetWrites(db),
   ...hotMessageWrites(db),
   ...importedMessageWrites(db),
-  ...fileWrites(db),
-  ...pictureWrites(db),
   ...turnWrites(db),
-  ...toolCallWrites(db),
   ...subscriptionWrites(db),
 });
 

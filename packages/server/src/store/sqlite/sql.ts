@@ -1,6 +1,6 @@
 import type { Bound, Sql, Statement, Value } from "../sql.ts";
 import type { Binding, Connection } from "./connection.ts";
-import { compiled } from "./dialect.ts";
+import { compiled, usesNow } from "./dialect.ts";
 
 /** The port on a connection to SQLite, which runs one unit at a time. */
 export function sqlOf(connection: Connection): Sql {
@@ -36,8 +36,8 @@ function prepared<Made extends object>(
   return (statement) => {
     let found = made.get(statement);
     if (!found) {
-      const { sql, usesNow } = compiled(statement);
-      found = usesNow ? withNow(make(sql)) : make(sql);
+      found = make(compiled(statement));
+      if (usesNow(statement)) found = withNow(found);
       made.set(statement, found);
     }
     return found;

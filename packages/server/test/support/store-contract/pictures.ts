@@ -1,6 +1,12 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import { type Check, type Fixture, START } from "./fixture.ts";
+import { type Chat, type Check, conversationOf, type Fixture, START } from "./fixture.ts";
+
+const setChatPicture = ({ store }: Fixture, chat: Chat, file: string | null) =>
+  store.write(async (tx) => {
+    await conversationOf(tx, chat);
+    return tx.setChatPicture(chat.id, file, START);
+  });
 
 export function pictures(check: Check) {
   const announce = async (
@@ -63,8 +69,7 @@ export function pictures(check: Check) {
   check("a group has one picture, and the former one is deleted", async (fixture) => {
     const [alice, bob] = await fixture.people("alice", "bob");
     const chat = await fixture.group(alice, bob);
-    const set = (file: string | null) =>
-      fixture.store.write((tx) => tx.setChatPicture(chat.id, file, START));
+    const set = (file: string | null) => setChatPicture(fixture, chat, file);
     const [first, second] = [await upload(fixture, alice), await upload(fixture, bob)];
     expect(await set(first.id)).toBe(true);
     expect((await fixture.view(chat, bob)).picture_id).toBe(first.id);
@@ -95,9 +100,7 @@ export function pictures(check: Check) {
       ];
       for (const id of refused) {
         expect(await setAvatar(fixture, alice, id)).toBeNull();
-        expect(await fixture.store.write((tx) => tx.setChatPicture(chat.id, id, START))).toBe(
-          false,
-        );
+        expect(await setChatPicture(fixture, chat, id)).toBe(false);
       }
       expect(await avatars(fixture, alice)).toEqual([{ account_id: alice.id, file_id: used.id }]);
       expect(await abandoned(fixture)).toEqual([]);
