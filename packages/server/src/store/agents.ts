@@ -2,7 +2,7 @@ import type { AgentLimits } from "@parley/protocol";
 import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import { dayOf } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { SEALED_KEYS } from "./sealed-texts.ts";
+import { SEALED_KEYS, type SealedKey } from "./sealed-texts.ts";
 import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
@@ -156,12 +156,6 @@ export interface ConversationAgent {
   readonly waiting_turns: number;
   /** Whether its owner's account is suspended. */
   readonly is_suspended: boolean;
-}
-
-export interface SealedKey {
-  readonly owner_id: number;
-  readonly provider: string;
-  readonly sealed: string;
 }
 
 export interface NewKey extends SealedKey {

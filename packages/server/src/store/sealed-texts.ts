@@ -1,6 +1,4 @@
-import type { SealedKey } from "./agents.ts";
 import type { Sql } from "./sql.ts";
-import type { SealedToolSecrets } from "./tools.ts";
 import type { WebhookRecord } from "./webhooks.ts";
 
 /** What is sealed with the master key, whatever it is. */
@@ -25,10 +23,22 @@ export interface SealedTexts {
   readonly toolSecrets: readonly SealedToolSecrets[];
 }
 
+export interface SealedKey {
+  readonly owner_id: number;
+  readonly provider: string;
+  readonly sealed: string;
+}
+
 export interface SealedSecondFactor {
   readonly account_id: number;
   /** Sealed by the vault. */
   readonly secret: string;
+}
+
+export interface SealedToolSecrets {
+  readonly id: string;
+  readonly owner_id: number;
+  readonly secrets: string;
 }
 
 export const NOTHING_SEALED: SealedTexts = {

@@ -1,5 +1,5 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
-import { SEALED_TOOL_SECRETS } from "./sealed-texts.ts";
+import { SEALED_TOOL_SECRETS, type SealedToolSecrets } from "./sealed-texts.ts";
 import type { Sql } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
@@ -138,12 +138,6 @@ export interface ToolServerState {
   readonly tools?: readonly ToolRecord[];
   /** When the contact ended. */
   readonly at: number;
-}
-
-export interface SealedToolSecrets {
-  readonly id: string;
-  readonly owner_id: number;
-  readonly secrets: string;
 }
 
 export type OwnedToolServer = Pick<NewToolServer, "id" | "owner_id">;
