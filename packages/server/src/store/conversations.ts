@@ -414,10 +414,10 @@ const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c
 const ONE_CONVERSATION = `${CONVERSATION_VIEW} WHERE c.id = $2`;
 
 const CHATS = `${CONVERSATION_VIEW} WHERE c.id IN (
-    SELECT m.conversation_id FROM members m JOIN counters n ON n.conversation_id = m.conversation_id
+    SELECT m.conversation_id FROM members m JOIN counters o ON o.conversation_id = m.conversation_id
     WHERE m.account_id = $1
-      AND ($2::bigint IS NULL OR (n.updated_at, n.conversation_id) < ($2, $3::bigint))
-    ORDER BY n.updated_at DESC, n.conversation_id DESC LIMIT $4)
+      AND ($2::bigint IS NULL OR (o.updated_at, o.conversation_id) < ($2, $3::bigint))
+    ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT $4)
   ORDER BY k.updated_at DESC, c.id DESC`;
 
 /** Columns after `admin` belong to the viewer's membership. */

@@ -93,5 +93,7 @@ function tablesOf(sql: string, name: string): string[] {
     `(?:FROM|JOIN) (\\w+) ${name}\\b|(?:FROM|JOIN|UPDATE) (${name})\\b`,
     "g",
   );
-  return [...sql.matchAll(named)].map(([, aliased, own]) => aliased ?? own ?? "");
+  return [...sql.matchAll(named)]
+    .map(([, aliased, own]) => aliased ?? own ?? "")
+    .filter((table) => !sql.includes(`${table} AS (`));
 }
