@@ -313,9 +313,15 @@ describe("the plain text of a message", () => {
 });
 
 test("componentOf finds the button or form with an action", () => {
-  const content = `<card title="t">${BUTTON}<form id="f"></form></card> \`<button action="b">B</button>\``;
-  expect(componentOf(content, "a")).toEqual({ label: "A" });
-  expect(componentOf(content, "form_submit:f")).toEqual({ label: null });
+  const content = `<card title="t">${BUTTON}<form id="f"><input name="n" label="Name"><select name="s" label="Size"></select></form></card> \`<button action="b">B</button>\``;
+  expect(componentOf(content, "a")).toEqual({ label: "A", labels: new Map() });
+  expect(componentOf(content, "form_submit:f")).toEqual({
+    label: null,
+    labels: new Map([
+      ["n", "Name"],
+      ["s", "Size"],
+    ]),
+  });
   for (const action of ["b", "f", "form_submit:g", ""]) {
     expect(componentOf(content, action)).toBeNull();
   }

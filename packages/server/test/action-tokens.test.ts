@@ -79,6 +79,16 @@ describe("form_submit", () => {
     );
   });
 
+  test("shows fields by the labels of the form, and those without one by their names", () => {
+    const labels = new Map([
+      ["limit_price", "Limit *price*"],
+      ["note", ""],
+    ]);
+    const fields = { limit_price: 10, note: "x" };
+    const content = replyToAction({ action: "form_submit:f", fields, labels, by: "bob" });
+    expect(content).toContain("- **Limit \\*price\\*:** 10\n- **note:** x");
+  });
+
   test("may have no fields, and colons in its id", () => {
     const expected = cardOf("Form submitted", "@bob submitted “a:b”:\n\nIt has no fields.");
     expect(blocks("form_submit:a:b")).toEqual(expected);

@@ -8,7 +8,7 @@
 
 import { handlesIn } from "../text/handles.ts";
 import { scanBlocks } from "./blocks.ts";
-import type { Block } from "./elements.ts";
+import type { Block, FormBlock } from "./elements.ts";
 import { describe, shorten } from "./text.ts";
 import { buildTree, everyBlock } from "./tree.ts";
 
@@ -71,14 +71,27 @@ export function plainText(content: string, maxLength = 200): string {
   return shorten(parts.join(" · "), maxLength);
 }
 
+/** A button with its label, or a form with the labels of its fields by their names. */
+export interface Component {
+  label: string | null;
+  labels: ReadonlyMap<string, string>;
+}
+
 /** The button or form of a message with the given action; null if there is none. */
-export function componentOf(content: string, action: string): { label: string | null } | null {
+export function componentOf(content: string, action: string): Component | null {
   for (const block of everyBlock(parseMarkup(content))) {
-    if (block.type === "button" && block.action === action) return { label: block.label };
-    if (block.type === "form" && action === `form_submit:${block.id}`) return { label: null };
+    if (block.type === "button" && block.action === action) {
+      return { label: block.label, labels: new Map() };
+    }
+    if (block.type === "form" && action === `form_submit:${block.id}`) {
+      return { label: null, labels: new Map(block.children.flatMap(labelOf)) };
+    }
   }
   return null;
 }
+
+const labelOf = (child: FormBlock["children"][number]): [string, string][] =>
+  child.type === "input" || child.type === "select" ? [[child.name, child.label]] : [];
 
 /** The actions of all buttons and the ids of all forms in a message. */
 export function actionTokens(content: string): { actions: Set<string>; forms: Set<string> } {

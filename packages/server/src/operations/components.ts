@@ -37,7 +37,12 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
     const action = { token: input.action, label, by: caller.account };
     const fields = input.fields ?? {};
     if (tool && (await requestTool(tx, { conversation, message, tool, fields, action }))) return;
-    const content = replyToAction({ action: input.action, fields, by: caller.account.username });
+    const content = replyToAction({
+      action: input.action,
+      fields,
+      labels: component?.labels,
+      by: caller.account.username,
+    });
     if (content === null) return;
     const sender = await replyingAgent(tx, message, caller);
     if (!sender) return;

@@ -6,6 +6,8 @@ export type ActionFields = Readonly<Record<string, unknown>>;
 export interface ComponentInput {
   action: string;
   fields: ActionFields;
+  /** The labels of the form's fields, by their names. */
+  labels?: ReadonlyMap<string, string> | undefined;
   /** Username of the person who pressed or submitted. */
   by: string;
 }
@@ -91,8 +93,10 @@ const MAX_LIST_BYTES = 28_000;
 const utf8 = new TextEncoder();
 
 /** The parts are joined again because a form's id may contain colons. */
-function confirmForm(parts: readonly string[], { fields, by }: ComponentInput): string {
-  const entries = Object.entries(fields);
+function confirmForm(parts: readonly string[], { fields, labels, by }: ComponentInput): string {
+  const entries = Object.entries(fields).map(
+    ([name, value]) => [labels?.get(name) || name, value] as const,
+  );
   const whole = entries.map(([name, value]) => item(name, shown(value), Number.POSITIVE_INFINITY));
   const items =
     fitting(whole).length === whole.length
