@@ -56,7 +56,7 @@ test("messages are notified while the window has no focus, if notifications are 
   const { ada, bob, chat } = await groupChat(harness());
   await giveSandboxKey(ada);
   const talk = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/notifications" });
   const { page } = visit;
   await recordNotifications(page);
   await setWindowFocus(page, false);
@@ -91,7 +91,7 @@ test("messages are notified while the window has no focus, if notifications are 
 
 test("nothing is notified while the person looks at another tab", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/notifications" });
   const { page } = visit;
   await recordNotifications(page);
   await page.getByText("When I am away").click();
@@ -115,7 +115,10 @@ test("imported messages appear at once, without a notification or an unread coun
   await using server = await startServer({ ...noRates, ...serviceKeySetting() });
   const [ada, bob] = [await signUp(server.url, "ada"), await signUp(server.url, "bob")];
   const chat = await groupOf(ada, bob);
-  await using visit = await harness().visit(ada, { url: server.url, path: "/settings" });
+  await using visit = await harness().visit(ada, {
+    url: server.url,
+    path: "/settings/notifications",
+  });
   const { page } = visit;
   await recordNotifications(page);
   await page.getByText("When I am away").click();

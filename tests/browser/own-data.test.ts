@@ -14,7 +14,7 @@ const direct = (one: Person, other: Person) =>
 test("people download their data", async () => {
   const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
   const message = await say(ada, await direct(ada, bob), "for the archive");
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/data" });
   const { page } = visit;
   const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download my data" }).click();
@@ -30,7 +30,7 @@ test("people confirm their password before a sensitive change, some time after t
   // Moving the clock would end what the other tests do.
   await using server = await startServer(noRates);
   const { url } = server;
-  await using visit = await harness().visit(await signUp(url), { url, path: "/settings" });
+  await using visit = await harness().visit(await signUp(url), { url, path: "/settings/data" });
   const { page } = visit;
   await server.moveClock(15 * 60_000);
   const button = page.getByRole("button", { name: "Download my data" });
@@ -58,7 +58,7 @@ test("people delete their account, and others see it at once", async () => {
   await say(ada, chat, "my last words");
   await using other = await harness().visit(bob, { path: `/c/${chat.id}` });
   await other.page.getByRole("main").getByText("my last words").waitFor();
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/data" });
   const { page } = visit;
   await page.getByRole("button", { name: "Delete my account" }).click();
   const dialog = page.getByRole("dialog");
@@ -119,7 +119,7 @@ test("people choose that their messages disappear", async () => {
   await say(ada, chat, "this goes");
   await using other = await harness().visit(bob, { path: `/c/${chat.id}` });
   await other.page.getByRole("main").getByText("this goes").waitFor();
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/data" });
   const { page } = visit;
   await page.getByRole("button", { name: "Delete my account" }).click();
   const dialog = page.getByRole("dialog");

@@ -192,7 +192,7 @@ export const screens = {
     },
   },
   settings: {
-    path: () => "/settings",
+    path: () => "/settings/security",
     ready: (page) => page.getByText("This device", { exact: true }).waitFor(),
   },
 } satisfies Record<string, Screen>;

@@ -38,7 +38,7 @@ async function fillSignIn(page: Page, username: string): Promise<void> {
 test("a second factor is set up with the QR code, by keyboard", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, {
-    path: "/settings",
+    path: "/settings/security",
     colorScheme: "dark",
   });
   const { page } = visit;
@@ -136,7 +136,7 @@ test("on a phone a recovery code signs in too", async () => {
 test("recovery codes are renewed, and the second factor is turned off", async () => {
   const ada = await harness().person("ada");
   const { recoveryCodes } = await addSecondFactor(ada, PASSWORD);
-  await using visit = await harness().visit(ada, { path: "/settings", ...PHONE });
+  await using visit = await harness().visit(ada, { path: "/settings/security", ...PHONE });
   const { page } = visit;
   const dialog = page.getByRole("dialog");
   const prove = async (code: string, button: string) => {

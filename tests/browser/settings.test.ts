@@ -12,7 +12,7 @@ test("changing the password signs out other devices", async () => {
   if (!body.ok) throw new Error(body.description);
   const { access_token } = body.result as { access_token: string };
   const ada = new Person(harness().url, access_token, elsewhere.account);
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/security" });
   const { page } = visit;
   const change = async (current: string) => {
     await page.getByLabel("Current password").fill(current);
@@ -66,24 +66,47 @@ test("settings that could not be loaded say so, and are loaded by «Try again» 
   const refused = await refuseCalls(page);
   await page.reload();
   await page.getByRole("heading", { name: /^Hello/ }).waitFor();
-  for (const call of ["getSessions", "getSecondFactor", "getMe", "getBlocked", "getToolServers"])
-    refused.add(call);
+  const calls = ["getSessions", "getSecondFactor", "getMe", "getBlocked", "getToolServers"];
+  for (const call of calls) refused.add(call);
   await page.getByRole("button", { name: "Menu", exact: true }).click();
   await page.getByRole("menuitem", { name: "Settings" }).click();
   const retries = page.getByRole("button", { name: "Try again" });
-  await retries.nth(4).waitFor();
+  await retries.nth(1).waitFor();
+  const tab = (name: string) =>
+    page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name });
+  await tab("Tool servers").click();
+  await page.getByRole("heading", { name: "Tool servers" }).waitFor();
+  await retries.waitFor();
+  expect(await retries.count()).toBe(1);
+  await tab("Security").click();
+  await retries.nth(1).waitFor();
   refused.clear();
   await retries.first().click();
-  await retries.nth(4).waitFor({ state: "detached" });
-  expect(await retries.count()).toBe(4);
+  await retries.nth(1).waitFor({ state: "detached" });
+  expect(await retries.count()).toBe(1);
 
   await page.context().setOffline(true);
   await page.getByText("You are offline").waitFor();
   await page.context().setOffline(false);
   await page.getByText("This device").waitFor();
   await page.getByRole("button", { name: "Set up" }).waitFor();
-  await page.getByRole("group", { name: "Who may add me" }).waitFor();
-  await page.getByText("You blocked nobody.").waitFor();
   expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("each page of the settings has an address of its own, and the browser goes back to the last one", async () => {
+  await using visit = await harness().visit(await harness().person("ada"), { path: "/settings" });
+  const { page } = visit;
+  await page.getByRole("heading", { name: "Blocked people" }).waitFor();
+  const tabs = page.getByRole("navigation", { name: "Settings" });
+  await tabs.getByRole("link", { name: "Security" }).click();
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/settings/security");
+  expect(await page.getByRole("heading", { name: "Blocked people" }).count()).toBe(0);
+  await page.goBack();
+  await page.getByRole("heading", { name: "Blocked people" }).waitFor();
+  await page.goForward();
+  await page.reload();
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });

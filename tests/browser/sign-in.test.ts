@@ -85,7 +85,7 @@ test("a newcomer signs in with the issuer, signs out, and comes back", async () 
   expect(page.url()).toBe(`${server.url}/`);
   const stored = await page.evaluate(() => Object.keys(localStorage).join(" "));
   expect(stored).not.toContain("parley.oidc");
-  await page.goto(`${server.url}/settings`);
+  await page.goto(`${server.url}/settings/security`);
   await page.getByText("This device", { exact: true }).waitFor();
   await page.getByRole("heading", { name: "Password" }).waitFor({ state: "detached" });
 
@@ -241,7 +241,7 @@ test("somebody of the issuer signs in there again before a sensitive change", as
   // The issuer's clock is not moved, so only by a little.
   await using moved = await startServer({ ...settingsFor(own), ...limits({ confirm_minutes: 1 }) });
   own.register("parley", [`${moved.url}/sign-in`]);
-  await using visit = await open(moved.url, "/settings");
+  await using visit = await open(moved.url, "/settings/data");
   const { page } = visit;
   await enter(page, "petra");
   const download = page.getByRole("button", { name: "Download my data" });

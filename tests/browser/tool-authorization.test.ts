@@ -46,7 +46,7 @@ test("a person authorizes a tool server, and the code does not stay in the addre
   await signIn(page, made.link);
   await agree(page);
   await page.getByText("Weather is authorized.").waitFor();
-  expect(page.url()).toBe(`${server.url}/settings`);
+  expect(page.url()).toBe(`${server.url}/settings/tool-servers`);
   expect(await made.status()).toBe("ready");
   expect(visit.problems()).toEqual([]);
 });
@@ -71,7 +71,7 @@ test("where nobody is signed in, the page says so", async () => {
   await signIn(page, made.link);
   await agree(page);
   await page.getByRole("alert").getByText("nobody is signed in here").waitFor();
-  expect(page.url()).toBe(`${server.url}/settings`);
+  expect(page.url()).toBe(`${server.url}/settings/tool-servers`);
   expect(await made.status()).toBe("unauthorized");
   expect(visit.problems()).toEqual([]);
 });

@@ -35,7 +35,7 @@ export const permissionsPolicy =
 const INDEX = "/index.html";
 /** Paths of the client's views, all of which are served with the index page. */
 const VIEWS =
-  /^\/(?:(?:c\/[\w-]+|agents|settings|waiting|sign-in|reset-password|oauth\/tool-servers\/callback|operate(?:\/(?:accounts|reports|audit))?)\/?)?$/;
+  /^\/(?:(?:c\/[\w-]+|agents|settings(?:\/(?:security|notifications|tool-servers|data))?|waiting|sign-in|reset-password|oauth\/tool-servers\/callback|operate(?:\/(?:accounts|reports|audit))?)\/?)?$/;
 
 type Encoding = "br" | "gzip" | "identity";
 interface Served {

@@ -8,7 +8,7 @@ export type Route =
   | { name: "chat"; id: string; message: string | null; details: boolean }
   /** `target` is the field to focus, as from an error that it solves. */
   | { name: "agents"; target: AgentTarget | null }
-  | { name: "settings" }
+  | { name: "settings"; page: SettingsPageName }
   /** What waits for the person's decision. */
   | { name: "waiting" }
   /** `filter` selects what a list shows. */
@@ -27,6 +27,9 @@ export interface AgentTarget {
   name: string;
 }
 
+const settingsPages = ["you", "security", "notifications", "tool-servers", "data"] as const;
+export type SettingsPageName = (typeof settingsPages)[number];
+
 const operatePages = ["state", "accounts", "reports", "audit"] as const;
 export type OperatePageName = (typeof operatePages)[number];
 
@@ -38,12 +41,21 @@ function parseRoute(address: string, hash: string): Route {
     return { name: "chat", id: chat, message: details ? null : hash.slice(1) || null, details };
   }
   if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
-  if (path === "/settings") return { name: "settings" };
+  if (/^\/settings\b/.test(path)) return parseSettings(path);
   if (path === "/reset-password") return { name: "reset-password", token: hash.slice(1) };
   if (path === "/waiting") return { name: "waiting" };
   if (/^\/operate\b/.test(path)) return parseOperate(path, hash);
   return { name: path === "" ? "home" : "missing" };
 }
+
+function parseSettings(path: string): Route {
+  const page = settingsPages.find((each) => settingsPath(each) === path);
+  return page ? { name: "settings", page } : { name: "missing" };
+}
+
+/** The path of a page of the settings. */
+export const settingsPath = (page: SettingsPageName = "you") =>
+  page === "you" ? "/settings" : `/settings/${page}`;
 
 /** The filter is in the hash, so that the names in it do not reach the logs of servers. */
 function parseOperate(path: string, hash: string): Route {

@@ -6,6 +6,7 @@ import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
 import { usePolicy } from "../lib/policy.ts";
+import { type SettingsPageName, settingsPath } from "../lib/router.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Page, Section } from "../shell/Page.tsx";
 import { ToolServersSection } from "../tools/ToolServersSection.tsx";
@@ -15,6 +16,7 @@ import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { PageTabs } from "../ui/PageTabs.tsx";
 import { AddedBy } from "./AddedBy.tsx";
 import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";
@@ -35,19 +37,46 @@ const onOff = [
   { value: "on", label: "When I am away" },
 ] as const;
 
-export default function SettingsPage() {
-  const client = useClient();
-  const theme = useTheme();
-  const hasPassword = useHasPassword();
+/** The settings, on pages by what they are about. */
+export default function SettingsPage({ page }: { page: SettingsPageName }) {
   const policy = usePolicy();
-  const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
-  const switchNotices = async (value: "on" | "off") =>
-    setNotices((await setNotifications(value === "on")) ? "on" : "off");
+  const tabs = names.filter(([name]) => name !== "tool-servers" || policy.agents);
   return (
     <Page
       title="Settings"
-      intro={`You, this device${policy.agents ? ", your tool servers" : ""}, and where you are signed in.`}
+      intro={`You, your notifications${policy.agents ? ", your tool servers" : ""}, and where you are signed in.`}
     >
+      <PageTabs
+        label="Settings"
+        tabs={tabs.map(([name, label]) => [settingsPath(name), label])}
+        open={settingsPath(page)}
+      />
+      {page === "you" && <You />}
+      {page === "security" && <Security />}
+      {page === "notifications" && <Notifications />}
+      {page === "tool-servers" && policy.agents && (
+        <Section title="Tool servers">
+          <ToolServersSection />
+        </Section>
+      )}
+      {page === "data" && <Data />}
+    </Page>
+  );
+}
+
+const names = [
+  ["you", "You"],
+  ["security", "Security"],
+  ["notifications", "Notifications"],
+  ["tool-servers", "Tool servers"],
+  ["data", "Your data"],
+] as const;
+
+function You() {
+  const policy = usePolicy();
+  const theme = useTheme();
+  return (
+    <>
       <Section title="You">
         {policy.rename ? (
           <div className="flex flex-col gap-5">
@@ -58,7 +87,24 @@ export default function SettingsPage() {
           <OwnName />
         )}
       </Section>
-      {hasPassword && (
+      <Section title="Appearance">
+        <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />
+      </Section>
+      <Section title="Who may add me">
+        <AddedBy />
+      </Section>
+      <Section title="Blocked people">
+        <BlockedPeople />
+      </Section>
+    </>
+  );
+}
+
+function Security() {
+  const client = useClient();
+  return (
+    <>
+      {useHasPassword() && (
         <Section title="Password">
           <PasswordForm />
         </Section>
@@ -66,33 +112,33 @@ export default function SettingsPage() {
       <Section title="Second factor">
         <SecondFactor />
       </Section>
-      <Section title="Appearance">
-        <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />
-      </Section>
-      <Section title="Notifications">
-        <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
-      </Section>
-      {policy.agents && (
-        <Section title="Tool servers">
-          <ToolServersSection />
-        </Section>
-      )}
-      <Section title="Who may add me">
-        <AddedBy />
-      </Section>
-      <Section title="Blocked people">
-        <BlockedPeople />
-      </Section>
       <Section title="Sessions">
         <Sessions />
-      </Section>
-      <Section title="Your data">
-        <OwnData hasPassword={hasPassword} />
       </Section>
       <Button look="danger" icon="leave" className="self-start" onClick={() => signOut(client)}>
         Sign out
       </Button>
-    </Page>
+    </>
+  );
+}
+
+function Notifications() {
+  const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
+  const switchNotices = async (value: "on" | "off") =>
+    setNotices((await setNotifications(value === "on")) ? "on" : "off");
+  return (
+    <Section title="Notifications">
+      <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
+    </Section>
+  );
+}
+
+function Data() {
+  const hasPassword = useHasPassword();
+  return (
+    <Section title="Your data">
+      <OwnData hasPassword={hasPassword} />
+    </Section>
   );
 }
 

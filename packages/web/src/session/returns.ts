@@ -1,6 +1,6 @@
 import type { Client } from "@parley/client";
 import { showError } from "../lib/errors.ts";
-import { navigate } from "../lib/router.ts";
+import { navigate, settingsPath } from "../lib/router.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 
 interface Return {
@@ -16,7 +16,7 @@ const returns: Record<string, Return> = {
     finish: async (...args) => (await import("./oidc.ts")).finishOidcSignIn(...args),
   },
   "/oauth/tool-servers/callback": {
-    to: "/settings",
+    to: settingsPath("tool-servers"),
     finish: async (...args) =>
       (await import("../tools/authorization.ts")).finishToolServer(...args),
   },

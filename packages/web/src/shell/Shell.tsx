@@ -70,7 +70,7 @@ export default function Shell({ me }: { me: Account }) {
                       </Suspense>
                     )}
                     {route.name === "agents" && <AgentsPage target={route.target} />}
-                    {route.name === "settings" && <SettingsPage />}
+                    {route.name === "settings" && <SettingsPage page={route.page} />}
                     {route.name === "waiting" && <WaitingPage />}
                     {route.name === "operate" && (
                       <OperatorsOnly>

@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { AgentProfile, ToolServer } from "@parley/protocol";
 import { useRef, useState } from "react";
 import { describeError } from "../lib/errors.ts";
+import { settingsPath } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
@@ -39,7 +40,10 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
       {offered === 0 ? (
         <p className="text-base text-ink-2">
           No tool server offers anything yet.{" "}
-          <Link to="/settings" className="rounded-sm font-medium text-accent underline">
+          <Link
+            to={settingsPath("tool-servers")}
+            className="rounded-sm font-medium text-accent underline"
+          >
             Add one in the settings
           </Link>
           . Every agent can search and read the conversation it is in, and knows the time.
