@@ -82,6 +82,25 @@ test("an agent is created, edited and deleted, and other windows show it without
   expect([...visit.problems(), ...other.problems()]).toEqual([]);
 });
 
+test("more than two agents are folded to rows, which unfold one by one and at an address of a field", async () => {
+  const ada = await harness().person("ada");
+  await ada.call("createAgent", { name: "writer", kind: "external" });
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = (name: string) => page.getByRole("region", { name, exact: true });
+  const usage = (name: string) => card(name).getByRole("heading", { name: "Usage" });
+  await card("writer").getByRole("button", { name: "Show details of writer" }).click();
+  await usage("writer").waitFor();
+  expect(await usage("Claude").count()).toBe(0);
+  await card("writer").getByRole("button", { name: "Hide details of writer" }).click();
+  await usage("writer").waitFor({ state: "detached" });
+  await page.goto(`${harness().url}/agents#key-claude`);
+  await usage("Claude").waitFor();
+  expect(await usage("GPT").count()).toBe(0);
+  await expectNoViolations(page);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("wrong and taken handles are refused beside their field", async () => {
   const ada = await harness().person("ada");
   await ada.call("createAgent", { name: "writer", kind: "external" });

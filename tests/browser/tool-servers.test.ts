@@ -24,7 +24,10 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   await using group = await openGroup();
   await using tools = new ToolServer();
   tools.token = "secret";
-  await using visit = await harness().visit(group.bob, { url: group.url, path: "/settings" });
+  await using visit = await harness().visit(group.bob, {
+    url: group.url,
+    path: "/settings/tool-servers",
+  });
   const { page } = visit;
   await page.getByRole("button", { name: "Add a tool server" }).click();
   const dialog = page.getByRole("dialog");
@@ -61,7 +64,10 @@ test("a tool server is added with its token, refreshed and removed", async () =>
 test("a tool server is renamed, and its token replaced, while agents keep its tools", async () => {
   await using group = await openGroup("always");
   const { alice, office } = group;
-  await using visit = await harness().visit(alice, { url: group.url, path: "/settings" });
+  await using visit = await harness().visit(alice, {
+    url: group.url,
+    path: "/settings/tool-servers",
+  });
   const { page } = visit;
   const change = async (name: string, fields: Record<string, string>) => {
     await item(page, name).getByRole("button", { name: "Change" }).click();
@@ -84,7 +90,10 @@ test("a tool server is renamed, and its token replaced, while agents keep its to
 
 test("a name that is taken and an address that is none are refused beside their fields", async () => {
   await using group = await openGroup();
-  await using visit = await harness().visit(group.alice, { url: group.url, path: "/settings" });
+  await using visit = await harness().visit(group.alice, {
+    url: group.url,
+    path: "/settings/tool-servers",
+  });
   const { page } = visit;
   await page.getByRole("button", { name: "Add a tool server" }).click();
   const dialog = page.getByRole("dialog");
@@ -154,11 +163,11 @@ test("a long description of a tool can be read in full", async () => {
   await alice.call("refreshToolServer", { server_id: server?.id ?? "" });
   const height = (page: Page) =>
     page.getByText(end).evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight);
-  for (const path of ["/settings", "/agents"]) {
+  for (const path of ["/settings/tool-servers", "/agents"]) {
     await using visit = await harness().visit(alice, { url: group.url, path });
     const { page } = visit;
     const opener =
-      path === "/settings"
+      path === "/settings/tool-servers"
         ? page.locator("summary", { hasText: "2 tools" })
         : page.getByRole("button", { name: "Choose tools" }).first();
     await opener.click();
@@ -196,7 +205,10 @@ test("a tool that is chosen by keys keeps the focus, and the last choice counts"
 
 test("the focus stays on a button that was pressed, and moves to the heading of what was removed", async () => {
   await using group = await openGroup();
-  await using visit = await harness().visit(group.alice, { url: group.url, path: "/settings" });
+  await using visit = await harness().visit(group.alice, {
+    url: group.url,
+    path: "/settings/tool-servers",
+  });
   const { page } = visit;
   const refresh = item(page, "office").getByRole("button", { name: "Refresh" });
   const count = group.office.got("tools/list").length;
@@ -214,11 +226,11 @@ test("the focus stays on a button that was pressed, and moves to the heading of 
 test("tool servers and tools fit on a phone", async () => {
   await using group = await openGroup();
   const options = { url: group.url, ...PHONE };
-  for (const path of ["/settings", "/agents"]) {
+  for (const path of ["/settings/tool-servers", "/agents"]) {
     await using visit = await harness().visit(group.alice, { ...options, path });
     const { page } = visit;
     const opener =
-      path === "/settings"
+      path === "/settings/tool-servers"
         ? page.locator("summary", { hasText: "2 tools" })
         : page.getByRole("button", { name: "Choose tools" });
     await opener.first().tap();
@@ -234,7 +246,7 @@ test("a server with its own sign-in is used after it, in another window", async 
   await using group = await openGroup();
   await using made = await startProtectedServer();
   await group.bob.call("addToolServer", { name: "Wiki", url: made.tools.url });
-  const options = { url: group.url, path: "/settings", networkFails: true };
+  const options = { url: group.url, path: "/settings/tool-servers", networkFails: true };
   await using visit = await harness().visit(group.bob, options);
   const { page } = visit;
   // The pages of the issuer ask for fonts that cannot be loaded.
@@ -259,6 +271,7 @@ test("the program of an external agent gets a token that is shown once, and conn
   await using visit = await harness().visit(alice, { url: group.url, path: "/agents" });
   const { page } = visit;
   const card = page.getByRole("region", { name: "Herald" });
+  await card.getByRole("button", { name: "Show details" }).click();
   await card.getByText("Not connected. Start your program").waitFor();
   await card.getByRole("button", { name: "New token" }).click();
   const dialog = page.getByRole("dialog", { name: /new token/i });

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
 import { usePolicy } from "../lib/policy.ts";
@@ -9,7 +9,7 @@ import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { TokensSection } from "../tools/TokensSection.tsx";
 import { ToolsSection } from "../tools/ToolsSection.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
-import { Button } from "../ui/Button.tsx";
+import { Button, IconButton } from "../ui/Button.tsx";
 import { AgentChats, NewChatButton } from "./AgentChats.tsx";
 import { CardSection } from "./CardSection.tsx";
 import { KeySection } from "./KeySection.tsx";
@@ -24,11 +24,13 @@ interface AgentCardProps {
   usage: UsageRow[] | null;
   /** The field to open the card at; a new object for each request. */
   target: AgentTarget | null;
+  /** The card is folded to its first row, until somebody unfolds it. */
+  isFolded: boolean;
   /** The person has just created it. */
   isCreated: boolean;
 }
 
-export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
+export function AgentCard({ agent, usage, target, isFolded, isCreated }: AgentCardProps) {
   const card = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isCreated) card.current?.scrollIntoView({ block: "start" });
@@ -38,6 +40,8 @@ export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
   useEffect(() => {
     if (target !== null && target.field !== "key") setEditing({ field: target.field });
   }, [target]);
+  const [unfolded, setUnfolded] = useState<boolean | null>(null);
+  const isOpen = unfolded ?? (!isFolded || isCreated || target !== null);
   // All agents of a provider share its key, which the card of the default agent has.
   const policy = usePolicy();
   const isDefault = agent.name === agent.provider;
@@ -48,17 +52,27 @@ export function AgentCard({ agent, usage, target, isCreated }: AgentCardProps) {
       aria-label={name}
       className="scroll-mt-4 overflow-hidden rounded-lg border border-line bg-surface shadow-low"
     >
-      <CardHeader agent={agent} name={name} onEdit={() => setEditing({ field: null })} />
-      <div className="flex flex-col gap-6 p-5">
-        {withKey && <KeySection agent={agent} target={target?.field === "key" ? target : null} />}
-        <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
-          <AgentChats username={agent.username} />
-        </CardSection>
-        {policy.agents && <Connections agent={agent} />}
-        <CardSection title="Usage">
-          <UsageChart rows={usage} />
-        </CardSection>
-      </div>
+      <CardHeader agent={agent} name={name} onEdit={() => setEditing({ field: null })}>
+        <IconButton
+          small
+          icon={isOpen ? "fold" : "unfold"}
+          label={`${isOpen ? "Hide" : "Show"} details of ${name}`}
+          aria-expanded={isOpen}
+          onClick={() => setUnfolded(!isOpen)}
+        />
+      </CardHeader>
+      {isOpen && (
+        <div className="flex flex-col gap-6 border-t border-line p-5">
+          {withKey && <KeySection agent={agent} target={target?.field === "key" ? target : null} />}
+          <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
+            <AgentChats username={agent.username} />
+          </CardSection>
+          {policy.agents && <Connections agent={agent} />}
+          <CardSection title="Usage">
+            <UsageChart rows={usage} />
+          </CardSection>
+        </div>
+      )}
       {editing && policy.agents && (
         <Suspense>
           <AgentEditor agent={agent} field={editing.field} onClose={() => setEditing(null)} />
@@ -75,13 +89,15 @@ interface CardHeaderProps {
   agent: AgentProfile;
   name: string;
   onEdit: () => void;
+  /** The button that folds the card. */
+  children: ReactNode;
 }
 
-function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
+function CardHeader({ agent, name, onEdit, children }: CardHeaderProps) {
   const client = useClient();
   const policy = usePolicy();
   return (
-    <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
+    <header className="flex flex-wrap items-center gap-x-3 gap-y-2 px-5 py-4">
       <Avatar account={{ ...agent, kind: "agent" }} size={40} />
       <div className="min-w-0 flex-1 basis-44">
         <h2 className="text-lg leading-6 font-semibold tracking-tight break-words">{name}</h2>
@@ -106,6 +122,7 @@ function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
             Open conversation
           </Button>
         )}
+        {children}
       </div>
     </header>
   );

@@ -13,6 +13,9 @@ import { DAYS, sinceDays } from "./usage.ts";
 
 const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
 
+/** With more agents than this, cards are folded to their first rows. */
+const UNFOLDED = 2;
+
 /** `target` is a field of a card to open, scroll to and focus. */
 export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   const client = useClient();
@@ -39,6 +42,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
           key={agent.username}
           agent={agent}
           target={target?.name === agent.name ? target : null}
+          isFolded={agents.length > UNFOLDED}
           isCreated={agent.username === created}
           usage={usage.value?.filter((row) => row.agent === agent.username) ?? null}
         />
