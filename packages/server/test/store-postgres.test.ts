@@ -11,7 +11,6 @@ import { readConfig } from "../src/config.ts";
 import { addMembers } from "../src/domain/groups.ts";
 import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { oidcAccounts } from "../src/security/oidc-accounts.ts";
 import { changeWriter, wasCommitted } from "../src/store/postgres/changes.ts";
@@ -19,12 +18,12 @@ import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
-import { migrations } from "../src/store/postgres/migrations.ts";
+import { SCHEMA } from "../src/store/postgres/migrations/0.1.0.ts";
+import { NEWEST_SCHEMA } from "../src/store/postgres/migrations/index.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/changes.ts";
 import { type ReadTx, type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
-import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
-import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
+import { afterMigration, olderData } from "./support/older-data.ts";
 import { checkingLocks } from "./support/owned-writes.ts";
 import { searchPatiently } from "./support/search.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
@@ -42,7 +41,6 @@ import {
   times,
 } from "./support/store-contract/fixture.ts";
 import { storeContract } from "./support/store-contract/index.ts";
-import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
 /** Its own: while a transaction runs, stores in other databases of a server wait for missing entries. */
 let postgres: TestPostgres;
@@ -333,18 +331,17 @@ describe("the schema", () => {
     await using cluster = await nodesOfTheirOwn(6);
     expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
     const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
-    expect(Number(row?.version)).toBe(migrations.length);
+    expect(Number(row?.version)).toBe(NEWEST_SCHEMA);
   });
 
-  /** Creates the schema of before the migration that contains a text, with data. */
-  async function createEarlier(url: string, text: string, data = ""): Promise<void> {
-    const before = migrations.findIndex((migration) => migration.includes(text));
+  /** Creates the schema of 0.1.0, with data. */
+  async function createEarlier(url: string, data = ""): Promise<void> {
     await execute(
       url,
       `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
          installation uuid NOT NULL);
-       INSERT INTO schema_version VALUES (true, ${before}, '${Bun.randomUUIDv7()}');
-       ${migrations.slice(0, before).join("")}
+       INSERT INTO schema_version VALUES (true, 1, '${Bun.randomUUIDv7()}');
+       ${SCHEMA}
        ${data}`,
     );
   }
@@ -372,7 +369,7 @@ describe("the schema", () => {
     await pool.close();
     expect(failure).toBeNull();
     const [row] = await execute(url, "SELECT version FROM schema_version");
-    expect(Number(row?.version)).toBe(migrations.length);
+    expect(Number(row?.version)).toBe(NEWEST_SCHEMA);
   }
 
   test("is waited for while another node migrates it, longer than for other locks", async () => {
@@ -384,31 +381,9 @@ describe("the schema", () => {
 
   test("is migrated once a table is free that others used for longer than the timeout", async () => {
     const { url, drop } = await postgres.database();
-    await createEarlier(url, "erasures_account_id_fkey");
-    await migrateBeside(url, "LOCK TABLE erasures IN ACCESS SHARE MODE", 500);
+    await createEarlier(url);
+    await migrateBeside(url, "LOCK TABLE accounts IN ACCESS SHARE MODE", 500);
     await drop();
-  });
-
-  test("keeps limits that were set, and gives other agents the defaults", async () => {
-    const database = await postgres.database();
-    await createEarlier(
-      database.url,
-      "limits_set",
-      `INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
-         VALUES (1, 'alice', 'human', 'Alice', NULL, NULL, 0),
-           (2, 'alice:claude', 'agent', 'Claude', 1, 'claude', 0),
-           (3, 'alice:gpt', 'agent', 'GPT', 1, 'gpt', 0);
-       INSERT INTO agents (account_id, model, turns_per_minute)
-         VALUES (2, NULL, 5), (3, 'large', NULL)`,
-    );
-    const store = await open(database.url);
-    const agents = await store.read((tx) => tx.agents(1));
-    expect(agents.map(({ limits }) => limits)).toEqual([
-      { ...DEFAULT_LIMITS, daily_tokens: null, turns_per_minute: 5 },
-      DEFAULT_LIMITS,
-    ]);
-    await store.close();
-    await database.drop();
   });
 
   test("of a newer version is refused", async () => {
@@ -418,41 +393,20 @@ describe("the schema", () => {
     expect(refusal).toContain("newer version");
   });
 
-  test("numbers messages that were hidden in earlier versions by the account's own counter", async () => {
+  test("of an unreleased version is refused", async () => {
+    await using cluster = await nodesOfTheirOwn(1);
+    await execute(cluster.url, `UPDATE schema_version SET version = ${NEWEST_SCHEMA - 1}`);
+    const refusal = await open(cluster.url).catch((error: Error) => error.message);
+    expect(refusal).toContain("never released");
+  });
+
+  test.each(afterMigration)("of 0.1.0 is migrated with its data: %s", async (_, check) => {
     const { url, drop } = await postgres.database();
-    await createEarlier(url, "name_counter", olderData("at, at"));
+    await createEarlier(url, olderData("PostgreSQL"));
     const store = await open(url);
-    expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
-    expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
+    await store.read(check);
     await store.close();
     await drop();
-  });
-
-  test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
-    await using cluster = await nodesOfTheirOwn(1);
-    const expected = await groupWithFormerMembers(cluster.stores[0]);
-    const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
-    const ids = async () =>
-      (await execute(cluster.url, FORMER_MEMBERS)).map(({ account_id }) => Number(account_id));
-    expect(await ids()).toEqual(expected);
-    await execute(cluster.url, `DROP TABLE former_members; ${migration}`);
-    expect(await ids()).toEqual(expected);
-  });
-
-  test("removes names from what earlier versions wrote", async () => {
-    await using cluster = await nodesOfTheirOwn(1);
-    const [store] = cluster.stores;
-    const { message_id, viewer_id } = await answerWithoutKey(store);
-    const migration = migrations.find((sql) => sql.includes("key_missing"));
-    await execute(
-      cluster.url,
-      `UPDATE reports SET message = jsonb_set(message::jsonb, '{sender}', '"Alice"')::text;
-       ${migration}`,
-    );
-    const [report] = await execute(cluster.url, "SELECT message FROM reports");
-    expect(report?.message).not.toContain("Alice");
-    const seen = await store.read((tx) => tx.messageViews([message_id], viewer_id));
-    expect(seen).toMatchObject([WITHOUT_NAME]);
   });
 
   test("makes new names visible in the order of their versions, from any node", async () => {
@@ -469,17 +423,6 @@ describe("the schema", () => {
     const { seq, accounts } = await cluster.stores[0].read((tx) => tx.renamedSince(alice.id, 0));
     expect([seq, Math.max(...accounts.map(({ version }) => version))]).toEqual([30, 30]);
   });
-});
-
-test("accounts of a version without the name index are found after the start", async () => {
-  await using cluster = await nodes(1);
-  const { alice } = await place(cluster.stores[0]);
-  await execute(cluster.url, "DELETE FROM account_names");
-  const store = await open(cluster.url);
-  const query = { viewerId: alice.id, query: "ali", limit: 10 };
-  const found = await store.read((tx) => tx.findAccounts(query));
-  await store.close();
-  expect(found.map(({ username }) => username)).toEqual(["alice"]);
 });
 
 describe("a search", () => {

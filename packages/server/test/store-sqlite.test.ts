@@ -20,7 +20,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import type { Change } from "../src/changes/change.ts";
-import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import type { MessageRecord } from "../src/store/message-records.ts";
 import { backgroundRunner } from "../src/store/shared/background-work.ts";
@@ -30,15 +29,14 @@ import { connection, keepLog, migrate, openDatabase } from "../src/store/sqlite/
 import { openSqliteStore, type SqliteStoreOptions } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/maintenance.ts";
-import { migrations } from "../src/store/sqlite/migrations.ts";
+import { SCHEMA } from "../src/store/sqlite/migrations/0.1.0.ts";
+import { NEWEST_SCHEMA } from "../src/store/sqlite/migrations/index.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
-import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
-import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
+import { afterMigration, olderData } from "./support/older-data.ts";
 import { indexesOf, recordStatements, wholeTableSteps } from "./support/query-plans.ts";
 import { searchPatiently } from "./support/search.ts";
 import { storeContract } from "./support/store-contract/index.ts";
-import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 import { blockThreadPool } from "./support/thread-pool.ts";
 
 /** A database with the schema. Copying it takes a quarter of the time of the migrations. */
@@ -176,88 +174,49 @@ describe("the schema", () => {
   test("is created in a missing file", async () => {
     using files = folder();
     await withStore(files.database, (store) => store.ready());
-    expect(versionOf(files.database)).toBe(migrations.length);
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA);
   });
 
   test("is created in an empty file", async () => {
     using files = folder();
     writeFileSync(files.database, "");
     await withStore(files.database, conversation);
-    expect(versionOf(files.database)).toBe(migrations.length);
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA);
   });
 
   test("is not changed when it is up to date", async () => {
     using files = folder();
     const place = await withStore(files.database, conversation);
     await withStore(files.database, (store) => sayAll(store, place, "hello"));
-    expect(versionOf(files.database)).toBe(migrations.length);
-  });
-
-  test("keeps limits that were set, and gives other agents the defaults", async () => {
-    using files = folder();
-    const before = migrations.findIndex((migration) => migration.includes("limits_set"));
-    const db = new Database(files.database);
-    for (const migration of migrations.slice(0, before)) db.run(migration);
-    db.run(`INSERT INTO accounts (id, username, kind, display_name, created_at)
-      VALUES (1, 'alice', 'human', 'Alice', 0)`);
-    db.run(`INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
-      VALUES (2, 'alice:claude', 'agent', 'Claude', 1, 'claude', 0),
-        (3, 'alice:gpt', 'agent', 'GPT', 1, 'gpt', 0)`);
-    db.run("INSERT INTO agents (account_id, model, turns_per_minute) VALUES (2, NULL, 5)");
-    db.run("INSERT INTO agents (account_id, model) VALUES (3, 'large')");
-    db.run(`PRAGMA user_version = ${before}`);
-    db.close();
-    const agents = await withStore(files.database, (store) => store.read((tx) => tx.agents(1)));
-    expect(agents.map(({ limits }) => limits)).toEqual([
-      { ...DEFAULT_LIMITS, daily_tokens: null, turns_per_minute: 5 },
-      DEFAULT_LIMITS,
-    ]);
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA);
   });
 
   test("of a newer version is refused, and the file is not changed", async () => {
     using files = folder();
     await withStore(files.database, conversation);
-    setVersion(files.database, migrations.length + 1);
+    setVersion(files.database, NEWEST_SCHEMA + 1);
     expect(() => openSqliteStore(files.database)).toThrow("newer version");
-    expect(versionOf(files.database)).toBe(migrations.length + 1);
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA + 1);
   });
 
-  test("numbers messages that were hidden in earlier versions by the account's own counter", async () => {
+  test("of an unreleased version is refused, and the file is not changed", async () => {
     using files = folder();
-    const before = migrations.findIndex((sql) => sql.includes("name_counter"));
+    await withStore(files.database, conversation);
+    setVersion(files.database, NEWEST_SCHEMA - 1);
+    expect(() => openSqliteStore(files.database)).toThrow("never released");
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA - 1);
+  });
+});
+
+describe("data of 0.1.0", () => {
+  test.each(afterMigration)("is migrated: %s", async (_, check) => {
+    using files = folder();
     const db = new Database(files.database);
-    db.run(migrations.slice(0, before).join("") + olderData("at"));
+    db.run(SCHEMA + olderData("SQLite"));
     db.close();
-    setVersion(files.database, before);
-    await withStore(files.database, async (store) => {
-      expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
-      expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
-    });
-  });
-
-  test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
-    using files = folder();
-    const expected = await withStore(files.database, groupWithFormerMembers);
-    const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
-    using db = new Database(files.database);
-    const ids = () => db.query<{ account_id: number }, []>(FORMER_MEMBERS).all();
-    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
-    db.run(`DROP TABLE former_members; ${migration}`);
-    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
-  });
-
-  test("removes names from what earlier versions wrote", async () => {
-    using files = folder();
-    const made = await withStore(files.database, answerWithoutKey);
-    const migration = migrations.find((sql) => sql.includes("key_missing"));
-    using db = new Database(files.database);
-    db.run(`UPDATE reports SET message = json_set(message, '$.sender', 'Alice'); ${migration}`);
-    const [report] = db.query<{ message: string }, []>("SELECT message FROM reports").all();
-    expect(report?.message).not.toContain("Alice");
-    await withStore(files.database, async (store) => {
-      const seen = await store.read((tx) => tx.messageViews([made.message_id], made.viewer_id));
-      expect(seen).toMatchObject([WITHOUT_NAME]);
-    });
+    setVersion(files.database, 1);
+    await withStore(files.database, (store) => store.read(check));
+    expect(versionOf(files.database)).toBe(NEWEST_SCHEMA);
   });
 });
 
@@ -651,19 +610,6 @@ describe("the batch writer", () => {
     (await syncing(1)).resolve();
     expect(await second).toBe("two");
   });
-});
-
-test("accounts of a version without the name index are found after the start", async () => {
-  using files = emptyStore();
-  const { alice } = await withStore(files.database, conversation);
-  const db = new Database(files.database);
-  db.run("DELETE FROM account_names");
-  db.close();
-  const query = { viewerId: alice.id, query: "ali", limit: 10 };
-  const found = await withStore(files.database, (store) =>
-    store.read((tx) => tx.findAccounts(query)),
-  );
-  expect(found.map(({ username }) => username)).toEqual(["alice"]);
 });
 
 /** Whether this process has a lock on a file. Asks another process: a process does not see its own. */

@@ -36,9 +36,6 @@ const SUMMED_INDEXES = ["files_by_size"];
 /** The operator's statistics count everything. */
 const isStatistics = (sql: string) => sql.includes("AS active_month");
 
-/** Looks for accounts of an earlier version, once at the start. */
-const isAtStart = (sql: string) => sql.includes("account_names n WHERE n.account_id = a.id");
-
 /** Records the statements that this process prepares. */
 export function recordStatements(): ReadonlySet<string> {
   const statements = new Set<string>();
@@ -54,7 +51,7 @@ export function recordStatements(): ReadonlySet<string> {
 export function wholeTableSteps(db: Database, statements: ReadonlySet<string>): string[] {
   return [...statements]
     .filter((sql) => /^\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b/.test(sql))
-    .filter((sql) => !isStatistics(sql) && !isAtStart(sql))
+    .filter((sql) => !isStatistics(sql))
     .flatMap((sql) =>
       planOf(db, sql)
         .filter((detail) => readsWholeTable(sql, detail))

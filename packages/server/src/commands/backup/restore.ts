@@ -2,7 +2,8 @@ import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
 import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
-import { forgetPlace, inspectDatabase, NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
+import { NEWEST_SCHEMA } from "../../store/sqlite/migrations/index.ts";
+import { forgetPlace, inspectDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
 import {
   DATABASE,

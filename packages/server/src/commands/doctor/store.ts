@@ -2,9 +2,11 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
 import type { Config, Database } from "../../config.ts";
+import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
+import { migrations as postgres } from "../../store/postgres/migrations/index.ts";
 import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
-import { NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
+import { migrations as sqlite } from "../../store/sqlite/migrations/index.ts";
 import { type Check, capital, failed, ok, reasonOf, warning } from "./check.ts";
 import { checkMasterKey } from "./master-key.ts";
 
@@ -33,7 +35,7 @@ function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
     return [failed("store", `${path} cannot be read: ${reasonOf(error)}`, todo)];
   }
   return [
-    checkSchema("SQLite", found.schema, NEWEST_SCHEMA),
+    checkSchema("SQLite", found.schema, sqlite),
     ...checkIntegrity(found),
     ...checkMasterKey(config, found.sealed),
     checkOwnClock(found),
@@ -51,7 +53,7 @@ async function checkPostgres(config: Config, database: Database): Promise<Check[
   try {
     const found = await diagnosePostgres(database);
     return [
-      checkSchema(`PostgreSQL ${found.version}`, found.schema, found.newestSchema),
+      checkSchema(`PostgreSQL ${found.version}`, found.schema, postgres),
       ...checkEncoding(found.encoding),
       ...checkMasterKey(config, found.sealed),
       checkDatabaseClock(found.clockAheadMs),
@@ -68,12 +70,14 @@ function checkEncoding(encoding: string): Check[] {
   return [failed("store", `the encoding of the database is ${encoding}`, todo)];
 }
 
-function checkSchema(store: string, schema: number, newest: number): Check {
+function checkSchema(store: string, schema: number, migrations: Schemas): Check {
   const found = `${store}, schema ${schema}`;
-  if (schema > newest) {
+  const problem = schemaProblem(migrations, schema);
+  if (problem !== null) {
     const todo = "Install that version, or restore a backup that this version made.";
-    return failed("store", `${found}: written by a newer version of Parley`, todo);
+    return failed("store", `${found}: ${problem}`, todo);
   }
+  const newest = newestSchema(migrations);
   if (schema === newest) return ok("store", found);
   return ok("store", `${found}; the next start migrates it to ${newest}`);
 }

@@ -1,4 +1,3 @@
-import type { SQL } from "bun";
 import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
 import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
 import {
@@ -10,7 +9,6 @@ import {
   IS_LISTED,
   IS_MET,
   isIndexed,
-  LACKS_INDEX,
   listAccounts,
   NAME_READERS,
   OWN_AGENTS,
@@ -219,17 +217,3 @@ const namesOf = ({ id, username, display_name }: Indexed) =>
   accountNames(username, display_name).map((name) => ({ name, username, account_id: id }));
 
 type Indexed = Pick<AccountRecord, "id" | "username" | "display_name">;
-
-const INDEXED_AT_ONCE = 1000;
-
-/** Indexes the names of accounts that a node of an earlier version created without an index. */
-export async function indexAccounts(tx: SQL): Promise<void> {
-  for (let missing: Indexed[] = []; ; ) {
-    missing = await tx.unsafe(
-      `SELECT a.id, a.username, a.display_name FROM accounts a WHERE ${LACKS_INDEX}
-       ORDER BY a.id LIMIT ${INDEXED_AT_ONCE}`,
-    );
-    if (missing.length === 0) return;
-    await tx.unsafe(ADD_NAMES, [missing.flatMap((row) => namesOf({ ...row, id: Number(row.id) }))]);
-  }
-}

@@ -9,7 +9,7 @@ import {
   type SealedTexts,
 } from "../sealed-texts.ts";
 import { openPool, type PostgresOptions } from "./connection.ts";
-import { migrations } from "./migrations.ts";
+import { NEWEST_SCHEMA } from "./migrations/index.ts";
 
 /** The state of the database, read without changing it. */
 export interface PostgresDiagnosis {
@@ -17,7 +17,6 @@ export interface PostgresDiagnosis {
   readonly encoding: string;
   /** Zero if no server was started on it yet. */
   readonly schema: number;
-  readonly newestSchema: number;
   /** How far this machine's clock is ahead of the database's. */
   readonly clockAheadMs: number;
   readonly sealed: SealedTexts;
@@ -35,7 +34,7 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
     const schema = about.used
       ? Number((await pool.unsafe("SELECT version FROM schema_version"))[0]?.version ?? 0)
       : 0;
-    const isCurrent = schema === migrations.length;
+    const isCurrent = schema === NEWEST_SCHEMA;
     const sealed = isCurrent ? await readSealed(pool) : NOTHING_SEALED;
     const hasFiles = isCurrent && (await pool.unsafe(ANY_STORED_FILE)).length > 0;
     const sentAt = Date.now();
@@ -46,7 +45,6 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
       version: about.version,
       encoding: about.encoding,
       schema,
-      newestSchema: migrations.length,
       // The clock was read about in the middle between the question and the answer.
       clockAheadMs: (sentAt + Date.now()) / 2 - now,
       sealed,

@@ -1,8 +1,8 @@
 import type { SQL, TransactionSQL } from "bun";
-import { indexAccounts } from "./accounts.ts";
+import { missingMigrations } from "../migrations.ts";
 import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, NEWEST_SCHEMA } from "./migrations/index.ts";
 
 /** SQLSTATEs when another node creates the same table or row at the same time. */
 const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];
@@ -31,14 +31,13 @@ async function migrateSchema(tx: TransactionSQL): Promise<Migrated> {
   const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
   await tx.unsafe("SET LOCAL lock_timeout TO DEFAULT");
   const version = Number(row.version);
-  if (version > migrations.length) {
-    throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
+  for (const { sql, finish } of missingMigrations(migrations, version)) {
+    await tx.unsafe(sql);
+    await finish?.(tx);
   }
-  for (const migration of migrations.slice(version)) await tx.unsafe(migration);
-  await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
-  await indexAccounts(tx);
+  await tx.unsafe("UPDATE schema_version SET version = $1", [NEWEST_SCHEMA]);
   await followHistory(tx);
-  return { installation: row.installation, from: version, to: migrations.length };
+  return { installation: row.installation, from: version, to: NEWEST_SCHEMA };
 }
 
 async function createVersionTable(pool: SQL): Promise<void> {

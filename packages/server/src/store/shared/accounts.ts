@@ -170,10 +170,6 @@ export const OWN_AGENTS = `SELECT ${ACCOUNT} FROM accounts a
 export const isIndexed = ({ kind, erased_at }: AccountRecord): boolean =>
   kind === "human" && erased_at === null;
 
-/** Whether an earlier version created the account, without names in the index. */
-export const LACKS_INDEX = `a.kind = 'human' AND a.erased_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)`;
-
 /** Increments the counter that all names and pictures share. */
 export const COUNT_NAME = "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq";
 

@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import type {
   AccountReads,
   AccountRecord,
@@ -17,7 +16,6 @@ import {
   IS_LISTED,
   IS_MET,
   isIndexed,
-  LACKS_INDEX,
   listAccounts,
   NAME_READERS,
   OWN_AGENTS,
@@ -179,16 +177,3 @@ const forEach = <Made>(statements: Record<Directory, string>, make: (sql: string
 
 const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_id)
   SELECT j.value, a.username, a.id FROM accounts a, json_each(?2) j WHERE a.id = ?1`;
-
-/** Indexes the names of accounts that an earlier version created without an index. */
-export function indexAccounts(db: Database): void {
-  const missing = db.query<AccountRecord, []>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE ${LACKS_INDEX}`,
-  );
-  const add = db.query(ADD_NAMES);
-  db.transaction(() => {
-    for (const { id, username, display_name } of missing.iterate()) {
-      add.run(id, JSON.stringify(accountNames(username, display_name)));
-    }
-  })();
-}

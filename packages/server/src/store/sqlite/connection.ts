@@ -1,8 +1,9 @@
 import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { statSync } from "node:fs";
+import { missingMigrations } from "../migrations.ts";
 import { keepPrivate } from "../private-file.ts";
 import { checkOwned } from "../sql.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, NEWEST_SCHEMA } from "./migrations/index.ts";
 
 /** How long a connection waits for a lock of another process. */
 export const BUSY_TIMEOUT_MS = 5000;
@@ -61,34 +62,24 @@ export function truncateLog(db: Database): boolean {
   }
 }
 
-/** Migrates the schema. Returns the version that it had; zero for a new database. */
+/** Migrates the schema. Returns the one that it had; zero for a new database. */
 export function migrate(db: Database): number {
-  const from = versionOf(db);
-  if (from === migrations.length) return from;
+  const from = schemaOf(db);
+  if (from === NEWEST_SCHEMA) return from;
   // In one transaction: an upgrade that fails leaves a database that the earlier version can open.
   db.transaction(() => {
     // Another process may have migrated it meanwhile.
-    for (const migration of migrations.slice(migrationsDone(db, versionOf(db)))) db.run(migration);
-    db.run(`PRAGMA user_version = ${migrations.length}`);
+    for (const { sql, finish } of missingMigrations(migrations, schemaOf(db))) {
+      db.run(sql);
+      finish?.(db);
+    }
+    db.run(`PRAGMA user_version = ${NEWEST_SCHEMA}`);
   }).immediate();
   return from;
 }
 
-function versionOf(db: Database): number {
-  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  const version = row?.user_version ?? 0;
-  if (version <= migrations.length) return version;
-  throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
-}
-
-/**
- * A version in between had no thoughts: its 40th migration made the indexes of turns, which is the 42nd
- * of this one.
- */
-function migrationsDone(db: Database, version: number): number {
-  const hasIndexes = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'turns_waiting'").get();
-  return version === 40 && hasIndexes ? 42 : version;
-}
+const schemaOf = (db: Database): number =>
+  db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
 
 /** A connection that records in `wrote` whether the unit of work has written anything through it. */
 export interface Connection {

@@ -9,7 +9,7 @@ import { searchQueue } from "../search-queue.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
-import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
+import { accountReads, accountWrites } from "./accounts.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
@@ -21,7 +21,7 @@ import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
-import { migrations } from "./migrations.ts";
+import { NEWEST_SCHEMA } from "./migrations/index.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
@@ -46,8 +46,7 @@ export interface SqliteStoreOptions {
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const db = openDatabase(path);
   const from = migrate(db);
-  if (from > 0 && from < migrations.length) options.migrated?.(from, migrations.length);
-  indexAccounts(db);
+  if (from > 0 && from < NEWEST_SCHEMA) options.migrated?.(from, NEWEST_SCHEMA);
   const saveMark = followHistory(db, path);
   // Readers have a connection of their own, which sees committed transactions only.
   const readerDb = openDatabase(path);

@@ -1,12 +1,8 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { migrations } from "./migrations.ts";
 
 /** How often the progress of a snapshot is reported. */
 const PROGRESS_MS = 200;
-
-/** The newest schema that this version of the server can open. */
-export const NEWEST_SCHEMA = migrations.length;
 
 export interface SnapshotOptions {
   /** The database, which a server may be writing to. */

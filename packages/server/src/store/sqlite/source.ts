@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { lockFile } from "../lock-file.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
 import { type Binding, openForReading } from "./connection.ts";
-import { migrations } from "./migrations.ts";
+import { NEWEST_SCHEMA } from "./migrations/index.ts";
 
 /**
  * Tables that are not copied: the queue of the search index, names that the target derives from the
@@ -36,9 +36,9 @@ export function openSqliteSource(path: string): TransferSource {
 function checkVersion(db: Database): void {
   const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
   const version = row?.user_version ?? 0;
-  if (version === migrations.length) return;
+  if (version === NEWEST_SCHEMA) return;
   throw new Error(
-    version > migrations.length
+    version > NEWEST_SCHEMA
       ? `the database was written by a newer version of Parley (schema ${version})`
       : `the database is of an older version of Parley (schema ${version}): start this version on it once`,
   );
