@@ -32,7 +32,7 @@ export const answers: readonly Fault[] = [
   },
   {
     name: "an agent does not answer what was asked while it was answering",
-    file: "packages/server/src/store/shared/turns.ts",
+    file: "packages/server/src/store/turns.ts",
     find: "AND status = 'waiting') >= $5",
     replace: "AND status = 'waiting') >= 0 * $5",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/waiting-turns.test.ts"],

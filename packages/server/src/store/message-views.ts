@@ -133,10 +133,7 @@ export async function latestMessages(
 }
 
 /** The texts that messages have streamed so far. */
-export async function streamedTexts(
-  db: Sql,
-  messageIds: readonly number[],
-): Promise<Map<number, string>> {
+async function streamedTexts(db: Sql, messageIds: readonly number[]): Promise<Map<number, string>> {
   const texts = new Map<number, string>();
   if (messageIds.length === 0) return texts;
   const rows = await db.all<{ message_id: number; text: string }>(STREAMED, db.list(messageIds));

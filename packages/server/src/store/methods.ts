@@ -23,7 +23,9 @@ import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
+import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
+import { usageReads } from "./usage.ts";
 
 /** The methods that both dialects share. */
 export const reads = {
@@ -51,7 +53,9 @@ export const reads = {
   ...statisticsReads,
   ...toolCallReads,
   ...toolReads,
+  ...turnReads,
   ...updateReads,
+  ...usageReads,
 };
 
 export const writes = {
@@ -77,4 +81,5 @@ export const writes = {
   ...serviceKeyWrites,
   ...toolCallWrites,
   ...toolWrites,
+  ...turnWrites,
 };

@@ -38,6 +38,8 @@ export interface Sql {
   own(conversationId: number): Awaitable<void>;
   /** Owns the conversation whose id the statement returns as `id`. Returns whether there is one. */
   ownOf(sql: string, value: Value): Awaitable<boolean>;
+  /** Owns the conversations among these that no other unit owns now, and returns their ids. */
+  ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
   /** States that this method changes a conversation. Throws if the unit does not own it. */
   changes(conversationId: number): void;
   /**

@@ -16,8 +16,7 @@ import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { Bound } from "./sql.ts";
-import type { TurnReads, TurnWrites } from "./turns.ts";
-import type { UsageReads } from "./usage.ts";
+import type { HotTurnWrites } from "./turns.ts";
 import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
 
 /**
@@ -84,9 +83,7 @@ export interface ReadTx
     IncomingHookReads,
     SessionReads,
     PasswordResetReads,
-    HotConversationReads,
-    UsageReads,
-    TurnReads {}
+    HotConversationReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -111,7 +108,7 @@ export interface WriteTx
     PasswordResetWrites,
     HotMessageWrites,
     ImportedMessageWrites,
-    TurnWrites,
+    HotTurnWrites,
     SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;

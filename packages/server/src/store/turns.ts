@@ -1,106 +1,300 @@
 import type { Turn } from "@parley/protocol";
+import { EXTERNAL, EXTERNAL_NODE } from "../rules/agents.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
+import { incrementCounter } from "./counters.ts";
+import { addMentions, toStoredMentions } from "./mentions.ts";
 import type { MessageRecord } from "./message-records.ts";
+import { ACCOUNT, accountOf } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
+import { NOW, type Sql, type Statement } from "./sql.ts";
+import { type Reservation, releaseUsage, reserveUsage, settleUsage } from "./usage.ts";
 
-export interface TurnReads {
+export const turnReads = {
   /** A write unit owns its conversation from then on, and no other unit appends to its message. */
-  turn(id: number): Awaitable<TurnRecord | null>;
+  async turn(db: Sql, id: number): Promise<TurnRecord | null> {
+    const place = "SELECT conversation_id AS id FROM turns WHERE id = $1";
+    if (!(await db.ownOf(place, id))) return null;
+    // Chunks are appended without owning the conversation: owning the turn holds them off.
+    await db.ownRow("turns", id);
+    const row = await db.get<TurnRow>(`${TURNS} WHERE t.id = $1`, id);
+    return row && toTurn(row);
+  },
   /** The turn that wrote the message; null for a message that no turn wrote. */
-  turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
+  async turnOfMessage(db: Sql, message: MessageRecord): Promise<TurnRecord | null> {
+    const row = await db.get<TurnRow>(`${TURNS} WHERE t.message_id = $1`, message.id);
+    return row && toTurn(row);
+  },
   /** Turns of a conversation that wait or run, oldest first. A write unit owns the conversation then. */
-  openTurns(conversationId: number): Awaitable<TurnRecord[]>;
+  async openTurns(db: Sql, conversationId: number): Promise<TurnRecord[]> {
+    await db.own(conversationId);
+    const rows = await db.all<TurnRow>(
+      `${TURNS} WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') ORDER BY t.id`,
+      conversationId,
+    );
+    return rows.map(toTurn);
+  },
   /** The conversations in which agents of the owner have turns that wait or run. */
-  conversationsWithOpenTurns(ownerId: number): Awaitable<number[]>;
+  async conversationsWithOpenTurns(db: Sql, ownerId: number): Promise<number[]> {
+    const ofStatus = (status: string) => `SELECT t.conversation_id AS id
+      FROM accounts a JOIN turns t ON t.agent_id = a.id
+      WHERE a.owner_id = $1 AND t.status = '${status}'`;
+    const sql = `${ofStatus("waiting")} UNION ${ofStatus("running")}`;
+    return (await db.all<{ id: number }>(sql, ownerId)).map(({ id }) => id);
+  },
   /** The text that a message has streamed so far; empty once the message is finalized. */
-  streamed(messageId: number): Awaitable<string>;
+  async streamed(db: Sql, messageId: number): Promise<string> {
+    const rows = await db.all<{ text: string }>(
+      "SELECT text FROM chunks WHERE message_id = $1 ORDER BY byte_offset",
+      messageId,
+    );
+    return rows.map(({ text }) => text).join("");
+  },
   /** The length of that text in bytes. */
-  streamedBytes(messageId: number): Awaitable<number>;
+  async streamedBytes(db: Sql, messageId: number): Promise<number> {
+    const row = await db.get<{ length: number | null }>(
+      "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1",
+      messageId,
+    );
+    return row?.length ?? 0;
+  },
   /** The turns of an external agent that it can claim now, oldest first, at most `most`. */
-  claimableTurns(agentId: number, most: number): Awaitable<TurnRecord[]>;
-}
+  async claimableTurns(db: Sql, agentId: number, most: number): Promise<TurnRecord[]> {
+    const sql = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
+    return turnsOf(db, await db.all<TurnHead>(sql, agentId, most));
+  },
+};
 
-export interface TurnWrites {
+export const turnWrites = {
   /**
    * Records that an agent is to answer a message, which must exist. If the new turn is open-ended and
    * `most_waiting` turns of the agent wait in the conversation, it is folded: the last of these that is
    * open-ended and has the same refusal gets the new trigger. Otherwise, or if there is none, a turn is
    * added.
    */
-  queueTurn(turn: NewTurn): Awaitable<void>;
+  async queueTurn(db: Sql, turn: NewTurn): Promise<void> {
+    db.changes(turn.conversation_id);
+    if (turn.open_ended && (await foldTurn(db, turn))) return;
+    await db.change(
+      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status,
+         created_at, continues_id)
+       SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
+       FROM messages WHERE uuid = $3`,
+      turn.agent_id,
+      turn.conversation_id,
+      turn.trigger_uuid,
+      turn.open_ended,
+      turn.refusal,
+      turn.at,
+      turn.continues_uuid ?? null,
+    );
+  },
   /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
-  dropTurns(ids: readonly number[]): Awaitable<void>;
+  async dropTurns(db: Sql, ids: readonly number[]): Promise<void> {
+    const dropped = await db.changed<InConversation>(
+      `DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'
+       RETURNING conversation_id`,
+      db.list(ids),
+    );
+    for (const { conversation_id } of dropped) db.changes(conversation_id);
+  },
   /**
    * Claims waiting turns for a node, oldest first: at most one for each agent and conversation, and
    * none where a turn of the agent runs. `share` gets the number of those that can be claimed, at most
    * `most`, and returns how many of them to claim. Turns of external agents are left to their programs,
    * unless they have a refusal.
    */
-  claimTurns(
+  async claimTurns(
+    db: Sql,
     node: string,
     leaseMs: number,
     most: number,
-    share?: (waiting: number) => number,
-  ): Awaitable<ClaimedTurns>;
+    share = (waiting: number) => waiting,
+  ): Promise<ClaimedTurns> {
+    const waiting = await db.all<TurnHead>(
+      `${HEADS} AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
+       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
+      most,
+    );
+    const mine = waiting.slice(0, share(waiting.length));
+    const turns = await claimHeads(db, mine, node, leaseMs);
+    const more = turns.length < mine.length || mine.length === most;
+    return { turns, more, left: waiting.length - mine.length };
+  },
   /**
    * Claims a turn among `claimableTurns` for the program of an external agent: the given one, or without
    * an id the oldest. `busy`: there is one, but another unit owns its conversation now.
    */
-  claimExternalTurn(
-    claim: { agentId: number; turnId: number | null },
+  async claimExternalTurn(
+    db: Sql,
+    { agentId, turnId }: { agentId: number; turnId: number | null },
     leaseMs: number,
-  ): Awaitable<{ turn: TurnRecord | null; busy: boolean }>;
+  ): Promise<{ turn: TurnRecord | null; busy: boolean }> {
+    const heads = await db.all<TurnHead>(
+      `SELECT h.id, h.conversation_id FROM (${CLAIMABLE}) h
+       WHERE h.id = coalesce($2, h.id) ORDER BY h.id LIMIT 1`,
+      agentId,
+      turnId,
+    );
+    const [turn = null] = await claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
+    return { turn, busy: turn === null && heads.length > 0 };
+  },
   /**
    * Claims turns of external agents that nobody is expected to answer, so that they can be failed: at
    * most one for each agent and conversation.
    */
-  claimOfflineTurns(waits: OfflineWaits, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
+  async claimOfflineTurns(
+    db: Sql,
+    { offlineMs, unclaimedMs }: OfflineWaits,
+    leaseMs: number,
+    most: number,
+  ): Promise<TurnRecord[]> {
+    const heads = await db.all<TurnHead>(OFFLINE_TURNS, most, offlineMs, unclaimedMs);
+    return claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
+  },
   /**
    * Running turns whose lease has expired, except those of other nodes that are alive, and those whose
    * conversation another unit owns now. Perhaps not all at once. A store of one process also returns the
    * turns that an earlier process has left, whatever their lease.
    */
-  abandonedTurns(node: string): Awaitable<TurnRecord[]>;
+  async abandonedTurns(db: Sql, node: string): Promise<TurnRecord[]> {
+    const found = await db.all<TurnHead>(ABANDONED_TURNS, node);
+    const free = await ownedAmong(db, found);
+    return turnsOf(db, await db.all<TurnHead>(LOCK_ABANDONED, node, db.list(free)));
+  },
   /**
    * Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. The same unit
    * has found it with `abandonedTurns`.
    */
-  adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
-  /**
-   * Marks a node as alive for `leaseMs`: its turns are not abandoned meanwhile, even if other units lock
-   * them so that their leases cannot be renewed.
-   */
-  renewNode(node: string, leaseMs: number): Awaitable<void>;
+  async adoptTurn(db: Sql, id: number, node: string, leaseMs: number): Promise<void> {
+    const turn = await turnReads.turn(db, id);
+    if (turn) await releaseUsage(db, turn);
+    await db.change(
+      `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0,
+         input_tokens = NULL WHERE id = $1`,
+      id,
+      node,
+      leaseMs,
+    );
+  },
   /**
    * Renews the leases of the turns among these that the node runs. With `leaseMs` 0 they end, so that
    * other nodes take the turns over.
    */
-  renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
+  async renewLeases(db: Sql, node: string, ids: readonly number[], leaseMs: number): Promise<void> {
+    // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.
+    const mode = leaseMs > 0 ? "FOR UPDATE SKIP LOCKED" : "FOR UPDATE";
+    await db.change(
+      `UPDATE turns SET lease_until = ${NOW} + $2
+       WHERE id IN (SELECT id FROM turns
+         WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[]) ORDER BY id ${mode})`,
+      node,
+      leaseMs,
+      db.list(ids),
+    );
+  },
   /**
    * Gives a claimed turn its message, its model and its start time. The same unit has claimed or read
    * the turn, and has read or inserted the message.
    */
-  beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
+  async beginTurn(
+    db: Sql,
+    id: number,
+    { messageUuid, model, at }: { messageUuid: string; model: string; at: number },
+  ): Promise<void> {
+    const [begun] = await db.changed<InConversation>(
+      `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
+         started_at = $4 WHERE id = $1 RETURNING conversation_id`,
+      id,
+      messageUuid,
+      model,
+      at,
+    );
+    if (begun) db.changes(begun.conversation_id);
+  },
   /**
    * Reserves the most that a turn may spend, in place of what it has reserved before. The turn has
    * begun. The same unit has read it with `turn`, and what its agent has spent with `spending`.
    */
-  reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
+  async reserveTurn(db: Sql, turn: TurnRecord, reservation: Reservation): Promise<void> {
+    db.changes(turn.conversation_id);
+    const { input_tokens, context_ids, by_operator } = reservation;
+    const reserved = await reserveUsage(db, turn, reservation);
+    await db.change(
+      `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4::jsonb,
+         by_operator = $5, input_tokens = NULL WHERE id = $1`,
+      turn.id,
+      reserved,
+      input_tokens,
+      db.json(context_ids),
+      by_operator,
+    );
+  },
   /** Stores what the calls of the model have taken so far. */
-  setRounds(id: number, rounds: readonly TurnRound[]): Awaitable<void>;
+  async setRounds(db: Sql, id: number, rounds: readonly TurnRound[]): Promise<void> {
+    await db.change("UPDATE turns SET rounds = $2::jsonb WHERE id = $1", id, db.json(rounds));
+  },
   /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
-  setAttempt(id: number, attempt: TurnAttempt): Awaitable<void>;
+  async setAttempt(db: Sql, id: number, { tries, input_tokens }: TurnAttempt): Promise<void> {
+    await db.change(
+      "UPDATE turns SET tries = $2, input_tokens = $3 WHERE id = $1 AND status = 'running'",
+      id,
+      tries,
+      input_tokens,
+    );
+  },
+  /**
+   * Finalizes the message of a running turn, and replaces what the turn has reserved by what it has
+   * used. Increments the conversation's counter and returns its new value. The same unit has read the
+   * turn with `turn`. Throws when the turn has no message.
+   */
+  async finishTurn(db: Sql, turn: TurnRecord, finished: FinishedTurn): Promise<number> {
+    const { message_id, conversation_id } = turn;
+    if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
+    const { status, content, mentions, error, usage, at } = finished;
+    const version = await incrementCounter(db, conversation_id);
+    const [place] = await db.changed<{ seq: number; sender_id: number }>(
+      `UPDATE messages SET content = $2, mentions = $3::jsonb, turn = $4::jsonb, finalized_at = $5,
+         version = $6 WHERE id = $1 RETURNING seq, sender_id`,
+      message_id,
+      content,
+      toStoredMentions(db, mentions),
+      db.json(toShownTurn(turn, finished)),
+      at,
+      version,
+    );
+    if (place) await addMentions(db, mentions, { conversation_id, ...place });
+    await Promise.all([
+      db.change("DELETE FROM chunks WHERE message_id = $1", message_id),
+      db.index({ id: message_id, conversation_id }, content),
+      settleUsage(db, turn, finished),
+      db.change(
+        `UPDATE turns SET status = $2, error = $3::jsonb, finished_at = $4, input_tokens = $5,
+           output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
+        turn.id,
+        status,
+        db.json(error),
+        at,
+        usage?.input_tokens ?? null,
+        usage?.output_tokens ?? null,
+      ),
+    ]);
+    return version;
+  },
+};
+
+/** What each dialect does in its own way: see `hot/`. */
+export interface HotTurnWrites {
   /**
    * Appends streamed text to the messages of turns that the node runs. Returns the ids of the turns
    * whose text it did not store: the node does not run them any more, or an earlier chunk is missing.
    */
   appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /**
-   * Finalizes the message of a running turn, and replaces what the turn has reserved by what it has
-   * used. Increments the conversation's counter and returns its new value. The same unit has read the
-   * turn with `turn`. Throws when the turn has no message.
+   * Marks a node as alive for `leaseMs`: its turns are not abandoned meanwhile, even if other units lock
+   * them so that their leases cannot be renewed.
    */
-  finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
+  renewNode(node: string, leaseMs: number): Awaitable<void>;
 }
 
 export interface ClaimedTurns {
@@ -209,11 +403,190 @@ export interface NewChunk {
   at: number;
 }
 
-export interface Reservation {
-  /** What earlier rounds of the turn have used. */
-  spent_tokens: number;
-  input_tokens: number;
-  output_tokens: number;
-  context_ids: readonly string[];
-  by_operator: boolean;
+type InConversation = Pick<TurnRecord, "conversation_id">;
+
+/** A waiting or abandoned turn that may be claimed. */
+interface TurnHead extends InConversation {
+  id: number;
 }
+
+/** Selects `TurnHead`s: the first waiting turns where no turn of the agent runs. */
+const HEADS = `SELECT min(t.id) AS id, t.conversation_id
+  FROM turns t JOIN accounts a ON a.id = t.agent_id
+  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
+    AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
+
+/** The turns that the program of an external agent, parameter 1, can claim. */
+const CLAIMABLE = `${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL GROUP BY t.conversation_id`;
+
+/** Turns that began earlier are not read to find out whether an agent had one until now. */
+const LONG_TURN_MS = 3_600_000;
+
+/**
+ * At most `$1` turns of external agents that have waited for `$2` and whose agents were not seen since, or
+ * that have waited for `$3` and whose agents have had no turn since. `tries` is 0 for turns that ended
+ * without a program.
+ */
+const OFFLINE_TURNS = `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND (
+    (t.created_at <= ${NOW} - $2::bigint AND NOT EXISTS (SELECT 1 FROM agent_presence p
+      WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - $2::bigint))
+    OR (t.created_at <= ${NOW} - $3::bigint
+      AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id AND r.status = 'running')
+      AND NOT EXISTS (SELECT 1 FROM turns e WHERE e.agent_id = t.agent_id AND e.tries > 0
+        AND e.started_at > ${NOW} - $3::bigint - ${LONG_TURN_MS}
+        AND e.finished_at > ${NOW} - $3::bigint)))
+  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`;
+
+/**
+ * Whether a running turn is abandoned. PostgreSQL: nodes of earlier versions are not in the table, their
+ * turns have leases alone. SQLite: one process owns the database, so that a turn which another process
+ * runs is left over from a crash.
+ */
+const IS_ABANDONED = {
+  postgres: `t.lease_until <= ${NOW} AND (t.node = $1
+    OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = t.node AND n.alive_until > ${NOW}))`,
+  sqlite: `(t.lease_until <= ${NOW} OR (t.node IS NOT $1 AND t.node IS NOT '${EXTERNAL_NODE}'))`,
+};
+
+const whereAbandoned = (more: string): Statement => {
+  const select = (isAbandoned: string) => `SELECT t.id, t.conversation_id FROM turns t
+    WHERE t.status = 'running' AND ${isAbandoned} ${more}`;
+  return { postgres: select(IS_ABANDONED.postgres), sqlite: select(IS_ABANDONED.sqlite) };
+};
+
+const ABANDONED_TURNS = whereAbandoned("ORDER BY t.id LIMIT 100");
+const LOCK_ABANDONED = whereAbandoned(
+  "AND t.id = ANY($2::bigint[]) ORDER BY t.id FOR UPDATE SKIP LOCKED",
+);
+
+/** Claims those of these turns whose conversations no other transaction holds at this moment. */
+async function claimHeads(
+  db: Sql,
+  heads: readonly TurnHead[],
+  node: string,
+  leaseMs: number,
+): Promise<TurnRecord[]> {
+  const free = await ownedAmong(db, heads);
+  if (free.length === 0) return [];
+  const claimed = await db.changed<{ id: number }>(
+    `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
+     WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
+       SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
+         AND r.conversation_id = turns.conversation_id) RETURNING id`,
+    db.list(free),
+    node,
+    leaseMs,
+  );
+  return turnsOf(db, claimed);
+}
+
+/** The ids of the turns whose conversations this unit owns, or no other unit owns now. It owns them then. */
+async function ownedAmong(db: Sql, heads: readonly TurnHead[]): Promise<number[]> {
+  const owned = await db.ownFree(heads.map(({ conversation_id }) => conversation_id));
+  return heads.filter(({ conversation_id }) => owned.includes(conversation_id)).map(({ id }) => id);
+}
+
+async function turnsOf(db: Sql, found: readonly { id: number }[]): Promise<TurnRecord[]> {
+  if (found.length === 0) return [];
+  const rows = await db.all<TurnRow>(
+    `${TURNS} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id`,
+    db.list(found.map(({ id }) => id)),
+  );
+  return rows.map(toTurn);
+}
+
+/** Returns false, and changes nothing, unless as many turns wait as may, and one of them can be folded. */
+async function foldTurn(db: Sql, turn: NewTurn): Promise<boolean> {
+  const folded = await db.change(
+    `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
+     WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+         AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
+       AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+         AND status = 'waiting') >= $5`,
+    turn.agent_id,
+    turn.conversation_id,
+    turn.trigger_uuid,
+    turn.refusal,
+    turn.most_waiting,
+  );
+  return folded > 0;
+}
+
+/** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
+const TURNS = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
+    g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
+    g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
+    t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids,
+    t.reserved, t.by_operator, t.estimated_input, t.tries, t.started_at, t.first_token_at,
+    t.finished_at, t.input_tokens, t.output_tokens, p.uuid AS continues_uuid, p.seq AS continues_seq,
+    t.rounds, ${ACCOUNT}
+  FROM turns t
+  JOIN accounts a ON a.id = t.agent_id
+  JOIN conversations c ON c.id = t.conversation_id
+  JOIN messages g ON g.id = t.trigger_id
+  LEFT JOIN messages m ON m.id = t.message_id
+  LEFT JOIN messages p ON p.id = t.continues_id`;
+
+type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
+type Json = "error" | "context_ids" | "rounds";
+
+type TurnRow = AccountRecord &
+  Omit<TurnRecord, "id" | "agent" | "usage" | "charged_input" | Flag | Json> &
+  Record<Flag, boolean | number> & {
+    turn_id: number;
+    error: string | TurnRecord["error"];
+    context_ids: string | TurnRecord["context_ids"];
+    rounds: string | TurnRecord["rounds"] | null;
+    input_tokens: number | null;
+    output_tokens: number | null;
+  };
+
+function toTurn(row: TurnRow): TurnRecord {
+  const { input_tokens, output_tokens } = row;
+  return {
+    id: row.turn_id,
+    agent: accountOf(row),
+    conversation_id: row.conversation_id,
+    conversation_uuid: row.conversation_uuid,
+    trigger_uuid: row.trigger_uuid,
+    trigger_seq: row.trigger_seq,
+    trigger_sender_id: row.trigger_sender_id,
+    trigger_deleted: Boolean(row.trigger_deleted),
+    continues_uuid: row.continues_uuid,
+    continues_seq: row.continues_seq,
+    open_ended: Boolean(row.open_ended),
+    folded: Boolean(row.folded),
+    refusal: row.refusal,
+    status: row.status,
+    node: row.node,
+    message_id: row.message_id,
+    message_uuid: row.message_uuid,
+    message_seq: row.message_seq,
+    model: row.model,
+    error: decoded(row.error),
+    context_ids: decoded(row.context_ids),
+    reserved: row.reserved,
+    by_operator: Boolean(row.by_operator),
+    estimated_input: row.estimated_input,
+    charged_input: input_tokens,
+    tries: row.tries,
+    started_at: row.started_at,
+    first_token_at: row.first_token_at,
+    finished_at: row.finished_at,
+    rounds: decoded(row.rounds) ?? [],
+    usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
+  };
+}
+
+/** What the message of a finished turn shows of the turn. */
+const toShownTurn = (
+  { trigger_uuid, continues_uuid, model }: TurnRecord,
+  { status, error, usage }: FinishedTurn,
+): Turn => ({
+  status,
+  triggered_by: trigger_uuid,
+  model,
+  error,
+  usage,
+  ...(continues_uuid !== null && { continues: continues_uuid }),
+});

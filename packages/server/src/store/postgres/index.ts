@@ -4,6 +4,7 @@ import type { Cursor } from "../changes.ts";
 import { hotConversationReads } from "../hot/conversations-postgres.ts";
 import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
 import { hotMessageWrites } from "../hot/messages-postgres.ts";
+import { hotTurnWrites } from "../hot/turns-postgres.ts";
 import * as shared from "../methods.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
@@ -31,9 +32,7 @@ import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { serverProbe } from "./server-probe.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
-import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
-import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 import { WriteLane } from "./write-lane.ts";
 
@@ -51,8 +50,6 @@ const reads: ReadMethods = {
   ...sessionReads,
   ...passwordResetReads,
   ...hotConversationReads,
-  ...usageReads,
-  ...turnReads,
 };
 
 const writes: WriteMethods = {
@@ -68,7 +65,7 @@ const writes: WriteMethods = {
   ...passwordResetWrites,
   ...hotMessageWrites,
   ...importedMessageWrites,
-  ...turnWrites,
+  ...hotTurnWrites,
   ...subscriptionWrites,
 };
 

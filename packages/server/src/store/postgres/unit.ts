@@ -12,8 +12,6 @@ export interface Unit extends Sql {
   write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>>;
   /** Makes a call in one statement with the calls of other units at the same time. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
-  /** Owns the conversations among these that no other unit owns now, and returns their ids. */
-  ownFree(conversationIds: readonly number[]): Promise<number[]>;
   /** Hands a change to subscribers once the unit has committed. */
   emit(change: Change): void;
 }

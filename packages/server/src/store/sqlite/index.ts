@@ -3,6 +3,7 @@ import type { Change } from "../../changes/change.ts";
 import { hotConversationReads } from "../hot/conversations-sqlite.ts";
 import { importedMessageWrites } from "../hot/imported-messages-sqlite.ts";
 import { hotMessageWrites } from "../hot/messages-sqlite.ts";
+import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { searchQueue } from "../search-queue.ts";
@@ -26,8 +27,6 @@ import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { bind, sqlOf } from "./sql.ts";
-import { turnReads, turnWrites } from "./turns.ts";
-import { usageReads } from "./usage.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
@@ -161,8 +160,6 @@ const reads = (db: Connection): ReadTx => ({
   ...sessionReads(db),
   ...passwordResetReads(db),
   ...hotConversationReads(db),
-  ...usageReads(db),
-  ...turnReads(db),
 });
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
@@ -177,7 +174,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...passwordResetWrites(db),
   ...hotMessageWrites(db),
   ...importedMessageWrites(db),
-  ...turnWrites(db),
+  ...hotTurnWrites(db),
   ...subscriptionWrites(db),
 });
 

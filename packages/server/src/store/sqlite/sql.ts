@@ -18,6 +18,10 @@ export function sqlOf(connection: Connection): Sql {
       if (found) connection.own(found.id);
       return found !== null;
     },
+    ownFree: (conversationIds) => {
+      for (const id of conversationIds) connection.own(id);
+      return [...conversationIds];
+    },
     changes: connection.changes,
     ownRow: () => {},
     // The indexer reads the text itself.

@@ -9,18 +9,20 @@ export async function agentFixture({ store, people, group, send: say }: Fixture)
   const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
   const chat = await group(alice, bob, agent);
   const queue = (trigger: Message, rest: Partial<NewTurn> = {}) =>
-    store.write((tx) =>
-      tx.queueTurn({
+    store.write(async (tx) => {
+      const conversation_id = rest.conversation_id ?? chat.id;
+      await tx.openTurns(conversation_id);
+      await tx.queueTurn({
         agent_id: agent.id,
-        conversation_id: chat.id,
+        conversation_id,
         trigger_uuid: trigger.id,
         open_ended: true,
         refusal: null,
         most_waiting: 16,
         at: START,
         ...rest,
-      }),
-    );
+      });
+    });
   const claim = (node = "here", most = 10) =>
     store.write(async (tx) => (await tx.claimTurns(node, 10_000, most)).turns);
   /** Sends a question and begins the turn that answers it. */
