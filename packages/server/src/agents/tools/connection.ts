@@ -9,7 +9,7 @@ import { z } from "zod";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 import { pausableDeadline } from "./deadline.ts";
-import { NoResult } from "./errors.ts";
+import { ContactFailed } from "./errors.ts";
 import { type Elicit, McpClient } from "./mcp-client.ts";
 import { SentResult, type ToolResult, toolResult } from "./result-text.ts";
 import { toolFetch } from "./tool-fetch.ts";
@@ -74,6 +74,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+const NO_RESULT = "The server ended its answer without a result.";
 /** The client parses the end of an answer meanwhile. */
 const PARSE_MS = 100;
 const MAX_LIST_PAGES = 8;
@@ -201,7 +202,8 @@ class McpConnection implements Connection {
     const unanswered = Promise.withResolvers<never>();
     if (this.parts.endings) {
       this.parts.endings.onEnded = (method) => {
-        if (method === "tools/call") setTimeout(() => unanswered.reject(new NoResult()), PARSE_MS);
+        if (method === "tools/call")
+          setTimeout(() => unanswered.reject(new ContactFailed(NO_RESULT)), PARSE_MS);
       };
     }
     const params = { name: tool, arguments: input };

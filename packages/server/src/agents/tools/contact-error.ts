@@ -8,7 +8,7 @@ import {
 import type { ToolServer } from "@parley/protocol";
 import { TooComplex } from "../../security/bounded-json.ts";
 import { FetchError } from "../../security/destination.ts";
-import { ContactDelayed, ContactTimeout, NoResult, PoolFull } from "./errors.ts";
+import { ANSWER_TOO_LATE, ContactFailed } from "./errors.ts";
 
 /** How a contact with a tool server failed, in a sentence that contains nothing that the server sent. */
 export interface ContactError {
@@ -19,7 +19,7 @@ export interface ContactError {
 const unreachable = (error: string): ContactError => ({ status: "unreachable", error });
 const unauthorized = (error: string): ContactError => ({ status: "unauthorized", error });
 
-const TIMEOUT = unreachable("The server did not answer in time.");
+const TIMEOUT = unreachable(ANSWER_TOO_LATE);
 const DEMANDS_TOKEN = unauthorized("The server demands authorization.");
 
 export function contactError(thrown: unknown): ContactError {
@@ -31,14 +31,8 @@ export function contactError(thrown: unknown): ContactError {
 }
 
 function knownError(error: unknown): ContactError | null {
-  if (error instanceof ContactTimeout) return TIMEOUT;
+  if (error instanceof ContactFailed) return unreachable(error.message);
   if (error instanceof DOMException && error.name === "TimeoutError") return TIMEOUT;
-  if (error instanceof ContactDelayed) {
-    return unreachable("The program failed to start, and is started again later.");
-  }
-  if (error instanceof NoResult)
-    return unreachable("The server ended its answer without a result.");
-  if (error instanceof PoolFull) return unreachable("Too many calls of tools are in progress.");
   if (error instanceof UnauthorizedError) return DEMANDS_TOKEN;
   if (error instanceof FetchError || error instanceof TooComplex) {
     return unreachable(`The request failed: ${error.message}.`);
@@ -78,7 +72,8 @@ export function callError(thrown: unknown): string {
   return `The server refused the call: ${refusal.message.slice(0, MAX_MESSAGE_CHARACTERS)}`;
 }
 
-export const isTimeout = (thrown: unknown): boolean => contactError(thrown) === TIMEOUT;
+export const isTimeout = (thrown: unknown): boolean =>
+  contactError(thrown).error === ANSWER_TOO_LATE;
 
 /**
  * Whether a server answered that it does not know the connection, by its `Mcp-Session-Id`, and so has

@@ -1,8 +1,8 @@
-import { ContactTimeout } from "./errors.ts";
+import { ANSWER_TOO_LATE, ContactFailed } from "./errors.ts";
 
 /** A timeout whose clock can be stopped. */
 export interface PausableDeadline {
-  /** Rejects with a `ContactTimeout`. */
+  /** Rejects with a `ContactFailed`. */
   readonly ended: Promise<never>;
   /** Waits for something else, at most for a time, and stops the clock meanwhile. */
   without<Result>(work: Promise<Result>, mostMs: number): Promise<Result>;
@@ -13,7 +13,7 @@ export function pausableDeadline(milliseconds: number): PausableDeadline {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   // It may end while nobody waits for it.
   ended.catch(() => {});
-  const end = () => reject(new ContactTimeout("the time is up"));
+  const end = () => reject(new ContactFailed(ANSWER_TOO_LATE));
   let left = milliseconds;
   let startedAt = performance.now();
   let timer = setTimeout(end, left);

@@ -5,7 +5,7 @@ import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
 import type { KnownServer } from "./contacts.ts";
-import { ContactDelayed } from "./errors.ts";
+import { ContactFailed } from "./errors.ts";
 import { loadClient } from "./load-client.ts";
 
 /** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
@@ -22,6 +22,7 @@ export interface OperatorServers {
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 const NOT_YET = "The server has not answered yet.";
+const NOT_STARTED = "The program failed to start, and is started again later.";
 
 export function operatorServers(
   settings: readonly OperatorToolServer[],
@@ -93,7 +94,7 @@ class OperatorServer {
       const auth = { token: async () => setting.token };
       return httpConnection({ url: setting.url, fetch, auth }, timeouts, signal);
     }
-    if (Date.now() < this.retryAt) throw new ContactDelayed("the program failed to start");
+    if (Date.now() < this.retryAt) throw new ContactFailed(NOT_STARTED);
     try {
       const connection = await stdioConnection(setting, timeouts, signal);
       this.failures = 0;

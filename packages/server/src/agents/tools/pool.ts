@@ -1,5 +1,5 @@
 import type { Connection } from "./connection.ts";
-import { PoolFull } from "./errors.ts";
+import { ContactFailed } from "./errors.ts";
 import { KeyConnections, type PooledConnection, type PoolKey } from "./key-connections.ts";
 
 /** Calls to one server at the same time, for one person. */
@@ -17,7 +17,7 @@ export class ConnectionPool {
 
   /**
    * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
-   * may have. Rejects with what `open` rejects with, with `PoolFull`, or after an abort.
+   * may have. Rejects with what `open` rejects with, with a `ContactFailed`, or after an abort.
    */
   async acquire(
     wanted: PoolKey,
@@ -65,14 +65,14 @@ export class ConnectionPool {
     });
   }
 
-  /** Closes an idle connection if there are too many for one more. Throws `PoolFull` if none is idle. */
+  /** Closes an idle connection if there are too many for one more. Throws a `ContactFailed` if none is idle. */
   #makeRoom({ owner_id }: PoolKey): void {
     const all = [...this.#keys.values()];
     const own = owner_id === null ? [] : all.filter((each) => each.owner_id === owner_id);
     const isOwnFull = total(own) >= MAX_PER_OWNER;
     if (!isOwnFull && total(all) < MAX_OPEN) return;
     const hasClosed = (isOwnFull ? own : all).some((each) => each.closeIdle());
-    if (!hasClosed) throw new PoolFull("too many connections to tool servers are open");
+    if (!hasClosed) throw new ContactFailed("Too many calls of tools are in progress.");
   }
 }
 

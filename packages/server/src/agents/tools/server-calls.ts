@@ -1,7 +1,6 @@
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { ToolRecord } from "../../store/tools.ts";
-import { callMetrics, type Outcome } from "./call-metrics.ts";
 import type { CallOptions } from "./connection.ts";
 import type { Contacts, KnownServer } from "./contacts.ts";
 import type { GrantedTool } from "./granted-tools.ts";
@@ -30,6 +29,10 @@ export interface ServerCallsOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
 }
+
+/** How a call of a tool ended: `error` is an error that the tool reported itself. */
+const outcomes = ["ok", "error", "failed", "timeout", "refused", "aborted"] as const;
+type Outcome = (typeof outcomes)[number];
 
 /** Calls the tools of servers, and counts the calls by outcome. */
 export class ServerCalls {
@@ -112,6 +115,29 @@ export class ServerCalls {
     }
     return this.#make(server, called, input, options, endsAt);
   }
+}
+
+/** Counts calls of tools by outcome, with their duration. */
+function callMetrics(metrics: Metrics) {
+  const figures = new Map(outcomes.map((outcome) => [outcome, { count: 0, seconds: 0 }]));
+  const read = (field: "count" | "seconds") => () =>
+    [...figures].map(([outcome, figure]) => ({ labels: { outcome }, value: figure[field] }));
+  metrics.watch("parley_tool_calls_total", "counter", "Calls of tools by outcome.", read("count"));
+  metrics.watch(
+    "parley_tool_call_seconds_total",
+    "counter",
+    "Time that calls of tools took, by outcome.",
+    read("seconds"),
+  );
+  return (outcome: Outcome, startedAt: number): number => {
+    const seconds = (performance.now() - startedAt) / 1000;
+    const figure = figures.get(outcome);
+    if (figure) {
+      figure.count++;
+      figure.seconds += seconds;
+    }
+    return seconds;
+  };
 }
 
 const GONE = "The tool does not exist any more.";

@@ -1,40 +1,54 @@
+import type { ToolServerRecord } from "../../store/tools.ts";
 import type { KnownServer } from "./contacts.ts";
+import { loadClient } from "./load-client.ts";
 import type { OperatorServers } from "./operator-servers.ts";
-import { ownServer } from "./own-server.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 
 /** The servers that a person can use: their own, and those of the operator. */
-export interface ServerDirectory {
-  /** Their own first, oldest first. */
-  all(ownerId: number): Promise<KnownServer[]>;
-  /** Null: there is no such server. */
-  find(ownerId: number, serverId: string): Promise<KnownServer | null>;
-  findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]>;
-}
+export class ServerDirectory {
+  readonly #operators: OperatorServers;
+  readonly #options: OwnServerOptions;
 
-export function serverDirectory(
-  operators: OperatorServers,
-  options: OwnServerOptions,
-): ServerDirectory {
-  const { store } = options;
-
-  async function find(ownerId: number, serverId: string): Promise<KnownServer | null> {
-    const offered = operators.known(ownerId).find(({ id }) => id === serverId);
-    if (offered) return offered;
-    const record = await store.read((tx) => tx.toolServer(serverId));
-    return record?.owner_id === ownerId ? ownServer(record, options) : null;
+  constructor(operators: OperatorServers, options: OwnServerOptions) {
+    this.#operators = operators;
+    this.#options = options;
   }
 
+  /** Their own first, oldest first. */
+  async all(ownerId: number): Promise<KnownServer[]> {
+    const records = await this.#options.store.read((tx) => tx.toolServers(ownerId));
+    const own = records.map((record) => ownServer(record, this.#options));
+    return [...own, ...this.#operators.known(ownerId)];
+  }
+
+  /** Null: there is no such server. */
+  async find(ownerId: number, serverId: string): Promise<KnownServer | null> {
+    const offered = this.#operators.known(ownerId).find(({ id }) => id === serverId);
+    if (offered) return offered;
+    const record = await this.#options.store.read((tx) => tx.toolServer(serverId));
+    return record?.owner_id === ownerId ? ownServer(record, this.#options) : null;
+  }
+
+  async findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]> {
+    // Reads each server on its own: parsing the tools of all at once takes long.
+    const found = await Promise.all(ids.map((id) => this.find(ownerId, id)));
+    return found.filter((server) => server !== null);
+  }
+}
+
+/** A server that a person added. */
+function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownServer {
+  const { secrets: _, ...known } = record;
+  const { id, url } = known;
+  const { store, fetch } = options;
   return {
-    async all(ownerId) {
-      const records = await store.read((tx) => tx.toolServers(ownerId));
-      return [...records.map((record) => ownServer(record, options)), ...operators.known(ownerId)];
+    ...known,
+    operator: false,
+    key: id,
+    connect: async (timeouts, signal) => {
+      const { httpConnection, serverAuth } = await loadClient();
+      return httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal);
     },
-    find,
-    async findAll(ownerId, ids) {
-      // Reads each server on its own: parsing the tools of all at once takes long.
-      const found = await Promise.all(ids.map((id) => find(ownerId, id)));
-      return found.filter((server) => server !== null);
-    },
+    save: (state) => store.write((tx) => tx.setToolServerState(id, state)),
   };
 }

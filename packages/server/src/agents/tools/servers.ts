@@ -14,7 +14,7 @@ import { operatorServers } from "./operator-servers.ts";
 import type { ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 import { type CalledTool, type PermittedCallOptions, ServerCalls } from "./server-calls.ts";
-import { serverDirectory } from "./server-directory.ts";
+import { ServerDirectory } from "./server-directory.ts";
 
 export type { KnownServer } from "./contacts.ts";
 export type { GrantedTool } from "./granted-tools.ts";
@@ -90,7 +90,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     contacts.refresh(server, signal);
   const { offered = [], operatorFetch = options.fetch } = options;
   const operators = operatorServers(offered, operatorFetch, contact);
-  const directory = serverDirectory(operators, options);
+  const directory = new ServerDirectory(operators, options);
   const { callMs, refreshMs } = timeouts;
   const calls = new ServerCalls({ directory, contacts, callMs, log, metrics });
   const authorization = async () => (await loadClient()).toolAuthorization(options);
@@ -108,7 +108,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     granted: (agent, signal) =>
       grantedTools({ store, directory, operators, contacts, refreshMs }, agent, signal),
     call: (ownerId, tool, input, callOptions) => calls.call(ownerId, tool, input, callOptions),
-    known: directory.all,
+    known: (ownerId) => directory.all(ownerId),
     operatorTools: operators.tools,
     async contacted(ids) {
       const deadline = AbortSignal.timeout(refreshMs);
