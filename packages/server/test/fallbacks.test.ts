@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { fallback } from "../src/agents/fallbacks.ts";
 import type { ModelRequest } from "../src/agents/providers/adapter.ts";
 import { providerErrors } from "../src/agents/providers/provider-errors.ts";
+import { fallback } from "../src/agents/turn/fallbacks.ts";
 
 const PICTURE = { type: "image", media_type: "image/png", data: new Uint8Array([1]) } as const;
 

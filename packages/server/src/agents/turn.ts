@@ -5,6 +5,9 @@ import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model
 import { partTokens } from "../rules/tool-context.ts";
 import { tokensOf, totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
+import type { ContextFiles } from "./context-files/index.ts";
+import { providerErrors } from "./providers/provider-errors.ts";
+import { offeredTools } from "./tools/offered.ts";
 import {
   type AskServices,
   type ModelAnswer,
@@ -12,13 +15,10 @@ import {
   openModel,
   type TurnModel,
   type Written,
-} from "./ask-model.ts";
-import type { ContextFiles } from "./context-files/index.ts";
-import { admitTurn, type PreparedTurn, prepareTurn, reserveRound } from "./prepare.ts";
-import { providerErrors } from "./providers/provider-errors.ts";
-import { type CallingTurn, type CallServices, makeCalls } from "./tools/make-calls.ts";
-import { offeredTools } from "./tools/offered.ts";
-import { hasRequestedCalls, startWaitingCalls, storeCalls } from "./tools/turn-calls.ts";
+} from "./turn/ask-model.ts";
+import { hasRequestedCalls, startWaitingCalls, storeCalls } from "./turn/choose-calls.ts";
+import { type CallingTurn, type CallServices, makeCalls } from "./turn/make-calls.ts";
+import { admitTurn, type PreparedTurn, prepareTurn, reserveRound } from "./turn/prepare.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */

@@ -5,7 +5,7 @@ import { allowance } from "../../rules/budget.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ReadTx, WriteTx } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
-import { readMessages, type TurnPlace } from "../read-context.ts";
+import { readMessages, type TurnPlace } from "../turn/read-context.ts";
 import { interrupted, overBudget, TurnFailed } from "../turn-failed.ts";
 
 const MAX_CONTEXT_MESSAGES = 100;

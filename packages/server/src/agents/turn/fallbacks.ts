@@ -1,9 +1,9 @@
-import { callsAsText, haveCalls } from "../rules/calls-as-text.ts";
-import { haveFiles, withoutFiles } from "../rules/context-files.ts";
-import type { ModelMessage } from "../rules/model-content.ts";
-import { haveProviderFields, withoutProviderFields } from "../rules/provider-fields.ts";
-import type { ModelRequest } from "./providers/adapter.ts";
-import { ProviderError } from "./providers/provider-errors.ts";
+import { callsAsText, haveCalls } from "../../rules/calls-as-text.ts";
+import { haveFiles, withoutFiles } from "../../rules/context-files.ts";
+import type { ModelMessage } from "../../rules/model-content.ts";
+import { haveProviderFields, withoutProviderFields } from "../../rules/provider-fields.ts";
+import type { ModelRequest } from "../providers/adapter.ts";
+import { ProviderError } from "../providers/provider-errors.ts";
 
 /** Leaves out of a request what a provider may have refused. */
 export interface Fallback {

@@ -8,10 +8,10 @@ import { resultText } from "../../rules/tool-context.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnFiles } from "../context-files/index.ts";
-import type { AdmittedTurn } from "../prepare.ts";
-import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
-import { boundedText, failedCall, REFUSED } from "./result-text.ts";
-import type { CallPermission, Elicit, ToolResult, ToolServers } from "./servers.ts";
+import { type BuiltInResult, runBuiltIn } from "../tools/built-in.ts";
+import { boundedText, failedCall, REFUSED } from "../tools/result-text.ts";
+import type { CallPermission, Elicit, ToolResult, ToolServers } from "../tools/servers.ts";
+import type { AdmittedTurn } from "./prepare.ts";
 
 export interface CallServices {
   readonly node: string;

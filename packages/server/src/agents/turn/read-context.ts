@@ -1,16 +1,16 @@
 import type { Message } from "@parley/protocol";
-import type { Provider } from "../config.ts";
-import { type ModelContext, modelContext } from "../rules/context.ts";
-import { toolTokens } from "../rules/token-estimate.ts";
-import { continuedMessages } from "../rules/tool-context.ts";
-import { NOBODY } from "../store/accounts.ts";
-import type { AgentRecord } from "../store/agents.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
-import type { ReadTx } from "../store/store.ts";
-import type { ToolCallRecord } from "../store/tool-calls.ts";
-import type { TurnRecord } from "../store/turns.ts";
-import type { TurnFiles } from "./context-files/index.ts";
-import { definitionOf, type OfferedTools } from "./tools/offered.ts";
+import type { Provider } from "../../config.ts";
+import { type ModelContext, modelContext } from "../../rules/context.ts";
+import { toolTokens } from "../../rules/token-estimate.ts";
+import { continuedMessages } from "../../rules/tool-context.ts";
+import { NOBODY } from "../../store/accounts.ts";
+import type { AgentRecord } from "../../store/agents.ts";
+import type { ConversationRecord } from "../../store/conversations.ts";
+import type { ReadTx } from "../../store/store.ts";
+import type { ToolCallRecord } from "../../store/tool-calls.ts";
+import type { TurnRecord } from "../../store/turns.ts";
+import type { TurnFiles } from "../context-files/index.ts";
+import { definitionOf, type OfferedTools } from "../tools/offered.ts";
 
 /** The newest messages that are read for the context of a model. The token budget keeps fewer. */
 const MAX_CONTEXT_MESSAGES = 400;

@@ -1,17 +1,17 @@
 import type { Turn } from "@parley/protocol";
-import type { ModelMessage } from "../rules/model-content.ts";
-import { estimateTokens } from "../rules/token-estimate.ts";
-import { addUsage, totalUsage } from "../rules/usage.ts";
-import type { Store } from "../store/store.ts";
-import type { TurnRecord, TurnRound } from "../store/turns.ts";
-import type { AnswerStream, Deltas } from "./deltas.ts";
+import type { ModelMessage } from "../../rules/model-content.ts";
+import { estimateTokens } from "../../rules/token-estimate.ts";
+import { addUsage, totalUsage } from "../../rules/usage.ts";
+import type { Store } from "../../store/store.ts";
+import type { TurnRecord, TurnRound } from "../../store/turns.ts";
+import type { AnswerStream, Deltas } from "../deltas.ts";
+import { type KeyServices, openKey, operatorKeyError, sourceOf } from "../keys.ts";
+import type { ModelOutput, ModelRequest, ToolUse } from "../providers/adapter.ts";
+import { callModel } from "../providers/call.ts";
+import type { ProviderError } from "../providers/provider-errors.ts";
+import { definitionOf } from "../tools/offered.ts";
 import { type Fallback, fallback } from "./fallbacks.ts";
-import { type KeyServices, openKey, operatorKeyError, sourceOf } from "./keys.ts";
 import type { PreparedTurn } from "./prepare.ts";
-import type { ModelOutput, ModelRequest, ToolUse } from "./providers/adapter.ts";
-import { callModel } from "./providers/call.ts";
-import type { ProviderError } from "./providers/provider-errors.ts";
-import { definitionOf } from "./tools/offered.ts";
 
 export interface AskServices extends KeyServices {
   readonly store: Store;

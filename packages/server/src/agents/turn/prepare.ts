@@ -1,17 +1,17 @@
-import type { Config, Provider } from "../config.ts";
-import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../rules/budget.ts";
-import type { ModelContext } from "../rules/context.ts";
-import { refusalError } from "../rules/dispatch.ts";
-import { keySourceOf } from "../rules/keys.ts";
-import type { AgentRecord } from "../store/agents.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
-import type { ReadTx, Store, WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
-import type { TurnFiles } from "./context-files/index.ts";
-import { keyMissing } from "./keys.ts";
+import type { Config, Provider } from "../../config.ts";
+import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../../rules/budget.ts";
+import type { ModelContext } from "../../rules/context.ts";
+import { refusalError } from "../../rules/dispatch.ts";
+import { keySourceOf } from "../../rules/keys.ts";
+import type { AgentRecord } from "../../store/agents.ts";
+import type { ConversationRecord } from "../../store/conversations.ts";
+import type { ReadTx, Store, WriteTx } from "../../store/store.ts";
+import type { TurnRecord } from "../../store/turns.ts";
+import type { TurnFiles } from "../context-files/index.ts";
+import { keyMissing } from "../keys.ts";
+import type { OfferedTools } from "../tools/offered.ts";
+import { interrupted, overBudget, TurnFailed } from "../turn-failed.ts";
 import { readContext } from "./read-context.ts";
-import type { OfferedTools } from "./tools/offered.ts";
-import { interrupted, overBudget, TurnFailed } from "./turn-failed.ts";
 
 /** Files of messages that arrive while files are loaded are loaded too, but not endlessly. */
 const MAX_LOADS = 3;

@@ -7,10 +7,10 @@ import type { WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnRound } from "../../store/turns.ts";
 import type { ToolUse } from "../providers/adapter.ts";
+import type { OfferedTool, OfferedTools } from "../tools/offered.ts";
+import { REFUSED } from "../tools/result-text.ts";
+import type { ToolServers } from "../tools/servers.ts";
 import type { CallingTurn, CallServices } from "./make-calls.ts";
-import type { OfferedTool, OfferedTools } from "./offered.ts";
-import { REFUSED } from "./result-text.ts";
-import type { ToolServers } from "./servers.ts";
 
 /** Which calls a turn makes: those that it continues after, and those that its model asks for. */
 
