@@ -149,16 +149,16 @@ export async function connect(parts: Parts, signal: AbortSignal): Promise<Connec
 class McpConnection implements Connection {
   readonly client: McpClient;
   onListChanged = () => {};
-  private elicit: Elicit | null = null;
-  private readonly parts: Parts;
+  #elicit: Elicit | null = null;
+  readonly #parts: Parts;
   hasFailed = false;
-  private isClosed = false;
+  #isClosed = false;
 
   constructor(parts: Parts) {
-    this.parts = parts;
+    this.#parts = parts;
     this.client = new McpClient(parts.timeouts.contactMs, {
       onListChanged: () => this.onListChanged(),
-      elicit: async (request) => (await this.elicit?.(request)) ?? { action: "decline" },
+      elicit: async (request) => (await this.#elicit?.(request)) ?? { action: "decline" },
     });
     this.client.onclose = () => {
       this.hasFailed = true;
@@ -166,18 +166,18 @@ class McpConnection implements Connection {
   }
 
   get isUsable(): boolean {
-    return !this.hasFailed && !this.isClosed && !this.parts.isAnswering();
+    return !this.hasFailed && !this.#isClosed && !this.#parts.isAnswering();
   }
 
   async listTools(signal: AbortSignal): Promise<ToolRecord[]> {
     if (!this.client.getServerCapabilities()?.tools) return [];
-    const { contactMs } = this.parts.timeouts;
+    const { contactMs } = this.#parts.timeouts;
     return within(contactMs, signal, (aborted) =>
-      Promise.race([this.listPages(aborted), this.parts.broken]),
+      Promise.race([this.#listPages(aborted), this.#parts.broken]),
     );
   }
 
-  private async listPages(signal: AbortSignal): Promise<ToolRecord[]> {
+  async #listPages(signal: AbortSignal): Promise<ToolRecord[]> {
     const sent: unknown[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_LIST_PAGES; page++) {
@@ -195,13 +195,13 @@ class McpConnection implements Connection {
     input: Record<string, unknown>,
     { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
   ): Promise<ToolResult> {
-    const { elicitMs } = this.parts.timeouts;
+    const { elicitMs } = this.#parts.timeouts;
     const deadline = pausableDeadline(timeoutMs);
     const cancelled = new AbortController();
-    this.elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
+    this.#elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
     const unanswered = Promise.withResolvers<never>();
-    if (this.parts.endings) {
-      this.parts.endings.onEnded = (method) => {
+    if (this.#parts.endings) {
+      this.#parts.endings.onEnded = (method) => {
         if (method === "tools/call")
           setTimeout(() => unanswered.reject(new ContactFailed(NO_RESULT)), PARSE_MS);
       };
@@ -215,7 +215,7 @@ class McpConnection implements Connection {
     try {
       return toolResult(
         await untilAborted(
-          Promise.race([call, deadline.ended, unanswered.promise, this.parts.broken]),
+          Promise.race([call, deadline.ended, unanswered.promise, this.#parts.broken]),
           signal,
         ),
       );
@@ -225,7 +225,7 @@ class McpConnection implements Connection {
       cancelled.abort("cancelled");
       throw error;
     } finally {
-      this.elicit = null;
+      this.#elicit = null;
       deadline.stop();
       // If the time is up, nobody waits for the call any more.
       call.catch(() => {});
@@ -233,14 +233,14 @@ class McpConnection implements Connection {
   }
 
   async close(): Promise<void> {
-    if (this.isClosed) return;
-    this.isClosed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     // What cannot be ended in order is dropped: nothing is left to ask of the server.
     const drop = () => {};
-    await Promise.race([this.parts.end(), Bun.sleep(CANCEL_MS)]).catch(drop);
+    await Promise.race([this.#parts.end(), Bun.sleep(CANCEL_MS)]).catch(drop);
     await this.client.close().catch(drop);
     // A client that is not connected yet does not close its transport.
-    await this.parts.transport.close().catch(drop);
+    await this.#parts.transport.close().catch(drop);
   }
 }
 

@@ -51,19 +51,20 @@ export function operatorServers(
 class OperatorServer {
   readonly id: string;
   state: ToolServerState = { status: "unreachable", error: NOT_YET, at: 0 };
-  private readonly setting: OperatorToolServer;
-  private readonly fetch: GuardedFetch;
-  private failures = 0;
-  private retryAt = 0;
+  readonly #setting: OperatorToolServer;
+  readonly #fetch: GuardedFetch;
+  #failures = 0;
+  #retryAt = 0;
 
   constructor(setting: OperatorToolServer, fetch: GuardedFetch) {
-    this.setting = setting;
-    this.fetch = fetch;
+    this.#setting = setting;
+    this.#fetch = fetch;
     this.id = idOf(setting.name);
   }
 
   knownTo(ownerId: number): KnownServer {
-    const { id, setting, state } = this;
+    const { id, state } = this;
+    const setting = this.#setting;
     const isProgram = "command" in setting;
     return {
       id,
@@ -78,7 +79,7 @@ class OperatorServer {
       // Everybody shares the processes of a program, one call at a time.
       key: isProgram ? id : `${id} ${ownerId}`,
       owner_id: isProgram ? null : ownerId,
-      connect: (timeouts, signal) => this.connect(timeouts, signal),
+      connect: (timeouts, signal) => this.#connect(timeouts, signal),
       save: async (next) => {
         const tools = next.tools ?? this.state.tools;
         this.state = { ...next, ...(tools && { tools }) };
@@ -87,21 +88,21 @@ class OperatorServer {
   }
 
   /** A program that ends at once is not started again at once. */
-  private async connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection> {
-    const { setting, fetch } = this;
+  async #connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection> {
+    const [setting, fetch] = [this.#setting, this.#fetch];
     const { httpConnection, stdioConnection } = await loadClient();
     if (!("command" in setting)) {
       const auth = { token: async () => setting.token };
       return httpConnection({ url: setting.url, fetch, auth }, timeouts, signal);
     }
-    if (Date.now() < this.retryAt) throw new ContactFailed(NOT_STARTED);
+    if (Date.now() < this.#retryAt) throw new ContactFailed(NOT_STARTED);
     try {
       const connection = await stdioConnection(setting, timeouts, signal);
-      this.failures = 0;
+      this.#failures = 0;
       return connection;
     } catch (error) {
-      const delay = Math.min(FIRST_RETRY_MS * 2 ** this.failures++, MAX_RETRY_MS);
-      this.retryAt = Date.now() + delay;
+      const delay = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
+      this.#retryAt = Date.now() + delay;
       throw error;
     }
   }
