@@ -40,8 +40,8 @@ export const answers: readonly Fault[] = [
   {
     name: "a program of an external agent can finish its turn with an empty answer",
     file: "packages/server/src/operations/turns.ts",
-    find: "const message = failureOf(input, isBlank);",
-    replace: "const message = failureOf(input, false);",
+    find: "const error = errorOf(input, isBlank);",
+    replace: "const error = errorOf(input, false);",
     tests: ["tests/conformance/external-agents.test.ts"],
   },
 ];
