@@ -3,8 +3,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
-import type { BunPlugin } from "bun";
 import { withPages } from "./build/page.ts";
+import { browserEntities, preactForReact } from "./build/plugins.ts";
 import { scriptsOf } from "./build/scripts.ts";
 import { type SourceFile, scriptOf, textFile, textOf } from "./build/sources.ts";
 
@@ -23,20 +23,12 @@ export interface WebFile {
   brotli: Uint8Array<ArrayBuffer>;
 }
 
-/** The browser decodes the entities of HTML: the table that markdown-it brings takes 9 kB, gzipped. */
-const browserEntities: BunPlugin = {
-  name: "browser-entities",
-  setup: (build) => {
-    build.onResolve({ filter: /^entities$/ }, () => ({ path: join(HERE, "src/lib/entities.ts") }));
-  },
-};
-
 /** Builds the client in memory, and also into `outdir` if it is given. */
 export async function buildWeb(outdir?: string): Promise<WebFile[]> {
   const { default: tailwind } = await import("bun-plugin-tailwind");
   const { outputs } = await Bun.build({
     entrypoints: [join(HERE, "src/main.tsx")],
-    plugins: [tailwind, browserEntities],
+    plugins: [tailwind, browserEntities, preactForReact],
     target: "browser",
     splitting: true,
     minify: true,

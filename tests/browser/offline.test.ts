@@ -210,7 +210,7 @@ test("a draft that is sent in one tab is gone in the others", async () => {
   await composer(page).fill("Once only");
   const other = await page.context().newPage();
   await other.goto(page.url());
-  await other.getByText("Once only").waitFor();
+  await other.waitForFunction(() => document.querySelector("textarea")?.value === "Once only");
   await write(page, "Once only");
   await message(other, "Once only").waitFor();
   await other.waitForFunction(() => document.querySelector("textarea")?.value === "");

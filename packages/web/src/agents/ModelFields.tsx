@@ -73,7 +73,7 @@ function ModelField({ provider, model, onModel }: ModelFieldProps) {
             list={list}
             maxLength={128}
             autoComplete="off"
-            spellCheck={false}
+            spellCheck="false"
             placeholder="The provider’s default"
             value={model}
             className="field"

@@ -54,7 +54,9 @@ function SelectField({ field, initial }: SelectFieldProps) {
         >
           {!required && <option value="">Nothing chosen</option>}
           {options.map((option) => (
-            <option key={option}>{option}</option>
+            <option key={option} value={option}>
+              {option}
+            </option>
           ))}
         </select>
       )}

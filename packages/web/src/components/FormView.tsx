@@ -73,7 +73,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
         if (last) setAsking(values);
         else void send(values);
       }}
-      onChange={(event) => draft.keep(event.currentTarget)}
+      onInput={(event) => draft.keep(event.currentTarget)}
     >
       <fieldset
         disabled={!enabled || busy}

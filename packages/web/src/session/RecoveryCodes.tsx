@@ -1,5 +1,6 @@
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
+import { focusOnMount } from "../lib/focus.ts";
 import { toast } from "../lib/toasts.ts";
 import { Button } from "../ui/Button.tsx";
 import { DialogButtons } from "../ui/DialogButtons.tsx";
@@ -25,7 +26,7 @@ export function RecoveryCodes({
         ))}
       </ul>
       <DialogButtons>
-        <Button autoFocus icon="copy" onClick={copy}>
+        <Button ref={focusOnMount} icon="copy" onClick={copy}>
           Copy
         </Button>
         <Button look="primary" onClick={onClose}>

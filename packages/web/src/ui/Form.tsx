@@ -2,6 +2,7 @@ import {
   createContext,
   type FormEvent,
   type FormHTMLAttributes,
+  type InputEvent,
   type ReactNode,
   type RefObject,
   use,
@@ -54,7 +55,8 @@ export interface FormValues {
  * A form that shows errors beside their fields and focuses the first of them: errors that the browser
  * finds before anything is sent, and errors that the server answers.
  */
-export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormProps) {
+export function Form(props: FormProps) {
+  const { error, explain, onSubmit, onInput, children, ref, ...rest } = props;
   const own = useRef<HTMLFormElement>(null);
   const form = ref ?? own;
   const [state, setState] = useState<FormState>({ errors: {}, problem: null });
@@ -67,7 +69,8 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
     setState({ errors, problem });
     setFound(errors);
   }, []);
-  useLayoutEffect(() => {
+  // Not a layout effect: the fields show their errors after this component has rendered.
+  useEffect(() => {
     const [first] = Object.keys(found);
     if (first) focusInvalid(fieldOf(form.current, first));
   }, [found, form]);
@@ -103,7 +106,9 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
     const raw = (name: string) => String(data.get(name) ?? "");
     onSubmit({ raw, text: (name) => raw(name).trim() }, event.currentTarget);
   };
-  const clearError = ({ target }: FormEvent<HTMLFormElement>) => {
+  const handleInput = (event: InputEvent<HTMLFormElement>) => {
+    const { target } = event;
+    onInput?.(event);
     if (
       !isFormField(target) ||
       (state.problem === null && Object.keys(state.errors).length === 0)
@@ -115,7 +120,7 @@ export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormP
   };
   return (
     <FormContext value={state}>
-      <form {...rest} ref={form} noValidate onSubmit={submit} onInput={clearError}>
+      <form {...rest} ref={form} noValidate onSubmit={submit} onInput={handleInput}>
         {children}
       </form>
     </FormContext>
