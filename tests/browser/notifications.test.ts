@@ -52,6 +52,23 @@ const setWindowFocus = (page: Page, isFocused: boolean) =>
     window.dispatchEvent(new Event(focused ? "focus" : "blur"));
   }, isFocused);
 
+test("notifications stay off if the browser refuses them", async () => {
+  const { ada } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  await page.addInitScript(() => {
+    const requestPermission = async () => "denied";
+    Object.assign(window, { Notification: { permission: "default", requestPermission } });
+  });
+  await page.reload();
+  const choice = page.getByRole("radio", { name: "When I am away" });
+  await page.getByText("When I am away").click();
+  await page.waitForFunction(() => localStorage.getItem("parley.notifications") === "on");
+  expect(await choice.isChecked()).toBe(false);
+  await page.getByRole("radio", { name: "Off", checked: true }).first().waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("messages are notified while the window has no focus, if notifications are on", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   await giveSandboxKey(ada);

@@ -1,4 +1,4 @@
-import { useId } from "react";
+import { useId, useState } from "react";
 
 interface ChoiceProps<Value extends string> {
   label: string;
@@ -12,6 +12,12 @@ interface ChoiceProps<Value extends string> {
 export function Choice<Value extends string>(props: ChoiceProps<Value>) {
   const { label, value, options, onChange, disabled } = props;
   const name = useId();
+  const [, renderAgain] = useState({});
+  const choose = (chosen: Value) => {
+    onChange(chosen);
+    // The browser has checked the button already: it stays so only if the value has changed.
+    renderAgain({});
+  };
   const hint = options.find((option) => option.value === value)?.hint;
   return (
     // `relative` keeps the visually hidden inputs inside: otherwise focusing one would scroll the window.
@@ -28,7 +34,7 @@ export function Choice<Value extends string>(props: ChoiceProps<Value>) {
               name={name}
               className="sr-only"
               checked={option.value === value}
-              onChange={() => onChange(option.value)}
+              onChange={() => choose(option.value)}
             />
             {option.label}
           </label>
