@@ -18,7 +18,7 @@ import {
   socketOperations,
 } from "../src/reference/contract.ts";
 import { inputExample } from "../src/reference/examples.ts";
-import { html, pretty } from "../src/reference/html.ts";
+import { pretty, render, table } from "../src/reference/markdown.ts";
 import { openApi } from "../src/reference/openapi.ts";
 import { referencePage, referencePolicy } from "../src/reference/page.ts";
 import { type Schema, schemaBook, socketParams } from "../src/reference/schemas.ts";
@@ -254,7 +254,7 @@ describe("the reference page", () => {
     expect(ids).toEqual(expect.arrayContaining(Object.keys(events)));
     expect(ids).toEqual(expect.arrayContaining(Object.keys(shared)));
     expect(ids).toEqual(expect.arrayContaining(allErrors.map((code) => `error-${code}`)));
-    for (const code of Object.values(closeCodes)) expect(page).toContain(`>${code}</th>`);
+    for (const code of Object.values(closeCodes)) expect(page).toContain(`>${code}</td>`);
     for (const name of Object.keys(readConfig({}).limits)) {
       expect(page).toContain(`<code>${name}</code>`);
     }
@@ -284,8 +284,12 @@ describe("the reference page", () => {
   test("escapes values", () => {
     expect(page).toContain("&lt;owner&gt;:&lt;name&gt;");
     expect(page).not.toContain("<owner>");
-    expect(html`<p title="${"\"'<&>"}">${["<b>", html`<i></i>`]}</p>`.text).toBe(
-      '<p title="&quot;&#39;&lt;&amp;&gt;">&lt;b&gt;<i></i></p>',
+    expect(render("<b> & `<i>`")).toBe("<p>&lt;b&gt; &amp; <code>&lt;i&gt;</code></p>\n");
+    expect(render(table(["A", "B"], [["`a|b`", "c|\n<d>"]]))).toContain(
+      "<tr><td><code>a|b</code></td><td>c| &lt;d&gt;</td></tr>",
+    );
+    expect(render('```json\n{"a": "\\"<:"}\n```')).toContain(
+      '{<i class="key">&quot;a&quot;</i>: <i class="str">&quot;\\&quot;&lt;:&quot;</i>}',
     );
   });
 
@@ -312,7 +316,7 @@ test("an operation with unusual schemas is described", () => {
   const input = book.input(odd.input);
   expect(socketParams(input).anyOf?.[0]?.required).toEqual(["conversation_id", "when"]);
   expect(inputExample(odd, input, book.shared)).toBeDefined();
-  const { text } = operationBlock(odd, book);
+  const text = operationBlock(odd, book);
   expect(text).toContain("&lt;script&gt;");
   expect(text).not.toMatch(/<script|<b>code/);
 });

@@ -1,85 +1,77 @@
 import { type Delivery, type EventContract, errorStatus, type Operation } from "@parley/protocol";
 import { mayReturnNothing, ownErrors } from "./contract.ts";
 import { answerExample, eventExample, exampleOf, frameExample, inputExample } from "./examples.ts";
-import { fieldTable, type Mark, typeName } from "./fields.ts";
-import { curl } from "./guide.ts";
-import { errorName, type Html, html, json, panel, words } from "./html.ts";
+import { shape } from "./fields.ts";
+import { errorLink, example, pretty, render } from "./markdown.ts";
 import { policyMeaning, SENSITIVE } from "./prose.ts";
-import { type Schema, type SchemaBook, variantsOf } from "./schemas.ts";
+import type { Schema, SchemaBook } from "./schemas.ts";
+
+/** An entry of the page: its text, and beside it examples. */
+export const entry = (
+  name: string,
+  text: string,
+  examples: string,
+  id = name,
+) => `<article class="entry" id="${id}">
+<div>${render(`### [${name}](#${id})\n\n${text}`)}</div>
+<div class="examples">${render(examples)}</div>
+</article>
+`;
 
 /** The entry of an operation: names, input, result, errors and examples. */
-export function operationBlock(operation: Operation, book: SchemaBook): Html {
+export function operationBlock(operation: Operation, book: SchemaBook): string {
   const { name, socket, summary, access, agents, policy, sensitive } = operation;
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
-  const text = html`<p class="names"><code><b>POST</b> /api/${name}</code>${access !== "service" && html`<code>${socket}</code>`}
-<span class="note">access: <a href="#access">${access}</a>${agents && html`, <a href="#access">agent</a>`}; cost: ${costOf(operation)}</span></p>
-<p>${words(summary)}</p>
-${policy && html`<p>${words(policyMeaning(policy))}</p>`}
-${sensitive && html`<p>${words(SENSITIVE)}</p>`}
-<h4>Input</h4>
-${hasFields(input) ? shape(input, "required") : html`<p>None.</p>`}
-<h4>Result</h4>
-${result(output, mayReturnNothing(operation))}
-<h4>Errors</h4>
-${errors(operation)}`;
-  return entry(name, text, operationExamples(operation, input, output, book));
+  const levels = [access, ...(agents ? ["agent"] : [])].map((level) => `[${level}](#access)`);
+  const names = [`**POST** /api/${name}`, ...(access === "service" ? [] : [`\`${socket}\``])];
+  const text = [
+    `${names.join(" · ")} · access: ${levels.join(", ")} · cost: ${costOf(operation)}`,
+    summary,
+    policy && policyMeaning(policy),
+    sensitive && SENSITIVE,
+    "#### Input",
+    hasFields(input) ? shape(input, "required") : "None.",
+    "#### Result",
+    result(output, mayReturnNothing(operation)),
+    "#### Errors",
+    errors(operation),
+  ];
+  const examples = operationExamples(operation, input, output, book);
+  return entry(name, text.filter(Boolean).join("\n\n"), examples);
 }
 
-export function eventBlock(name: string, event: EventContract, book: SchemaBook): Html {
+export function eventBlock(name: string, event: EventContract, book: SchemaBook): string {
   const { params, delivery, summary } = event;
   const frame = eventExample([name, event], book);
-  const text = html`<p class="names"><span class="note">${words(deliveryNames[delivery])}</span></p>
-<p>${words(summary)}</p>
-<h4>Params</h4>
-${shape(book.output(params), "optional")}`;
-  return entry(name, text, html`${frame && panel("Frame", json(frame))}`);
+  const fields = shape(book.output(params), "optional");
+  const text = `${deliveryNames[delivery]}\n\n${summary}\n\n#### Params\n\n${fields}`;
+  return entry(name, text, frame ? example("Frame", frame) : "");
 }
 
-export function recordBlock(name: string, book: SchemaBook): Html {
+export function recordBlock(name: string, book: SchemaBook): string {
   const schema = book.shared[name] ?? {};
-  const example = panel("Example", json(exampleOf(schema, book.shared)));
-  return entry(name, shape(schema, "optional"), example);
+  return entry(name, shape(schema, "optional"), example("Example", exampleOf(schema, book.shared)));
 }
 
 const deliveryNames: Record<Delivery, string> = {
-  counted: "counted: `at` has the new value",
-  standing: "`at` has the counter as it stands",
-  durable: "stored, without `at`",
-  transient: "not stored, without `at`",
+  counted: "Delivery: counted; `at` has the new value.",
+  standing: "Delivery: `at` has the counter as it stands.",
+  durable: "Delivery: stored, without `at`.",
+  transient: "Delivery: not stored, without `at`.",
 };
-
-const entry = (
-  name: string,
-  text: Html,
-  examples: Html,
-) => html`<article class="entry" id="${name}">
-<div><h3><a href="#${name}">${name}</a></h3>
-${text}</div>
-<div class="examples">${examples}</div>
-</article>`;
 
 const hasFields = ({ properties }: Schema) => !properties || Object.keys(properties).length > 0;
 
-function result(output: Schema | null, optional: boolean): Html {
-  if (!output) return html`<p>None: success is <code>{ "ok": true }</code>.</p>`;
-  return html`${shape(output, "optional")}${optional && html`<p>Or none: success is then <code>{ "ok": true }</code>.</p>`}`;
+function result(output: Schema | null, optional: boolean): string {
+  if (!output) return 'None: success is `{ "ok": true }`.';
+  const fields = shape(output, "optional");
+  return optional ? `${fields}\n\nOr none: success is then \`{ "ok": true }\`.` : fields;
 }
 
-/** A table of the fields, or the name of the record that has them. */
-function shape(schema: Schema, marks: Mark): Html {
-  if (schema.properties) return fieldTable(schema, marks);
-  const variants = variantsOf(schema);
-  if (!variants.some(({ properties }) => properties)) return html`<p>${typeName(schema)}</p>`;
-  return html`${variants.map((each, at) => [at > 0 && html`<p>Or:</p>`, shape(each, marks)])}`;
-}
-
-function errors(operation: Operation): Html {
+function errors(operation: Operation): string {
   const own = ownErrors(operation).toSorted((a, b) => errorStatus[a] - errorStatus[b]);
-  return html`<ul class="codes">
-${own.map((code) => html`<li>${errorStatus[code]} ${errorName(code)}</li>`)}
-<li><a href="#errors">${own.length > 0 && "and "}those of every operation</a></li>
-</ul>`;
+  return [...own.map(errorLink), "[those of every operation](#errors)"].join(" · ");
 }
 
 function operationExamples(
@@ -87,16 +79,29 @@ function operationExamples(
   input: Schema,
   output: Schema | null,
   book: SchemaBook,
-): Html {
-  const example = inputExample(operation, input, book.shared);
-  const body = example && Object.keys(example).length > 0 ? example : null;
+): string {
+  const sent = inputExample(operation, input, book.shared);
   const answer = answerExample(operation, output, book.shared);
-  return html`
-${example && panel("HTTP", curl(operation.name, body, operation.access !== "public"))}
-${example && operation.access !== "service" && panel("Socket", json(frameExample(operation, example, 1)))}
-${answer && panel("Answer", json(answer))}`;
+  const parts = [
+    sent && `#### HTTP\n\n\`\`\`sh\n${curl(operation, sent)}\n\`\`\``,
+    sent && operation.access !== "service" && example("Socket", frameExample(operation, sent, 1)),
+    answer && example("Answer", answer),
+  ];
+  return parts.filter(Boolean).join("\n\n");
+}
+
+/** The call as a curl command, for a shell in which `PARLEY` and `TOKEN` are set. */
+function curl({ name, access }: Operation, body: object): string {
+  const hasBody = Object.keys(body).length > 0;
+  const lines = [`curl ${hasBody ? "" : "-X POST "}"$PARLEY/api/${name}"`];
+  if (access !== "public") lines.push('-H "authorization: Bearer $TOKEN"');
+  if (hasBody) {
+    lines.push('-H "content-type: application/json"');
+    lines.push(`-d '${pretty(body).replaceAll("'", "'\\''").replaceAll("\n", "\n  ")}'`);
+  }
+  return lines.join(" \\\n  ");
 }
 
 /** What a call costs, in units of a plain call. */
 const costOf = ({ cost: { call, each = {} } }: Operation) =>
-  html`${call}${Object.entries(each).map(([field, cost]) => html` + ${cost} × <code>${field}</code>`)}`;
+  [call, ...Object.entries(each).map(([field, cost]) => `${cost} × \`${field}\``)].join(" + ");

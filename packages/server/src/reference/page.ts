@@ -1,23 +1,22 @@
 import { createHash } from "node:crypto";
-import {
-  accessLevels,
-  bodyErrors,
-  closeCodes,
-  commonErrors,
-  errorStatus,
-  tokenErrors,
-} from "@parley/protocol";
+import { bodyErrors, closeCodes, commonErrors, errorStatus, tokenErrors } from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
 import { LIMITS } from "../config/limits.ts";
-import { eventBlock, operationBlock, recordBlock } from "./blocks.ts";
+import { entry, eventBlock, operationBlock, recordBlock } from "./blocks.ts";
 import { allErrors, allEvents, byResource } from "./contract.ts";
-import { chapters } from "./guide.ts";
-import { errorName, type Html, html, joined, words } from "./html.ts";
-import { accessMeanings, closeMeanings, errorMeanings, resourceTitle } from "./prose.ts";
+import guide from "./guide.md" with { type: "text" };
+import { errorLink, example, render, table } from "./markdown.ts";
+import {
+  accessMeanings,
+  closeMeanings,
+  errorMeanings,
+  resourceTitle,
+  turnErrorMeanings,
+} from "./prose.ts";
 import { schemaBook } from "./schemas.ts";
-import { style } from "./style.ts";
+import style from "./style.css" with { type: "text" };
 
-const styleHash = createHash("sha256").update(style.text).digest("base64");
+const styleHash = createHash("sha256").update(style).digest("base64");
 
 /** The content security policy of the page: only its own style and icon. */
 export const referencePolicy = [
@@ -36,7 +35,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 interface Section {
   id: string;
   title: string;
-  body: Html;
+  body: string;
   /** The entries that the sidebar lists below the title. */
   entries?: readonly string[];
 }
@@ -44,38 +43,44 @@ interface Section {
 /** The reference for people: one page without scripts, generated from the contract. */
 export function referencePage(): string {
   const book = schemaBook("#", "draft-2020-12");
-  const parts: Record<string, Section[]> = {
-    Guide: chapters(),
-    Operations: [...byResource()].map(([resource, operations]) => ({
+  const operations = [...byResource()].map(
+    ([resource, each]): Section => ({
       id: `resource-${resource}`,
       title: resourceTitle(resource),
-      body: html`${operations.map((operation) => operationBlock(operation, book))}`,
-      entries: operations.map(({ name }) => name),
-    })),
+      body: each.map((operation) => operationBlock(operation, book)).join(""),
+      entries: each.map(({ name }) => name),
+    }),
+  );
+  const events = allEvents.map(([name, event]) => eventBlock(name, event, book)).join("");
+  const parts: Record<string, Section[]> = {
+    Guide: chapters(),
+    Operations: operations,
     Reference: [
       {
         id: "events",
         title: "Events",
-        body: html`${eventIntroduction}${allEvents.map(([name, event]) => eventBlock(name, event, book))}`,
+        body: render(EVENTS) + events,
         entries: allEvents.map(([name]) => name),
       },
       // Last, because converting operations and events collects the records they refer to.
       {
         id: "records",
         title: "Records",
-        body: html`${Object.keys(book.shared).map((name) => recordBlock(name, book))}`,
+        body: Object.keys(book.shared)
+          .map((name) => recordBlock(name, book))
+          .join(""),
         entries: Object.keys(book.shared),
       },
-      { id: "access", title: "Access levels", body: accessTable() },
-      { id: "errors", title: "Error codes", body: errorTable() },
-      { id: "close-codes", title: "Close codes", body: closeTable() },
-      { id: "limits", title: "Limits", body: limitTable() },
+      { id: "access", title: "Access levels", body: render(accessTable()) },
+      { id: "errors", title: "Error codes", body: errors() },
+      { id: "close-codes", title: "Close codes", body: render(closeTable()) },
+      { id: "limits", title: "Limits", body: render(limitTable()) },
     ],
   };
-  return layout(parts).text;
+  return layout(parts);
 }
 
-const layout = (parts: Record<string, Section[]>) => html`<!doctype html>
+const layout = (parts: Record<string, Section[]>) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -88,79 +93,97 @@ const layout = (parts: Record<string, Section[]>) => html`<!doctype html>
 <a class="skip" href="#content">Skip to the content</a>
 <nav aria-label="Contents">
 <a class="brand" href="#content">Parley</a>
-${Object.entries(parts).map(([title, sections]) => navPart(title, sections))}
+${Object.entries(parts).map(navPart).join("")}
 </nav>
 <main id="content">
-${introduction}
-${Object.values(parts).flat().map(section)}
+<header>${render(INTRODUCTION)}</header>
+${Object.values(parts).flat().map(section).join("")}
 </main>
 </body>
 </html>
 `;
 
-const introduction = html`<header>
-<h1>Parley reference</h1>
-<p>A chat backend in which people and AI agents take part in the same conversations. Operations are called over HTTP or over a WebSocket, which also carries all events.</p>
-<ul class="links"><li>Version ${manifest.version}</li><li><a href="/openapi.json">OpenAPI 3.1</a></li><li><a href="/asyncapi.json">AsyncAPI 3.0</a></li></ul>
-</header>`;
+const INTRODUCTION = `# Parley reference
 
-const eventIntroduction = html`<p>${words("Events are frames on the socket. Unless the description says otherwise, an event goes to all clients of all participants of the conversation. A client therefore receives its own messages too, and recognizes them by their `client_msg_id`.")}</p>`;
+A chat backend in which people and AI agents take part in the same conversations. Operations are called over HTTP or over a WebSocket, which also carries all events.
+
+- Version ${manifest.version}
+- [OpenAPI 3.1](/openapi.json)
+- [AsyncAPI 3.0](/asyncapi.json)`;
+
+const EVENTS =
+  "Events are frames on the socket. Unless the description says otherwise, an event goes to all clients of all participants of the conversation. A client therefore receives its own messages too, and recognizes them by their `client_msg_id`.";
+
+/** The chapters of the guide: how to start, and rules that concern several operations. */
+const chapters = (): Section[] =>
+  guide
+    .replace("{{turn errors}}", () => meanings("Code", turnErrorMeanings))
+    .split(/^## /m)
+    .slice(1)
+    .map((chapter) => {
+      const [title = "", body = ""] = chapter.split(/\n(.*)/s);
+      return { id: title.toLowerCase().replaceAll(" ", "-"), title, body: render(body) };
+    });
 
 const section = ({
   id,
   title,
   body,
-}: Section) => html`<section id="${id}" aria-labelledby="${id}-title">
+}: Section) => `<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${title}</h2>
-${body}
-</section>`;
+${body}</section>
+`;
 
-const navPart = (title: string, sections: Section[]) => html`<h2>${title}</h2>
-<ul>${sections.map(navItem)}</ul>`;
+const navPart = ([title, sections]: [string, Section[]]) => `<h2>${title}</h2>
+<ul>${sections.map(navItem).join("")}</ul>
+`;
 
-const navItem = ({ id, title, entries }: Section) => html`<li><a href="#${id}">${title}</a>
-${entries && html`<ul>${entries.map((name) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>`}</li>`;
+const navItem = ({ id, title, entries }: Section) =>
+  `<li><a href="#${id}">${title}</a>${entries ? `<ul>${entries.map(entryLink).join("")}</ul>` : ""}</li>\n`;
 
-const table = (titles: readonly string[], rows: readonly Html[]) => html`<table class="plain">
-<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
-<tbody>${rows}</tbody>
-</table>`;
+const entryLink = (name: string) => `<li><a href="#${name}">${name}</a></li>`;
 
-function accessTable(): Html {
-  const rows = accessLevels.map(
-    (level) => html`<tr>
-<th scope="row"><code>${level}</code></th><td>${words(accessMeanings[level])}</td>
-</tr>`,
+const meanings = (title: string, all: Record<string, string>) =>
+  table(
+    [title, "Meaning"],
+    Object.entries(all).map(([name, meaning]) => [`\`${name}\``, meaning]),
   );
-  return html`<p>${words("Every operation has an access level. A caller who does not have it is answered with `forbidden`.")}</p>
-${table(["Level", "Who may call"], rows)}`;
+
+const accessTable = () =>
+  `Every operation has an access level. A caller who does not have it is answered with \`forbidden\`.\n\n${meanings("Level", accessMeanings)}`;
+
+function errors(): string {
+  const all = [commonErrors, bodyErrors, tokenErrors].map((codes) =>
+    codes.map(errorLink).join(", "),
+  );
+  const [common, body, token] = all;
+  const text = `Every operation may answer ${common}; over HTTP also ${body}; those that need a token also ${token}.`;
+  const entries = allErrors.map((code) => {
+    const { meaning, example: description } = errorMeanings[code];
+    const failure = { ok: false, error_code: errorStatus[code], code, description };
+    return entry(
+      code,
+      `${errorStatus[code]} · ${meaning}`,
+      example("Answer", failure),
+      `error-${code}`,
+    );
+  });
+  return render(text) + entries.join("");
 }
 
-function errorTable(): Html {
-  const rows = allErrors.map(
-    (code) => html`<tr id="error-${code}">
-<td class="number">${errorStatus[code]}</td><th scope="row"><code>${code}</code></th><td>${words(errorMeanings[code].meaning)}</td>
-</tr>`,
-  );
-  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; those that need a token also ${joined(tokenErrors.map(errorName), ", ")}.</p>
-${table(["Status", "Code", "Meaning"], rows)}`;
-}
-
-function closeTable(): Html {
-  const rows = Object.entries(closeCodes).map(
-    ([name, code]) => html`<tr>
-<th scope="row" class="number">${code}</th><td>${words(closeMeanings[name as keyof typeof closeCodes])}</td>
-</tr>`,
-  );
+function closeTable(): string {
+  const rows = Object.entries(closeCodes).map(([name, code]) => [
+    `${code}`,
+    closeMeanings[name as keyof typeof closeCodes],
+  ]);
   return table(["Code", "Meaning"], rows);
 }
 
-function limitTable(): Html {
-  const rows = Object.entries(LIMITS).map(
-    ([name, limit]) => html`<tr>
-<th scope="row"><code>${name}</code></th><td class="number">${limit.default.toLocaleString("en")}</td><td>${words(limit.meaning)}</td>
-</tr>`,
-  );
-  return html`<p>${words("These are the defaults; `GET /api/limits` returns the limits of the server. A call that exceeds a rate is answered with `rate_limited` and `parameters.retry_after`.")}</p>
-${table(["Name", "Default", "Meaning"], rows)}`;
+function limitTable(): string {
+  const rows = Object.entries(LIMITS).map(([name, limit]) => [
+    `\`${name}\``,
+    limit.default.toLocaleString("en"),
+    limit.meaning,
+  ]);
+  return `These are the defaults; \`GET /api/limits\` returns the limits of the server. A call that exceeds a rate is answered with \`rate_limited\` and \`parameters.retry_after\`.\n\n${table(["Name", "Default", "Meaning"], rows)}`;
 }
