@@ -8,7 +8,6 @@ import { z } from "zod";
 /** Slack itself truncates texts to 40,000 characters. */
 const MAX_TEXT_CHARACTERS = 40_000;
 const MAX_ITEMS = 100;
-const MAX_RICH_TEXT_ITEMS = 1000;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
 const CONTROL = /[\0-\x08\v\f\x0e-\x1f\x7f\u2028\u2029]/g;
@@ -23,8 +22,8 @@ const text = z
       .replace(/\r\n?/g, "\n")
       .replace(CONTROL, " "),
   );
-const listOf = <T extends z.ZodType>(item: T, max = MAX_ITEMS) =>
-  z.array(item, "must be a list").max(max, `must have at most ${max} items`);
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.array(item, "must be a list").max(MAX_ITEMS, `must have at most ${MAX_ITEMS} items`);
 const objectOf = <T extends z.ZodRawShape>(shape: T) => z.object(shape, "must be an object");
 
 type Schemas = Record<string, z.ZodObject>;
@@ -58,35 +57,6 @@ const element = oneOf({
 });
 
 const flag = z.boolean("must be true or false").nullish();
-const style = objectOf({ bold: flag, italic: flag, strike: flag, code: flag }).nullish();
-
-const richTextInline = oneOf({
-  text: objectOf({ text, style }),
-  link: objectOf({ url: text, text: text.nullish(), style }),
-  user: objectOf({ user_id: text, style }),
-  usergroup: objectOf({ usergroup_id: text, style }),
-  channel: objectOf({ channel_id: text, style }),
-  broadcast: objectOf({ range: text, style }),
-  emoji: objectOf({ name: text, unicode: text.nullish(), style }),
-  date: objectOf({ timestamp: text, fallback: text.nullish(), style }),
-  color: objectOf({ value: text, style }),
-});
-
-const richTextSection = { elements: listOf(richTextInline, MAX_RICH_TEXT_ITEMS) };
-const count = z.int("must be a whole number").nullish();
-
-const richTextElement = oneOf({
-  rich_text_section: objectOf(richTextSection),
-  rich_text_quote: objectOf(richTextSection),
-  rich_text_preformatted: objectOf(richTextSection),
-  rich_text_list: objectOf({
-    style: text.nullish(),
-    indent: count,
-    offset: count,
-    elements: listOf(objectOf(richTextSection), MAX_RICH_TEXT_ITEMS),
-  }),
-});
-
 const block = oneOf({
   section: objectOf({
     text: textObject.nullish(),
@@ -102,7 +72,6 @@ const block = oneOf({
     title: textObject.nullish(),
   }),
   actions: objectOf({ elements: listOf(element) }),
-  rich_text: objectOf({ elements: listOf(richTextElement, MAX_RICH_TEXT_ITEMS) }),
   markdown: objectOf({ text }),
 });
 
@@ -137,8 +106,6 @@ export type SlackBlock = NonNullable<z.output<typeof block>>;
 export type SlackElement = NonNullable<z.output<typeof element>>;
 export type SlackText = z.output<typeof textObject>;
 export type SlackAttachment = z.output<typeof attachment>;
-export type SlackRichText = NonNullable<z.output<typeof richTextElement>>;
-export type SlackInline = NonNullable<z.output<typeof richTextInline>>;
 
 /** Either the payload or what is wrong with it, by the path of the field. Never throws. */
 export function parseSlackPayload(

@@ -2,7 +2,6 @@ import type { SlackAttachment } from "@parley/protocol/inbound/slack";
 import { imageRuns, inOneLine, linkRuns, type Part, renderBlocks } from "./blocks.ts";
 import { type Run, renderLine } from "./inline.ts";
 import { quoteLine, renderText, runsOf, type Syntax, stack } from "./mrkdwn.ts";
-import { renderTime } from "./rich-text.ts";
 
 /** An attachment: its `pretext`, and a block quote with the rest. */
 export function renderAttachment(attachment: SlackAttachment): Part[] {
@@ -63,6 +62,13 @@ function fieldLines(attachment: SlackAttachment): Part[] {
   });
 }
 
+/** A time in seconds, as text. Null if it is none. */
+function renderTime(seconds: string): string | null {
+  const time = new Date(Number.parseFloat(seconds) * 1000);
+  if (Number.isNaN(time.getTime())) return null;
+  return `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
 function footLine({ footer, ts }: SlackAttachment): string[] {
   const time = ts ? renderTime(ts) : null;
   const texts = [...(footer?.trim() ? [footer.trim()] : []), ...(time ? [time] : [])];
@@ -76,39 +82,25 @@ const syntaxOf = ({ mrkdwn_in }: SlackAttachment, field: "text" | "pretext" | "f
 const quoted = (parts: Part[]): Part =>
   parts.flatMap((part, index) => [...(index > 0 ? [""] : []), ...part]).map(quoteLine);
 
-const SIGNS: Record<string, string> = { good: "🟢", warning: "🟡", danger: "🔴" };
+/** Slack's names of colors. */
+const NAMED: Record<string, string> = { good: "00a040", warning: "ffdc00", danger: "ff0000" };
+const SIGNS: [sign: string, red: number, green: number, blue: number][] = [
+  ["🔴", 255, 0, 0],
+  ["🟠", 255, 140, 0],
+  ["🟡", 255, 220, 0],
+  ["🟢", 0, 160, 64],
+  ["🔵", 40, 120, 255],
+  ["🟣", 128, 0, 200],
+  ["⚫", 0, 0, 0],
+  ["⚪", 255, 255, 255],
+];
 
-/** The color of the bar that Slack shows beside an attachment. */
+/** The sign that is nearest to the color of the bar that Slack shows beside an attachment. */
 function signOf(color: string): string {
-  const named = Object.hasOwn(SIGNS, color) ? SIGNS[color] : undefined;
-  if (named !== undefined) return named;
-  const hex = /^#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(color)?.slice(1);
+  const named = Object.hasOwn(NAMED, color) ? NAMED[color] : undefined;
+  const hex = /^#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(named ?? color)?.slice(1);
   if (hex === undefined) return "";
   const [red = 0, green = 0, blue = 0] = hex.map((part) => Number.parseInt(part, 16));
-  return signOfHue(red, green, blue);
+  const distances = SIGNS.map(([, r, g, b]) => Math.hypot(r - red, g - green, b - blue));
+  return SIGNS[distances.indexOf(Math.min(...distances))]?.[0] ?? "";
 }
-
-function signOfHue(red: number, green: number, blue: number): string {
-  const highest = Math.max(red, green, blue);
-  const range = highest - Math.min(red, green, blue);
-  if (range < 32) return highest < 96 ? "⚫" : "⚪";
-  const sector =
-    highest === red
-      ? (green - blue) / range
-      : highest === green
-        ? 2 + (blue - red) / range
-        : 4 + (red - green) / range;
-  const hue = (sector * 60 + 360) % 360;
-  const [, sign = "🔴"] = HUES.find(([limit]) => hue < limit) ?? [];
-  return sign;
-}
-
-/** The sign for hues below each limit, in degrees. Above the last it is red again. */
-const HUES: [limit: number, sign: string][] = [
-  [15, "🔴"],
-  [40, "🟠"],
-  [70, "🟡"],
-  [170, "🟢"],
-  [255, "🔵"],
-  [330, "🟣"],
-];

@@ -1,7 +1,6 @@
 import type { SlackBlock, SlackElement, SlackText } from "@parley/protocol/inbound/slack";
 import { type Run, renderLine } from "./inline.ts";
 import { renderText, runsOf } from "./mrkdwn.ts";
-import { renderRichText } from "./rich-text.ts";
 
 /** The parts of a message, each with its lines. A blank line separates parts. */
 export type Part = string[];
@@ -27,8 +26,6 @@ function renderBlock(block: SlackBlock): Part[] {
       const title = block.title ? renderTextObject(block.title) : [];
       return [[...title, ...inOneLine([imageRuns(block.image_url, block.alt_text)])]];
     }
-    case "rich_text":
-      return renderRichText(block.elements);
     case "markdown":
       // As it came. Whether the whole message is inert is checked in the end.
       return [block.text.trim().split("\n")];

@@ -37,18 +37,6 @@ const resolved = (run: Run): Resolved => ({
   target: run.url ? linkTarget(run.url) : null,
 });
 
-/** Splits runs at the line breaks in their texts. */
-export function linesOf(runs: readonly Run[]): Run[][] {
-  const lines: Run[][] = [[]];
-  for (const run of runs) {
-    for (const [index, text] of run.text.split("\n").entries()) {
-      if (index > 0) lines.push([]);
-      lines.at(-1)?.push({ ...run, text });
-    }
-  }
-  return lines;
-}
-
 function truncated(runs: readonly Resolved[]): Resolved[] {
   const kept: Resolved[] = [];
   let left = MAX_LINE_CHARACTERS;
@@ -139,22 +127,15 @@ function renderInner({ target, ...run }: Resolved, text: string): string {
   if (run.image) return `![${escapeLabel(text)}](${target})`;
   // An escaped address would not be recognised.
   if (run.bare && escapeText(text) === text) return text;
-  return `[${run.code ? codeSpan(text) : escapeLabel(text)}](${target})`;
+  return `[${escapeLabel(text)}](${target})`;
 }
 
 /** Spaces at the start of a line would be removed, or make it a code block. */
 const indentation = (space: string, isFirst: boolean) =>
   isFirst ? "\u00a0".repeat(Math.min(space.length, 16)) : space;
 
-/** The delimiter is longer than every run of backticks in the code, which therefore stays code. */
-function codeSpan(code: string): string {
-  const delimiter = "`".repeat(longestBackticks(code) + 1);
-  const padding = /^`|`$|^ .* $/s.test(code) ? " " : "";
-  return delimiter + padding + code + padding + delimiter;
-}
-
-export const longestBackticks = (text: string) =>
-  (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
+/** There are no backticks in code: they end it. One space at each end would be removed. */
+const codeSpan = (code: string) => (/^ .* $/s.test(code) ? `\` ${code} \`` : `\`${code}\``);
 
 /**
  * Syntax of CommonMark and of the component markup inside a line, and handles. Beside the text there

@@ -1,13 +1,7 @@
 /** Reads Slack's `mrkdwn`, which differs from Markdown in most respects. */
 
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
-import {
-  isLinkable,
-  longestBackticks,
-  MAX_LINE_CHARACTERS,
-  type Run,
-  renderLine,
-} from "./inline.ts";
+import { isLinkable, MAX_LINE_CHARACTERS, type Run, renderLine } from "./inline.ts";
 
 /** How much of the syntax is read: all; links but no emphasis, code and quotes; or nothing. */
 export type Syntax = "mrkdwn" | "links" | "plain";
@@ -55,12 +49,16 @@ function* mrkdwnLines(text: string): Generator<string> {
 /** Leaves room for the fences: a character takes at most 3 bytes of a message. */
 const MAX_CODE_CHARACTERS = 10_000;
 
-export function codeBlock(code: string): string[] {
+function codeBlock(code: string): string[] {
   const content = code.replace(/^\n|\n$/g, "");
   if (content.trim() === "") return [];
   const isLong = content.length > MAX_CODE_CHARACTERS;
   const shown = isLong ? `${content.slice(0, MAX_CODE_CHARACTERS).toWellFormed()}…` : content;
-  const fence = "`".repeat(Math.max(3, longestBackticks(shown) + 1));
+  const longest = (shown.match(/`{3,}/g) ?? []).reduce(
+    (most, run) => Math.max(most, run.length),
+    2,
+  );
+  const fence = "`".repeat(longest + 1);
   return [`${fence}\n${shown}\n${fence}`];
 }
 
