@@ -6,7 +6,7 @@ import { FIRST_FILE } from "../store/files.ts";
 import { backgroundRunner } from "../store/shared/background-work.ts";
 import type { Store } from "../store/store.ts";
 import { type Lease, lease } from "../upkeep/lease.ts";
-import { Stopped } from "../upkeep/stopped.ts";
+import { regularly, Stopped } from "../upkeep/regularly.ts";
 import type { Blobs } from "./blobs.ts";
 import {
   type CleanupOptions,
@@ -124,38 +124,6 @@ export const noFileMaintenance: FileMaintenance = {
   receive: () => {},
   stop: async () => {},
 };
-
-/** Runs work now, at intervals, and on demand; never twice at the same time. */
-function regularly(everyMs: number, work: () => Promise<void>) {
-  let running: Promise<void> | null = null;
-  let isWanted = false;
-  let isEnded = false;
-  async function runAll(): Promise<void> {
-    while (isWanted) {
-      isWanted = false;
-      await work();
-    }
-  }
-  const run = () => {
-    if (isEnded) return;
-    isWanted = true;
-    running ??= runAll().finally(() => {
-      running = null;
-    });
-  };
-  run();
-  const timer = setInterval(run, everyMs);
-  timer.unref();
-  return {
-    run,
-    async stop(): Promise<void> {
-      clearInterval(timer);
-      isEnded = true;
-      isWanted = false;
-      await running;
-    },
-  };
-}
 
 function watchFigures(metrics: Metrics, read: () => StorageFigures | null): void {
   const figure = (name: keyof StorageFigures) => () => read()?.[name] ?? [];

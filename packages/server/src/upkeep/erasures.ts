@@ -3,7 +3,7 @@ import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { Store } from "../store/store.ts";
 import { lease } from "./lease.ts";
-import { Stopped } from "./stopped.ts";
+import { regularly, Stopped } from "./regularly.ts";
 
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
@@ -27,8 +27,6 @@ export interface ErasuresOptions {
  */
 export function erasures({ store, node, log }: ErasuresOptions): Erasures {
   const held = lease(store, "erasures", node);
-  let running: Promise<void> | null = null;
-  let isWanted = false;
   let isStopped = false;
 
   /** Finishes all that can be finished. Those that fail are tried again at the next check. */
@@ -63,31 +61,16 @@ export function erasures({ store, node, log }: ErasuresOptions): Erasures {
     log.info({ account: username, messages }, "account erasure finished");
   }
 
-  const start = () => {
-    isWanted = true;
-    running ??= run().finally(() => {
-      running = null;
-    });
-  };
-
-  async function run(): Promise<void> {
-    while (isWanted && !isStopped) {
-      isWanted = false;
-      await finishAll().catch((err) => {
-        if (!(err instanceof Stopped)) log.error({ err }, "account erasure failed");
-      });
-    }
-  }
-
-  start();
-  const timer = setInterval(start, CHECK_MS);
-  timer.unref();
+  const job = regularly(CHECK_MS, () =>
+    finishAll().catch((err) => {
+      if (!(err instanceof Stopped)) log.error({ err }, "account erasure failed");
+    }),
+  );
   return {
-    wake: start,
+    wake: job.run,
     async stop() {
       isStopped = true;
-      clearInterval(timer);
-      await running;
+      await job.stop();
     },
   };
 }

@@ -2,6 +2,7 @@ import { expireToolCalls } from "../domain/tool-calls.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
+import { regularly } from "./regularly.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
 /** The longest time between two checks: a call that was added since may expire first. */
@@ -26,7 +27,6 @@ export interface UpkeepOptions {
  * hour. Expires tool calls that nobody decided about, each when its time is over.
  */
 export function upkeep({ store, auditDays, log }: UpkeepOptions) {
-  let running: Promise<unknown> | null = null;
   let expiring: Promise<void> = Promise.resolve();
   let expiryTimer: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -75,21 +75,13 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
     expiring = expireCalls();
   };
 
-  const start = () => {
-    running ??= purgeAll().finally(() => {
-      running = null;
-    });
-  };
-  start();
-  const timer = setInterval(start, PURGE_MS);
-  timer.unref();
+  const purging = regularly(PURGE_MS, purgeAll);
   expire();
   return {
     async stop(): Promise<void> {
       isStopped = true;
-      clearInterval(timer);
       clearTimeout(expiryTimer);
-      await Promise.all([running, expiring]);
+      await Promise.all([purging.stop(), expiring]);
     },
   };
 }

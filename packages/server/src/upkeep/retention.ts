@@ -4,7 +4,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { type MessageRange, SCANNED_IDS } from "../store/message-scans.ts";
 import type { Store } from "../store/store.ts";
 import { lease } from "./lease.ts";
-import { Stopped } from "./stopped.ts";
+import { regularly, Stopped } from "./regularly.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -51,7 +51,6 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
   const held = lease(store, "retention", node);
   /** When the oldest message of a range was created, by the start of the range. */
   const oldest = new Map<number, number>();
-  let running: Promise<void> | null = null;
   let isStopped = false;
 
   /** Called between two steps. */
@@ -98,21 +97,13 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
     return messages;
   }
 
-  const run = () => {
-    running ??= deleteOld()
-      .catch((err) => log.error({ err }, "deletion of old messages failed"))
-      .finally(() => {
-        running = null;
-      });
-  };
-  run();
-  const timer = setInterval(run, HOUR_MS);
-  timer.unref();
+  const job = regularly(HOUR_MS, () =>
+    deleteOld().catch((err) => log.error({ err }, "deletion of old messages failed")),
+  );
   return {
     async stop(): Promise<void> {
       isStopped = true;
-      clearInterval(timer);
-      await running;
+      await job.stop();
     },
   };
 }
