@@ -1,5 +1,4 @@
 import { keyFile, openVault } from "../compose/master-key.ts";
-import { readConfig } from "../config.ts";
 import { secondFactorBinding } from "../domain/second-factor.ts";
 import { toolSecretsBinding } from "../domain/tools.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
@@ -8,8 +7,7 @@ import type { SealBinding, Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 import { command } from "./command.ts";
-import { commandLog } from "./output.ts";
-import { openCommandStore } from "./people.ts";
+import { openService } from "./people.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
@@ -27,14 +25,13 @@ recovery code.`,
     { line: "keys rotate --discard", summary: "After the master key was lost." },
   ],
   async run({ options: { discard } }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
+    await using service = await openService();
+    const { config, store, log } = service;
     if (!config.masterKeys) keyFile(config).add();
     const vault = openVault(config);
     const discarded = discard ? await discardUnreadable(store, vault) : 0;
     const { resealed, kept } = await rotateKeys(store, vault);
-    await commandLog(config, store).record("master_key_rotated", { keys_resealed: resealed });
+    await log.record("master_key_rotated", { keys_resealed: resealed });
     return {
       json: { resealed, kept, ...(discard && { discarded }) },
       text: `Sealed ${resealed} keys with the newest master key; ${kept} already were.${discard ? ` Discarded ${discarded}.` : ""}`,

@@ -1,7 +1,5 @@
-import { readConfig } from "../config.ts";
 import { command } from "./command.ts";
-import { commandLog } from "./output.ts";
-import { openCommandStore, personNamed } from "./people.ts";
+import { openService } from "./people.ts";
 
 const person = { username: "The username of a person." };
 const details = "Works while the server runs. PARLEY_OPERATORS can name further operators.";
@@ -12,9 +10,9 @@ export const listOperators = command({
   details,
   examples: [{ line: "operators list", summary: "Prints one username per line." }],
   async run() {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const added = await opened.store.read((tx) => tx.operators());
+    await using service = await openService();
+    const { config } = service;
+    const added = await service.store.read((tx) => tx.operators());
     const usernames = added.map(({ username }) => username);
     const lines = [...usernames, ...config.operators.map((name) => `${name} (PARLEY_OPERATORS)`)];
     return {
@@ -31,11 +29,10 @@ export const addOperator = command({
   arguments: person,
   examples: [{ line: "operators add alice", summary: "Makes alice an operator." }],
   async run({ arguments: { username } }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, username);
-    const added = await commandLog(config, store).write(async (tx, record) => {
+    await using service = await openService();
+    const { log } = service;
+    const account = await service.person(username);
+    const added = await log.write(async (tx, record) => {
       const isNew = await tx.addOperator(account.id, Date.now());
       if (isNew) await record("operator_added", { account: account.username });
       return isNew;
@@ -54,11 +51,10 @@ export const removeOperator = command({
   arguments: person,
   examples: [{ line: "operators remove alice", summary: "Alice is no longer an operator." }],
   async run({ arguments: { username } }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, username);
-    const removed = await commandLog(config, store).write(async (tx, record) => {
+    await using service = await openService();
+    const { config, log } = service;
+    const account = await service.person(username);
+    const removed = await log.write(async (tx, record) => {
       const wasOne = await tx.removeOperator(account.id);
       if (wasOne) await record("operator_removed", { account: account.username });
       return wasOne;

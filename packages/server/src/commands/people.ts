@@ -1,15 +1,22 @@
 import { openStore } from "../compose/backends.ts";
-import { type Config, ConfigError } from "../config.ts";
+import { ConfigError, readConfig } from "../config.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
+import { commandLog } from "./output.ts";
 
-/** The store of a command, which closes at the end of its scope. */
-export async function openCommandStore(config: Config) {
+/** What a command works with. The store closes at the end of its scope. */
+export async function openService(config = readConfig()) {
   const store = await openStore(config);
-  return { store, [Symbol.asyncDispose]: () => store.close() };
+  return {
+    config,
+    store,
+    log: commandLog(config, store),
+    person: (username: string) => personNamed(store, username),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
 }
 
-export async function personNamed(store: Store, username: string): Promise<AccountRecord> {
+async function personNamed(store: Store, username: string): Promise<AccountRecord> {
   const account = await store.read((tx) => tx.account(username.toLowerCase()));
   if (account?.kind === "human" && account.erased_at === null) return account;
   throw new ConfigError(

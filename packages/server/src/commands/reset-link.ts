@@ -5,8 +5,7 @@ import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import { command } from "./command.ts";
-import { commandLog } from "./output.ts";
-import { openCommandStore, personNamed } from "./people.ts";
+import { openService } from "./people.ts";
 
 export const resetLink = command({
   name: "users reset-link",
@@ -34,14 +33,12 @@ server runs.`,
     if (!/^https?:$/.test(URL.parse(base)?.protocol ?? "")) {
       throw new ConfigError("--url must be an address such as https://chat.example.com.");
     }
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService(config);
+    const { store, log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
     await checkResettable(store, account);
-    const created = await commandLog(config, store).write((tx, record) =>
-      createPasswordReset(tx, record, account, {}),
-    );
+    const created = await log.write((tx, record) => createPasswordReset(tx, record, account, {}));
     const url = resetUrl(base, created);
     const expires_at = iso(created.expires_at);
     return { json: { username, url, expires_at }, text: url };

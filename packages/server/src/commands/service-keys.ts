@@ -1,11 +1,10 @@
-import { openStore } from "../compose/backends.ts";
-import { type Config, ConfigError, readConfig } from "../config.ts";
+import { ConfigError } from "../config.ts";
 import { iso } from "../rules/time.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";
 import { hashToken } from "../security/tokens.ts";
 import type { ServiceKeyRecord } from "../store/service-keys.ts";
 import { command } from "./command.ts";
-import { commandLog } from "./output.ts";
+import { openService } from "./people.ts";
 
 const named = { name: "The name of the key, such as the name of the program that uses it." };
 
@@ -22,10 +21,9 @@ export const createServiceKey = command({
         "The name of a key has 1 to 64 letters, digits, dots, dashes and underscores.",
       );
     }
-    const config = readConfig();
-    await using opened = await open(config);
+    await using service = await openService();
     const key = newServiceKey();
-    const isNew = await opened.log.write(async (tx, record) => {
+    const isNew = await service.log.write(async (tx, record) => {
       const at = Date.now();
       if (!(await tx.insertServiceKey({ name, key_hash: hashToken(key), at }))) return false;
       await record("service_key_created", { service_key: name });
@@ -43,8 +41,8 @@ export const listServiceKeys = command({
   summary: "List the service keys, and when they were last used.",
   examples: [{ line: "service-keys list", summary: "Prints one key per line." }],
   async run() {
-    await using opened = await open(readConfig());
-    const keys = await opened.store.read((tx) => tx.serviceKeys());
+    await using service = await openService();
+    const keys = await service.store.read((tx) => tx.serviceKeys());
     return {
       json: { keys: keys.map(jsonOf) },
       text: keys.map(lineOf).join("\n"),
@@ -59,8 +57,8 @@ export const revokeServiceKey = command({
   arguments: named,
   examples: [{ line: "service-keys revoke shop", summary: "Revokes the key named shop." }],
   async run({ arguments: { name } }) {
-    await using opened = await open(readConfig());
-    const revoked = await opened.log.write(async (tx, record) => {
+    await using service = await openService();
+    const revoked = await service.log.write(async (tx, record) => {
       if (!(await tx.revokeServiceKey(name, Date.now()))) return false;
       await record("service_key_revoked", { service_key: name });
       return true;
@@ -69,12 +67,6 @@ export const revokeServiceKey = command({
     return { json: { name }, text: `The service key ${name} is revoked.` };
   },
 });
-
-async function open(config: Config) {
-  const store = await openStore(config);
-  const log = commandLog(config, store);
-  return { store, log, [Symbol.asyncDispose]: () => store.close() };
-}
 
 const jsonOf = ({ name, created_at, last_used_at, revoked_at }: ServiceKeyRecord) => ({
   name,

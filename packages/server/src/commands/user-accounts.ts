@@ -13,8 +13,7 @@ import type { ReadTx, Store } from "../store/store.ts";
 import { lease } from "../upkeep/lease.ts";
 import { megabytes, syncFolder } from "./backup/support.ts";
 import { command } from "./command.ts";
-import { commandLog } from "./output.ts";
-import { openCommandStore, personNamed } from "./people.ts";
+import { openService } from "./people.ts";
 
 const person = { username: "The username of a person." };
 
@@ -28,12 +27,11 @@ export const suspendUser = command({
   arguments: person,
   examples: [{ line: "users suspend alice", summary: "What alice has written stays." }],
   async run({ arguments: given }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService();
+    const { config, store, log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
-    await commandLog(config, store).write(async (tx, record) => {
+    await log.write(async (tx, record) => {
       await refuseOperator(tx, account, config, "suspended");
       await suspend(tx, record, account, {});
     });
@@ -48,12 +46,11 @@ export const restoreUser = command({
   arguments: person,
   examples: [{ line: "users restore alice", summary: "The password of alice is the same." }],
   async run({ arguments: given }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService();
+    const { log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
-    await commandLog(config, store).write((tx, record) => restore(tx, record, account, {}));
+    await log.write((tx, record) => restore(tx, record, account, {}));
     return { json: { username, suspended: false }, text: `${username} can sign in.` };
   },
 });
@@ -75,17 +72,16 @@ Backups still have the account.`,
     { line: "users erase alice --messages --yes", summary: "Nothing that alice wrote stays." },
   ],
   async run({ arguments: given, options: { messages, yes }, progress }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService();
+    const { config, store, log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
     if (!yes) {
       throw new ConfigError(
         `Erasing ${username} cannot be undone. Run the command again with --yes to do it.`,
       );
     }
-    await commandLog(config, store).write(async (tx, record) => {
+    await log.write(async (tx, record) => {
       await refuseOperator(tx, account, config, "erased");
       await eraseAccount(tx, record, account, { messages, details: {} });
     });
@@ -148,9 +144,9 @@ they have uploaded. Works while the server runs.`,
     const config = readConfig();
     const file = resolve(given.file);
     checkFile(file);
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService(config);
+    const { store, log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
     let messages = 0;
     const data = accountData({
@@ -163,7 +159,7 @@ they have uploaded. Works while the server runs.`,
       },
     });
     const bytes = await writeFile(file, zip(data, new Date()));
-    await commandLog(config, store).record("account_exported", { account: username });
+    await log.record("account_exported", { account: username });
     return {
       json: { username, file, bytes, messages },
       text: `Wrote ${messages} messages of ${username}, ${megabytes(bytes)}: ${file}`,

@@ -8,8 +8,7 @@ import { hashNow } from "../security/passwords.ts";
 import { type AccountRecord, type FoundAccount, NOBODY } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import { command, type Result } from "./command.ts";
-import { commandLog } from "./output.ts";
-import { openCommandStore, personNamed } from "./people.ts";
+import { openService } from "./people.ts";
 
 /** Accounts read at a time. */
 const PAGE_ROWS = 1000;
@@ -27,8 +26,8 @@ export const listUsers = command({
     { line: "users list --find ada", summary: "To find somebody's username." },
   ],
   async run({ options: { find } }) {
-    await using opened = await openCommandStore(readConfig());
-    const users = await Array.fromAsync(peopleIn(opened.store, find));
+    await using service = await openService();
+    const users = await Array.fromAsync(peopleIn(service.store, find));
     const width = Math.max(0, ...users.map(({ username }) => username.length));
     const lines = users.map((each) => `${each.username.padEnd(width)}  ${each.display_name}`);
     return { json: { users }, text: lines.join("\n") };
@@ -66,9 +65,9 @@ export const createUser = command({
     const config = readConfig();
     const password = newPassword();
     const { username, display_name = username } = readPerson(given.username, password, name);
-    await using opened = await openCommandStore(config);
+    await using service = await openService(config);
     const password_hash = await hashNow(password);
-    const created = await commandLog(config, opened.store).write(async (tx, record) => {
+    const created = await service.log.write(async (tx, record) => {
       const account = await createPerson(
         tx,
         { username, display_name, password_hash },
@@ -113,14 +112,11 @@ export const resetUser = command({
     { line: "users reset alice --second-factor", summary: "After a phone was lost." },
   ],
   async run({ arguments: given, options }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
-    const log = commandLog(config, store);
+    await using service = await openService();
+    const account = await service.person(given.username);
     const run = options["second-factor"] ? resetSecondFactor : resetPassword;
     // Awaited here: the store closes at the end of this scope.
-    return await run(log, account);
+    return await run(service.log, account);
   },
 });
 
@@ -166,14 +162,13 @@ export const userSessions = command({
     { line: "users sessions alice --end", summary: "After a device was lost." },
   ],
   async run({ arguments: given, options: { end } }) {
-    const config = readConfig();
-    await using opened = await openCommandStore(config);
-    const { store } = opened;
-    const account = await personNamed(store, given.username);
+    await using service = await openService();
+    const { store, log } = service;
+    const account = await service.person(given.username);
     const { username } = account;
     const sessions = await store.read((tx) => tx.sessions(account.id, Date.now()));
     if (!end) return { json: { username, sessions }, text: sessionLines(sessions) };
-    await commandLog(config, store).write(async (tx, record) => {
+    await log.write(async (tx, record) => {
       for (const { id } of sessions) {
         if (!(await endSession(tx, id, account))) continue;
         await record("session_ended", { account: username, session_id: id, reason: "revoked" });
