@@ -9,7 +9,8 @@ const MAX_CHUNKS = 100_000;
 
 /**
  * A JPEG, PNG or WebP file without its colour profile, as parts to write one after another; null if it
- * has none, or a small one. Encoders copy the profile of a picture into each version of it.
+ * has none, or a small one. `Bun.Image` copies the profile of a picture into each version of it, and has
+ * no way to leave it out.
  */
 export function withoutLargeProfile(bytes: Uint8Array): Uint8Array[] | null {
   if (isAscii(bytes, 0, "\u0089PNG")) return pngWithoutProfile(bytes);

@@ -47,16 +47,8 @@ export function stepOf(secret: string, code: string, at: number): number | null 
 }
 
 function bytesOf(base32: string): Buffer {
-  const bytes: number[] = [];
-  let bits = 0;
-  let buffered = 0;
-  for (const character of base32.toLowerCase()) {
-    buffered = (buffered << 5) | ALPHABET.indexOf(character);
-    bits += 5;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push((buffered >> bits) & 0xff);
-    buffered &= (1 << bits) - 1;
-  }
-  return Buffer.from(bytes);
+  const bits = Array.from(base32.toLowerCase(), (character) =>
+    ALPHABET.indexOf(character).toString(2).padStart(5, "0"),
+  ).join("");
+  return Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);
 }

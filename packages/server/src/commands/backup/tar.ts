@@ -1,6 +1,10 @@
 import { type FileHandle, open } from "node:fs/promises";
 
-/** Files in the format of POSIX `ustar`, so that `tar` can read a backup without Parley. */
+/**
+ * Files in the format of POSIX `ustar`, so that `tar` can read a backup without Parley. Not by
+ * `Bun.Archive`, which holds an archive in memory, nor by a streaming library: a restore checks the list
+ * at the end of an archive before it reads any content.
+ */
 const BLOCK_BYTES = 512;
 /** The largest size in eleven octal digits. Larger ones are binary, as GNU tar writes them. */
 const MAX_OCTAL_SIZE = 0o77777777777;
