@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { ConfigError, fileProblem } from "./error.ts";
 
 /** Reads a file that a setting names. */
@@ -10,6 +10,13 @@ export function readNamedFile(setting: string, file: string): string {
       `${setting} names "${file}", which cannot be read: ${fileProblem(error)}.`,
     );
   }
+}
+
+/** Parses a setting that is JSON, or the path of a file with it. Errors repeat no value: it may have secrets. */
+export function readJson(setting: string, value: string, kind: "object" | "list"): unknown {
+  if (value.trimStart().startsWith(kind === "object" ? "{" : "[")) return parseJson(setting, value);
+  if (existsSync(value)) return parseJson(setting, readNamedFile(setting, value));
+  throw new ConfigError(`${setting} must be a JSON ${kind} or the path of a file with one.`);
 }
 
 /** Parses the value of a setting. */

@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { PolicyOverrides } from "@parley/protocol";
 import { z } from "zod";
 import type { ServerPolicy } from "../rules/policies.ts";
 import { ConfigError } from "./error.ts";
-import { parseJson, readNamedFile } from "./files.ts";
+import { readJson } from "./files.ts";
 
 const SETTING = "PARLEY_POLICY";
 
@@ -14,7 +13,7 @@ const Setting = z.strictObject({
 
 /** Parses PARLEY_POLICY: a JSON object, or the path of a file with one. */
 export function readPolicy(value: string | undefined): ServerPolicy {
-  const given = value ? parseJson(SETTING, fileOrText(value)) : {};
+  const given = value ? readJson(SETTING, value, "object") : {};
   const parsed = Setting.safeParse(given);
   if (parsed.success) {
     const { applies_to, ...overrides } = parsed.data;
@@ -28,12 +27,4 @@ function problemOf(issue: z.core.$ZodIssue | undefined): string {
   if (issue?.code === "unrecognized_keys") return `names an unknown field, "${issue.keys[0]}"`;
   if (issue?.code === "invalid_value") return `${field} must be ${issue.values.join(" or ")}`;
   return field ? `${field} must be true or false` : "must be a JSON object";
-}
-
-function fileOrText(value: string): string {
-  if (value.trimStart().startsWith("{")) return value;
-  if (!existsSync(value)) {
-    throw new ConfigError(`${SETTING} must be a JSON object or the path of one.`);
-  }
-  return readNamedFile(SETTING, value);
 }

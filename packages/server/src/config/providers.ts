@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { AGENT_NAME } from "@parley/protocol";
 import { z } from "zod";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { ConfigError } from "./error.ts";
-import { parseJson, readNamedFile } from "./files.ts";
+import { readJson, readNamedFile } from "./files.ts";
 
 const Provider = z.strictObject({
   display_name: z.string().min(1).max(64),
@@ -43,7 +42,7 @@ const defaultProviders: Record<string, z.input<typeof Provider>> = {
 
 /** Parses PARLEY_PROVIDERS: a JSON object, or the path of a file with one. */
 export function readProviders(value: string | undefined): ReadonlyMap<string, Provider> {
-  const given = value ? parseJson("PARLEY_PROVIDERS", fileOrText(value)) : defaultProviders;
+  const given = value ? readJson("PARLEY_PROVIDERS", value, "object") : defaultProviders;
   const parsed = z.record(z.string(), Provider).safeParse(given);
   if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS: ${problemOf(parsed.error)}.`);
   const badId = Object.keys(parsed.data).find((id) => !AGENT_NAME.test(id));
@@ -85,16 +84,6 @@ export function readOperatorKeys(
     keys.set(id, key);
   }
   return keys;
-}
-
-function fileOrText(value: string): string {
-  if (value.trimStart().startsWith("{")) return value;
-  if (!existsSync(value)) {
-    throw new ConfigError(
-      `PARLEY_PROVIDERS must be a JSON object or the path of a file with one, and there is no file "${value}".`,
-    );
-  }
-  return readNamedFile("PARLEY_PROVIDERS", value);
 }
 
 const FIELDS = Object.keys(Provider.shape).join(", ");

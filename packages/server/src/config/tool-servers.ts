@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "./error.ts";
-import { parseJson, readNamedFile } from "./files.ts";
+import { readJson } from "./files.ts";
 
 const SETTING = "PARLEY_TOOL_SERVERS";
 const name = z.string().trim().min(1).max(64);
@@ -29,7 +28,7 @@ export type OperatorToolServer = z.infer<typeof HttpServer> | z.infer<typeof Std
 /** Parses PARLEY_TOOL_SERVERS: a JSON list, or the path of a file with one. Its errors repeat no value. */
 export function readToolServers(value: string | undefined): readonly OperatorToolServer[] {
   if (!value) return [];
-  const list = z.array(z.unknown()).safeParse(parseJson(SETTING, fileOrText(value)));
+  const list = z.array(z.unknown()).safeParse(readJson(SETTING, value, "list"));
   if (!list.success) throw new ConfigError(`${SETTING} must be a JSON list.`);
   const servers = list.data.map(readServer);
   const taken = servers.find((server, place) =>
@@ -48,12 +47,4 @@ function readServer(given: unknown, place: number): OperatorToolServer {
   throw new ConfigError(
     `${SETTING} ${path} is wrong or missing. A server has name and url, and may have token; or name and command, and may have args and env.`,
   );
-}
-
-function fileOrText(value: string): string {
-  if (value.trimStart().startsWith("[")) return value;
-  if (!existsSync(value)) {
-    throw new ConfigError(`${SETTING} must be a JSON list or the path of one.`);
-  }
-  return readNamedFile(SETTING, value);
 }

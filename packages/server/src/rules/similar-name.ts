@@ -1,3 +1,5 @@
+import { editDistance } from "./suggestion.ts";
+
 /** A name is similar if at most this part of its letters differs. */
 const MAX_DIFFERENT = 0.3;
 
@@ -9,7 +11,7 @@ export function similarName(name: string, names: Iterable<string>): string | und
   for (const each of names) {
     const letter = letters(each);
     if (Math.abs(letter.length - wanted.length) > most) continue;
-    const different = distance(wanted, letter);
+    const different = editDistance(wanted, letter);
     if (different > most || (found !== undefined && different === most)) continue;
     most = different;
     found = each;
@@ -18,17 +20,3 @@ export function similarName(name: string, names: Iterable<string>): string | und
 }
 
 const letters = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, "");
-
-/** The Levenshtein distance. */
-function distance(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [row, letter] of [...one].entries()) {
-    const current = [row + 1];
-    for (const [at, against] of [...other].entries()) {
-      const replaced = (above[at] ?? 0) + (letter === against ? 0 : 1);
-      current.push(Math.min(replaced, (above[at + 1] ?? 0) + 1, (current[at] ?? 0) + 1));
-    }
-    above = current;
-  }
-  return above[other.length] ?? 0;
-}

@@ -8,7 +8,7 @@ export function suggestion(given: string, names: readonly string[]): string {
 }
 
 /** How many letters must be added, removed or replaced to make one word of the other. */
-function editDistance(one: string, other: string): number {
+export function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...one].entries()) {
     const next = [i + 1];
