@@ -1,5 +1,4 @@
 import type { ConfirmBy, ErrorCode, ErrorParameters } from "@parley/protocol";
-import { codeInWords } from "@parley/protocol/errors";
 import type { CallError, CallFacts, LocalMessage } from "./types.ts";
 
 class FailedCall extends Error implements CallError {
@@ -16,7 +15,8 @@ class FailedCall extends Error implements CallError {
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
-    this.reason = withoutPrefix(message, `${codeInWords(code)}: `);
+    // A description is the code in words, a colon and the reason: «not found: message».
+    this.reason = withoutPrefix(message, `${code.replaceAll("_", " ")}: `);
     this.retryAfter = details.retry_after;
     this.fields = details.fields;
     this.names = details.names;

@@ -18,9 +18,6 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** A failure's description is its code in words, a colon and the reason: «not found: message». */
-export const codeInWords = (code: ErrorCode) => code.replaceAll("_", " ");
-
 /** `password`: by `confirmPassword`. `sign_in`: by signing in again, which gives another token. */
 export type ConfirmBy = "password" | "sign_in";
 
