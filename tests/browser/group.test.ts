@@ -361,3 +361,38 @@ test("mentioning one's own agent that is not in the group offers to add it", asy
   expect(items.map(({ content }) => content)).toContain(`Say @${agentOf(ada)} hello`);
   expect(visit.problems()).toEqual([]);
 });
+
+test("a group to which one was added is marked new until one opens it, also after a reload", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  await say(bob, await bob.call("startChat", { usernames: [ada.username] }), "Before");
+  await using visit = await harness().visit(bob);
+  const { page } = visit;
+  const rows = page.getByRole("navigation", { name: "Conversation list" });
+  await rows.getByRole("link", { name: /Before/ }).waitFor();
+  await ada.call("startChat", { usernames: [bob.username], title: "Reading room" });
+  const row = rows.getByRole("link", { name: /Reading room/ });
+  await row.getByText("New", { exact: true }).waitFor();
+  await page.reload();
+  await row.getByText("New", { exact: true }).waitFor();
+  await row.click();
+  await row.getByText("New", { exact: true }).waitFor({ state: "detached" });
+  await page.reload();
+  await row.waitFor();
+  expect(await row.getByText("New", { exact: true }).count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a direct conversation that somebody else opens is listed once something is written in it", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await using visit = await harness().visit(bob);
+  const { page } = visit;
+  const rows = page.getByRole("navigation", { name: "Conversation list" });
+  const direct = await ada.call("startChat", { usernames: [bob.username], kind: "direct" });
+  // Later than the conversation is announced.
+  await say(ada, chat, "Announced");
+  await rows.getByRole("link", { name: /Announced/ }).waitFor();
+  expect(await rows.getByRole("link").count()).toBe(1);
+  await say(ada, direct, "Hello Bob");
+  await rows.getByRole("link", { name: /Hello Bob/ }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});

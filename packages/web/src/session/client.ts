@@ -2,6 +2,7 @@ import { type Client, createClient, indexedDbBlobs } from "@parley/client";
 import type { OutputOf } from "@parley/protocol";
 import { forgetAttachments } from "../files/attachments.ts";
 import { codeOf, SUSPENDED, showError } from "../lib/errors.ts";
+import { forgetNewGroups } from "../lib/new-groups.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 import { askToConfirm } from "./confirmation.ts";
 import { rememberDevice } from "./device.ts";
@@ -30,7 +31,10 @@ export function openClient(): Client {
     const ended = own;
     own = client.token;
     if (own === ended) return;
-    if (ended !== null) forgetAttachments();
+    if (ended !== null) {
+      forgetAttachments();
+      forgetNewGroups();
+    }
     if (own !== null) return localStorage.setItem(KEY, own);
     if (localStorage.getItem(KEY) === ended) localStorage.removeItem(KEY);
     if (ended !== null && !isLeaving) void explainEnd(client, ended);

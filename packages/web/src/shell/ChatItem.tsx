@@ -8,6 +8,7 @@ import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, count, nameOf, others, shortName, splitTitle } from "../lib/names.ts";
+import { markOpened, useIsNewGroup } from "../lib/new-groups.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { useToday } from "../lib/today.ts";
@@ -44,7 +45,11 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
   useEffect(() => {
     if (open && known) link.current?.scrollIntoView({ block: "nearest" });
   }, [open, known, isOnline]);
-  if (!chat) return null;
+  const isNew = useIsNewGroup(id);
+  useEffect(() => {
+    if (open) markOpened(id);
+  }, [open, id]);
+  if (!chat || (isUnwritten(chat, me) && !open)) return null;
   const unread = chat.unread_count > 0;
   const [other] = chat.kind === "direct" ? others(chat, me) : [];
   const title = chatTitle(chat, me);
@@ -65,11 +70,12 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
         <span className="min-w-0 flex-1">
           <span className="flex items-center gap-1.5">
             <span
-              className={`flex min-w-0 text-base leading-5 ${unread || open ? "font-semibold" : "font-medium"}`}
+              className={`flex min-w-0 text-base leading-5 ${unread || open || isNew ? "font-semibold" : "font-medium"}`}
             >
               <ChatTitle chat={chat} isSibling={isSibling} />
             </span>
             {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
+            {isNew && <Chip narrow>New</Chip>}
             <time
               // The button of the menu takes its place.
               className={`ml-auto shrink-0 pl-0.5 text-xs leading-5 not-pointer-coarse:group-hover/row:invisible group-has-[button:focus-visible,button[aria-expanded=true]]/row:invisible ${unread ? "text-accent" : "text-ink-3"}`}
@@ -93,6 +99,10 @@ export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
     </div>
   );
 });
+
+/** Somebody else has opened a direct conversation, and written nothing yet. */
+const isUnwritten = ({ kind, seq, created_by }: LocalChat, me: Account) =>
+  kind === "direct" && seq === 0 && created_by.username !== me.username;
 
 const ChatTitle = ({ chat, isSibling }: { chat: LocalChat; isSibling: boolean }) => (
   <Title text={useChatTitle(chat, isSibling)} />

@@ -5,6 +5,7 @@ import { startNewChat, useSiblingChats } from "../agents/chats.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf, others } from "../lib/names.ts";
+import { useNewGroups } from "../lib/new-groups.ts";
 import { useOperator } from "../lib/operator.ts";
 import { meetsPeople, usePolicy } from "../lib/policy.ts";
 import { navigate, operatePath } from "../lib/router.ts";
@@ -102,6 +103,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const confusable = useConfusableChats(ids);
   const siblings = useSiblingChats(ids);
   const waiting = ids.length === 0 && status === "connecting";
+  useNewGroups(ids);
   const loadMoreAtEnd = (list: HTMLElement) => {
     const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 200;
     if (isLoading.current || !isAtEnd) return;
