@@ -454,7 +454,8 @@ const whereAbandoned = (more: string): Statement => {
   return { postgres: select(IS_ABANDONED.postgres), sqlite: select(IS_ABANDONED.sqlite) };
 };
 
-const ABANDONED_TURNS = whereAbandoned("ORDER BY t.id LIMIT 100");
+// `+ 0` keeps SQLite from reading all turns in the order of their ids, instead of those that run.
+const ABANDONED_TURNS = whereAbandoned("ORDER BY t.id + 0 LIMIT 100");
 const LOCK_ABANDONED = whereAbandoned(
   "AND t.id = ANY($2::bigint[]) ORDER BY t.id FOR UPDATE SKIP LOCKED",
 );
