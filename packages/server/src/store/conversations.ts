@@ -67,9 +67,7 @@ export const conversationReads = {
     usernames: readonly string[],
   ): Promise<string[]> {
     const rows = await db.all<{ username: string }>(
-      `SELECT a.username FROM unnest($2::text[]) WITH ORDINALITY AS j (username, place)
-       JOIN accounts a ON a.username = j.username
-       JOIN members m ON m.conversation_id = $1 AND m.account_id = a.id ORDER BY j.place`,
+      PARTICIPANTS_AMONG,
       conversationId,
       db.list(usernames),
     );
@@ -358,6 +356,13 @@ const toMember = (row: MemberRow): MemberRecord => ({
   last_read_seq: row.last_read_seq,
 });
 
+/** `CROSS JOIN` keeps SQLite from beginning with all members. */
+const PARTICIPANTS_AMONG = `SELECT a.username
+  FROM unnest($2::text[]) WITH ORDINALITY AS j (username, place)
+  CROSS JOIN accounts a CROSS JOIN members m
+  WHERE a.username = j.username AND m.conversation_id = $1 AND m.account_id = a.id
+  ORDER BY j.place`;
+
 type ReadPositionRow = Pick<Account, "username" | "kind"> & { last_read_seq: number };
 
 const toReadPositions = (members: readonly ReadPositionRow[]): Record<string, number> =>
@@ -540,10 +545,10 @@ const MARK_READ = `WITH reached AS (
           WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
             AND m.deleted_at IS NOT NULL AND NOT m.imported
           UNION ALL
-          SELECT m.by_agent FROM hidden h JOIN messages m
-            ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+          SELECT m.by_agent FROM hidden h CROSS JOIN messages m
           WHERE h.account_id = $2 AND h.conversation_id = $1
-            AND h.seq > (SELECT seq FROM reached) AND NOT m.imported) beyond
+            AND h.seq > (SELECT seq FROM reached) AND m.conversation_id = h.conversation_id
+            AND m.seq = h.seq AND m.deleted_at IS NULL AND NOT m.imported) beyond
   )
   UPDATE members SET last_read_seq = $3, read_humans = reached.humans + gone.humans,
     read_agents = reached.agents + gone.agents,

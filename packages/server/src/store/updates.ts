@@ -97,6 +97,7 @@ const STREAMING_MESSAGES = `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.
   WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') AND m.seq <= $3
     AND m.version <= $3 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
 
-const HIDDEN_SINCE = `SELECT m.uuid FROM hidden h JOIN messages m
-    ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
-  WHERE h.account_id = $2 AND h.conversation_id = $1 AND h.at_seq >= $3 AND h.at_seq <= $4`;
+/** `CROSS JOIN` keeps SQLite from beginning with all messages of the conversation. */
+const HIDDEN_SINCE = `SELECT m.uuid FROM hidden h CROSS JOIN messages m
+  WHERE h.account_id = $2 AND h.conversation_id = $1 AND h.at_seq >= $3 AND h.at_seq <= $4
+    AND m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL`;
