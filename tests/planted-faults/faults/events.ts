@@ -52,11 +52,4 @@ export const events: readonly Fault[] = [
     replace: "page.seq, LAST_SEQ, page.seq",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
   },
-  {
-    name: "a read position moves back",
-    file: "packages/server/src/store/conversations.ts",
-    find: "AND members.account_id = $2 AND members.last_read_seq < $3",
-    replace: "AND members.account_id = $2",
-    tests: ["packages/server/test/store-postgres.test.ts"],
-  },
 ];

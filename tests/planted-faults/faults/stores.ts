@@ -16,4 +16,11 @@ export const stores: readonly Fault[] = [
     replace: "AND m.client_msg_id = g.client_msg_id",
     tests: ["packages/server/test/store-postgres.test.ts"],
   },
+  {
+    name: "on PostgreSQL a read position moves back",
+    file: "packages/server/src/store/hot/conversations-postgres.ts",
+    find: "AND members.account_id = $2 AND members.last_read_seq < $3",
+    replace: "AND members.account_id = $2",
+    tests: ["packages/server/test/store-postgres.test.ts"],
+  },
 ];

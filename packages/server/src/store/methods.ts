@@ -3,6 +3,7 @@ import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { componentWrites } from "./components.ts";
+import { conversationViewReads } from "./conversation-views.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { fileReads, fileWrites } from "./files.ts";
@@ -34,6 +35,7 @@ export const reads = {
   ...agentTokenReads,
   ...auditReads,
   ...conversationReads,
+  ...conversationViewReads,
   ...elicitationReads,
   ...fileReads,
   ...groupChangeReads,

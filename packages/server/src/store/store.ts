@@ -5,7 +5,7 @@ import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
-import type { HotConversationReads } from "./conversations.ts";
+import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
@@ -106,6 +106,7 @@ export interface WriteTx
     IncomingHookWrites,
     SessionWrites,
     PasswordResetWrites,
+    HotConversationWrites,
     HotMessageWrites,
     ImportedMessageWrites,
     HotTurnWrites,

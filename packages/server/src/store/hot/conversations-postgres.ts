@@ -3,6 +3,7 @@ import {
   CONVERSATION,
   type ConversationRecord,
   type HotConversationReads,
+  type HotConversationWrites,
 } from "../conversations.ts";
 import { type Batch, list, type Methods, type Unit } from "../postgres/unit.ts";
 
@@ -13,6 +14,13 @@ export const hotConversationReads: Methods<keyof HotConversationReads> = {
     // Owned first: what is read before may be outdated by the time the unit owns the conversation.
     await unit.own(id);
     return unit.together(RECORD, { id, viewerId });
+  },
+};
+
+export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
+  markRead: async (unit, conversationId, accountId, seq) => {
+    unit.changes(conversationId);
+    return (await unit.change(MARK_READ, conversationId, accountId, seq)) > 0;
   },
 };
 
@@ -41,3 +49,27 @@ const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null>
   results: (rows: readonly (ConversationRecord | { id: null })[]) =>
     rows.map((row) => (row.id === null ? null : row)),
 };
+
+const MARK_READ = `WITH reached AS (
+    SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,
+           coalesce(max(agent_n), 0) AS agents
+    FROM (SELECT seq, human_n, agent_n FROM messages
+          WHERE conversation_id = $1 AND seq <= $3 AND deleted_at IS NULL
+          ORDER BY seq DESC LIMIT 1) latest
+  ), gone AS (
+    SELECT count(*) FILTER (WHERE NOT by_agent) AS humans, count(*) FILTER (WHERE by_agent) AS agents
+    FROM (SELECT m.by_agent FROM messages m
+          WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
+            AND m.deleted_at IS NOT NULL AND NOT m.imported
+          UNION ALL
+          SELECT m.by_agent FROM hidden h CROSS JOIN messages m
+          WHERE h.account_id = $2 AND h.conversation_id = $1
+            AND h.seq > (SELECT seq FROM reached) AND m.conversation_id = h.conversation_id
+            AND m.seq = h.seq AND m.deleted_at IS NULL AND NOT m.imported) beyond
+  )
+  UPDATE members SET last_read_seq = $3, read_humans = reached.humans + gone.humans,
+    read_agents = reached.agents + gone.agents,
+    unread_mentions = (SELECT count(*) FROM mentions
+      WHERE account_id = $2 AND conversation_id = $1 AND seq > $3)
+  FROM reached CROSS JOIN gone
+  WHERE members.conversation_id = $1 AND members.account_id = $2 AND members.last_read_seq < $3`;

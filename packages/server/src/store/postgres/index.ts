@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../changes.ts";
-import { hotConversationReads } from "../hot/conversations-postgres.ts";
+import { hotConversationReads, hotConversationWrites } from "../hot/conversations-postgres.ts";
 import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
 import { hotMessageWrites } from "../hot/messages-postgres.ts";
 import { hotTurnWrites } from "../hot/turns-postgres.ts";
@@ -63,6 +63,7 @@ const writes: WriteMethods = {
   ...incomingHookWrites,
   ...sessionWrites,
   ...passwordResetWrites,
+  ...hotConversationWrites,
   ...hotMessageWrites,
   ...importedMessageWrites,
   ...hotTurnWrites,

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
-import { hotConversationReads } from "../hot/conversations-sqlite.ts";
+import { hotConversationReads, hotConversationWrites } from "../hot/conversations-sqlite.ts";
 import { importedMessageWrites } from "../hot/imported-messages-sqlite.ts";
 import { hotMessageWrites } from "../hot/messages-sqlite.ts";
 import { hotTurnWrites } from "../hot/turns-sqlite.ts";
@@ -172,6 +172,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...incomingHookWrites(db),
   ...sessionWrites(db),
   ...passwordResetWrites(db),
+  ...hotConversationWrites(db),
   ...hotMessageWrites(db),
   ...importedMessageWrites(db),
   ...hotTurnWrites(db),

@@ -1,0 +1,257 @@
+import type {
+  Account,
+  Conversation,
+  ConversationDetail,
+  Message,
+  SharedConversation,
+} from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { excerptOf } from "../rules/excerpt.ts";
+import { iso } from "../rules/time.ts";
+import { type JsonObject, NOBODY } from "./accounts.ts";
+import { conversationReads } from "./conversations.ts";
+import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
+import { latestMessages } from "./message-views.ts";
+import { LAST_SEQ } from "./messages.ts";
+import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
+
+/** Conversations as clients see them. Views of a conversation that does not exist throw. */
+export const conversationViewReads = {
+  /** How far people have read, by username, for the first members: those that lists show. */
+  async readPositions(db: Sql, conversationId: number): Promise<Record<string, number>> {
+    const rows = await db.all<ReadPositionRow>(
+      `SELECT a.username, a.kind, m.last_read_seq FROM members m
+       JOIN accounts a ON a.id = m.account_id
+       WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
+      conversationId,
+    );
+    return toReadPositions(rows);
+  },
+  /** The conversation as lists show it to the viewer, who is a member. */
+  async conversationView(db: Sql, conversationId: number, viewerId: number): Promise<Conversation> {
+    const [row, shown] = await Promise.all([
+      viewRow(db, conversationId, viewerId),
+      shownIn(db, [conversationId], viewerId),
+    ]);
+    return toConversation(row, shown(row.id));
+  },
+  /** The same with all participants, and how far each person has read. */
+  async conversationDetail(
+    db: Sql,
+    conversationId: number,
+    viewerId: number,
+  ): Promise<ConversationDetail> {
+    const [row, latest, members] = await Promise.all([
+      viewRow(db, conversationId, viewerId),
+      latestMessages(db, [conversationId], viewerId),
+      conversationReads.members(db, conversationId),
+    ]);
+    const participants = members.map(({ account }) => publicAccount(account));
+    const positions = members.map(({ account, last_read_seq }) => ({ ...account, last_read_seq }));
+    return {
+      ...toConversation(row, { latest: latest.get(conversationId), participants }),
+      reads: toReadPositions(positions),
+    };
+  },
+  /** The conversation without anything that differs between viewers, for events. */
+  async sharedConversation(db: Sql, conversationId: number): Promise<SharedConversation> {
+    const [row, shown] = await Promise.all([
+      viewRow(db, conversationId, NOBODY),
+      shownIn(db, [conversationId], NOBODY),
+    ]);
+    return toSharedConversation(row, shown(row.id));
+  },
+  /** The viewer's conversations, most recently updated first. */
+  async chats(db: Sql, { viewerId, after, limit }: ChatsQuery): Promise<Conversation[]> {
+    const rows = await db.all<ConversationRow>(
+      CHATS,
+      viewerId,
+      after?.updated_at ?? null,
+      after?.id ?? null,
+      limit,
+    );
+    const ids = rows.map(({ id }) => id);
+    const shown = await shownIn(db, ids, viewerId);
+    return rows.map((row) => toConversation(row, shown(row.id)));
+  },
+  /**
+   * How many messages a member has not read. Zero for an account that is not a member.
+   *
+   * An unread count is the conversation's total of messages minus the member's total of read ones, so
+   * its cost does not depend on the number of messages. `markRead` sets the member's total: the running
+   * total of the latest message up to the new read position, plus the later messages that are deleted or
+   * hidden, which count as read. Messages of blocked people are subtracted when the count is read.
+   */
+  async unreadCount(db: Sql, conversationId: number, accountId: number): Promise<number> {
+    const row = await db.get<{ count: number }>(UNREAD_COUNT, conversationId, accountId);
+    return row?.count ?? 0;
+  },
+};
+
+export interface ChatsQuery {
+  viewerId: number;
+  /** Return only conversations after this position of the list. */
+  after?: { updated_at: number; id: number } | undefined;
+  limit: number;
+}
+
+type ReadPositionRow = Pick<Account, "username" | "kind"> & { last_read_seq: number };
+
+const toReadPositions = (members: readonly ReadPositionRow[]): Record<string, number> =>
+  Object.fromEntries(
+    members
+      .filter(({ kind }) => kind === "human")
+      .map(({ username, last_read_seq }) => [username, last_read_seq]),
+  );
+
+/** Only the newest unread messages are searched for those of blocked people: this bounds the cost. */
+const MAX_SEARCHED_UNREAD = 1000;
+
+/**
+ * How many of a member's unread messages that satisfy a condition are of people whom the member blocked,
+ * or of their agents. `member` is the alias of the membership, `n` that of a message.
+ */
+const ofBlocked = (member: string, condition: string) =>
+  `CASE WHEN EXISTS (SELECT 1 FROM blocks WHERE account_id = ${member}.account_id) THEN (
+    SELECT count(*) FROM (
+      SELECT u.seq, u.sender_id, u.by_agent FROM messages u
+      WHERE u.conversation_id = ${member}.conversation_id AND u.seq > ${member}.last_read_seq
+        AND u.deleted_at IS NULL AND NOT u.imported
+      ORDER BY u.seq DESC LIMIT ${MAX_SEARCHED_UNREAD}) n
+    JOIN accounts s ON s.id = n.sender_id
+    WHERE ${condition} AND EXISTS (SELECT 1 FROM blocks b
+        WHERE b.account_id = ${member}.account_id AND b.blocked_id IN (s.id, s.owner_id))
+      AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ${member}.account_id
+        AND h.conversation_id = ${member}.conversation_id AND h.seq = n.seq)) ELSE 0 END`;
+
+const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents
+    - ${ofBlocked("m", "true")} AS count
+  FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
+  WHERE m.conversation_id = $1 AND m.account_id = $2`;
+
+const MENTIONS_MEMBER = `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
+  AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`;
+
+const creator = joinedAccount("creator");
+
+/** Selects `ConversationRow`s for the viewer, parameter 1. */
+const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id,
+    c.metadata, k.seq, k.updated_at,
+    k.participants AS participant_count, admin.username AS admin, ${creator.columns},
+    k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS unread_humans,
+    k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS unread_agents,
+    me.unread_mentions - ${ofBlocked("me", MENTIONS_MEMBER)} AS unread_mentions, me.last_read_seq,
+    (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
+  FROM conversations c
+  JOIN counters k ON k.conversation_id = c.id
+  JOIN accounts creator ON creator.id = c.created_by
+  LEFT JOIN accounts admin ON admin.id = c.admin_id
+  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
+
+const ONE_CONVERSATION = `${CONVERSATION_VIEW} WHERE c.id = $2`;
+
+const CHATS = `${CONVERSATION_VIEW} WHERE c.id IN (
+    SELECT m.conversation_id FROM members m JOIN counters o ON o.conversation_id = m.conversation_id
+    WHERE m.account_id = $1
+      AND ($2::bigint IS NULL OR (o.updated_at, o.conversation_id) < ($2, $3::bigint))
+    ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT $4)
+  ORDER BY k.updated_at DESC, c.id DESC`;
+
+/** Columns after `admin` belong to the viewer's membership. */
+interface ConversationRow extends JoinedAccount<"creator"> {
+  id: number;
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  picture_id: string | null;
+  external_id: string | null;
+  metadata: string | JsonObject | null;
+  created_at: number;
+  updated_at: number;
+  seq: number;
+  participant_count: number;
+  admin: string | null;
+  unread_humans: number;
+  unread_agents: number;
+  unread_mentions: number;
+  last_read_seq: number;
+  own_seq: number;
+}
+
+async function viewRow(db: Sql, id: number, viewerId: number): Promise<ConversationRow> {
+  const found = await db.get<ConversationRow>(ONE_CONVERSATION, viewerId, id);
+  if (!found) throw new Error(`conversation ${id} is missing`);
+  return found;
+}
+
+/** What a view shows of a conversation's messages and members. */
+interface Shown {
+  readonly latest: Message | undefined;
+  readonly participants: Account[];
+}
+
+const toSharedConversation = (
+  row: ConversationRow,
+  { latest, participants }: Shown,
+): SharedConversation => ({
+  id: row.uuid,
+  kind: row.kind,
+  title: row.title,
+  participants,
+  created_by: publicAccount(creator.of(row)),
+  admin: row.admin,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+  seq: row.seq,
+  last_message: latest ? excerptOf(latest) : null,
+  participant_count: row.participant_count,
+  picture_id: row.picture_id,
+  ...(row.external_id !== null && {
+    external_id: row.external_id,
+    metadata: decoded(row.metadata) ?? {},
+  }),
+});
+
+const toConversation = (row: ConversationRow, shown: Shown): Conversation => ({
+  ...toSharedConversation(row, shown),
+  unread_count: row.unread_humans + row.unread_agents,
+  unread: {
+    human: row.unread_humans,
+    agent: row.unread_agents,
+    mentions: row.unread_mentions,
+  },
+  last_read_seq: row.last_read_seq,
+  own_seq: row.own_seq,
+});
+
+/** The latest messages that the viewer can see, and the participants that lists show. */
+async function shownIn(
+  db: Sql,
+  ids: readonly number[],
+  viewerId: number,
+): Promise<(id: number) => Shown> {
+  const [latest, rows] = await Promise.all([
+    latestMessages(db, ids, viewerId),
+    db.all<AccountRow & { conversation_id: number }>(SHOWN_MEMBERS, db.list(ids)),
+  ]);
+  const members = Map.groupBy(rows, (row) => row.conversation_id);
+  return (id) => ({
+    latest: latest.get(id),
+    participants: (members.get(id) ?? []).map(publicAccount),
+  });
+}
+
+/** The first members of conversations. SQLite has no `LATERAL`, PostgreSQL no index of positions. */
+const SHOWN_MEMBERS = {
+  postgres: `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM unnest($1::bigint[]) AS j (id)
+    CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
+      WHERE conversation_id = j.id ORDER BY position LIMIT ${SHOWN_PARTICIPANTS}) m
+    JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
+  sqlite: `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM json_each($1) j
+    CROSS JOIN members m ON m.conversation_id = j.value AND m.position <= coalesce((
+      SELECT o.position FROM members o WHERE o.conversation_id = j.value
+      ORDER BY o.position LIMIT 1 OFFSET ${SHOWN_PARTICIPANTS - 1}), ${LAST_SEQ})
+    JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
+};
