@@ -3,7 +3,7 @@ import type { Account, File, Message, Turn } from "@parley/protocol";
 import fc from "fast-check";
 import { adapters } from "../src/agents/providers/index.ts";
 import { type ContextInput, modelContext } from "../src/rules/context.ts";
-import { type LoadedFile, withoutFiles } from "../src/rules/context-files.ts";
+import type { LoadedFile } from "../src/rules/context-files.ts";
 import type {
   AssistantPart,
   FilePart,
@@ -11,6 +11,7 @@ import type {
   ModelMessage,
   UserPart,
 } from "../src/rules/model-content.ts";
+import { withoutFiles } from "../src/rules/refused-content.ts";
 import { estimateImageTokens, estimateTokens, toolTokens } from "../src/rules/token-estimate.ts";
 
 const person = (username: string, display_name: string): Account => ({

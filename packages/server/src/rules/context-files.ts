@@ -1,6 +1,6 @@
 import type { File, Message } from "@parley/protocol";
 import { isTextType } from "./file-types.ts";
-import type { FilePart, ImagePart, ModelMessage, UserPart } from "./model-content.ts";
+import type { FilePart, ImagePart } from "./model-content.ts";
 import { quoteName } from "./quoting.ts";
 import { estimateTokens } from "./token-estimate.ts";
 
@@ -131,25 +131,3 @@ function describe({ name, type, size, width, height }: File, state: string): str
   const pixels = width === null || height === null ? "" : `, ${width} × ${height} pixels`;
   return `(file ${quoteName(name)}, ${type}${pixels}, ${size} bytes; ${state})`;
 }
-
-const isFile = ({ type }: UserPart) => type === "image" || type === "file";
-
-export const haveFiles = (messages: readonly ModelMessage[]) =>
-  messages.some(({ role, content }) => role === "user" && content.some(isFile));
-
-/** The same messages for a model that does not accept their files. It is told why. */
-export function withoutFiles(
-  messages: readonly ModelMessage[],
-  why: keyof typeof WHY_REFUSED,
-): ModelMessage[] {
-  const text = `(The file that should be here ${WHY_REFUSED[why]}, so you cannot see its content.)`;
-  const visible = (part: UserPart) => (isFile(part) ? ({ type: "text", text } as const) : part);
-  return messages.map((message) =>
-    message.role === "user" ? { role: "user", content: message.content.map(visible) } : message,
-  );
-}
-
-const WHY_REFUSED = {
-  not_accepted: "was not accepted",
-  too_large: "is missing: the request was too large with its files",
-};

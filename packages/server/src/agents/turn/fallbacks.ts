@@ -1,7 +1,12 @@
-import { callsAsText, haveCalls } from "../../rules/calls-as-text.ts";
-import { haveFiles, withoutFiles } from "../../rules/context-files.ts";
 import type { ModelMessage } from "../../rules/model-content.ts";
-import { haveProviderFields, withoutProviderFields } from "../../rules/provider-fields.ts";
+import {
+  callsAsText,
+  haveCalls,
+  haveFiles,
+  haveProviderFields,
+  withoutFiles,
+  withoutProviderFields,
+} from "../../rules/refused-content.ts";
 import type { ModelRequest } from "../providers/adapter.ts";
 import { ProviderError } from "../providers/provider-errors.ts";
 
