@@ -1,7 +1,11 @@
-import type { Account, Policy, PolicyOverrides } from "@parley/protocol";
-import type { AccountRecord } from "../rules/accounts.ts";
+import type { Account, PolicyOverrides } from "@parley/protocol";
+import { type AccountRecord, type AccountRow, publicAccount } from "../rules/accounts.ts";
 import type { PolicySource } from "../rules/policies.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { accountNames } from "./account-names.ts";
+import { incrementOwnCounter } from "./own-counter.ts";
+import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
 
 export type { AccountRecord };
 
@@ -11,74 +15,213 @@ export type { AccountRecord };
  */
 export const NOBODY = -1;
 
-export interface AccountReads {
+export const accountReads = {
   /** The account with that username, suspended and erased ones included. */
-  account(username: string): Awaitable<AccountRecord | null>;
+  account: (db: Sql, username: string) =>
+    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),
   /** The account of the user whom the embedding product knows by that id. */
-  accountByExternalId(externalId: string): Awaitable<AccountRecord | null>;
+  accountByExternalId: (db: Sql, externalId: string) =>
+    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`, externalId),
   /** The accounts of a product's users with one of these ids, in no particular order. */
-  productAccounts(externalIds: readonly string[]): Awaitable<ProductAccount[]>;
+  async productAccounts(db: Sql, externalIds: readonly string[]): Promise<ProductAccount[]> {
+    const rows = await db.all<ProductRow>(
+      `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.policy
+       FROM accounts a WHERE a.external_id = ANY($1::text[])`,
+      db.list(externalIds),
+    );
+    return rows.map((row) => ({
+      ...row,
+      metadata: decoded(row.metadata),
+      policy: decoded(row.policy),
+    }));
+  },
   /** The accounts with one of these usernames, in no particular order. */
-  accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
+  accounts: (db: Sql, usernames: readonly string[]) =>
+    db.all<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ANY($1::text[])`,
+      db.list(usernames),
+    ),
   /** For sign-in: the account with that username and its password hash. */
-  credentials(username: string): Awaitable<Credentials | null>;
-  /**
-   * The subset of these accounts that the viewer meets: the viewer, people who take or took part in one
-   * of the viewer's conversations, and the agents of all of them. In no particular order.
-   */
-  sharingAccounts(viewerId: number, accountIds: readonly number[]): Awaitable<number[]>;
+  async credentials(db: Sql, username: string): Promise<Credentials | null> {
+    const row = await db.get<CredentialsRow>(
+      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = $1`,
+      username,
+    );
+    return row && toCredentials(row);
+  },
   /** What decides on the policy of a person. */
-  policySource(accountId: number): Awaitable<PolicySource>;
-  /**
-   * The people of the directory and the agents that the viewer owns, ordered by username. Erased
-   * accounts are returned only if the query names them.
-   */
-  listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
-  /**
-   * The subset of `listAccounts` with a name that starts with the query. The username counts as a
-   * name, and so does the display name from the start of each of its words. Case and accents are
-   * ignored. Ordered by the name that matched, then by username, so that an exact match comes first.
-   */
-  findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
+  async policySource(db: Sql, accountId: number): Promise<PolicySource> {
+    const row = await db.get<PolicyRow>(
+      `SELECT a.policy, a.external_id IS NOT NULL AS is_product FROM accounts a WHERE a.id = $1`,
+      accountId,
+    );
+    return { is_product: Boolean(row?.is_product), policy: row && decoded(row.policy) };
+  },
   /**
    * A page of accounts with a version above `since` that are visible to the viewer: the viewer, the
    * viewer's agents, and members and former members of the viewer's conversations. Without `since`
    * the page is empty and `seq` is the current value, to start from.
    */
-  renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
+  async renamedSince(db: Sql, viewerId: number, since: number | undefined): Promise<Renamed> {
+    const [counter, rows] = await Promise.all([
+      db.get<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1"),
+      since === undefined ? [] : db.all<RenamedRow>(RENAMED, viewerId, since),
+    ]);
+    const has_more = rows.length === RENAMED_PER_PAGE;
+    return {
+      accounts: rows.filter(({ visible }) => visible).map(publicAccount),
+      seq: (has_more && rows.at(-1)?.version) || (counter?.seq ?? 0),
+      has_more,
+    };
+  },
   /** Who has to learn a new name of the account: see `NameAudience`. */
-  nameAudience(accountId: number): Awaitable<NameAudience>;
-}
+  async nameAudience(db: Sql, accountId: number): Promise<NameAudience> {
+    const [conversations, readers] = await Promise.all([
+      db.all<{ uuid: string }>(
+        `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`,
+        accountId,
+      ),
+      db.all<{ username: string }>(
+        `SELECT DISTINCT a.username FROM members m JOIN accounts a ON a.id = m.account_id
+         WHERE m.conversation_id IN (${SHOWN_IN}) AND a.kind = 'human' AND a.erased_at IS NULL`,
+        accountId,
+      ),
+    ]);
+    return {
+      conversations: conversations.map(({ uuid }) => uuid),
+      usernames: readers.map(({ username }) => username),
+    };
+  },
+};
 
-export interface AccountWrites {
+export const accountWrites = {
   /**
    * Locks an account until the unit ends, and returns its latest state: units that lock the same
    * account take effect one after another. Throws when there is no such account.
    */
-  lockCredentials(accountId: number): Awaitable<Credentials>;
+  async lockCredentials(db: Sql, accountId: number): Promise<Credentials> {
+    await db.ownRow("accounts", accountId);
+    const row = await db.get<CredentialsRow>(
+      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = $1`,
+      accountId,
+    );
+    if (!row) throw missing(accountId);
+    return toCredentials(row);
+  },
   /** Locks accounts in the same way, and returns those that are not erased, in no particular order. */
-  lockUnerased(accountIds: readonly number[]): Awaitable<AccountRecord[]>;
+  async lockUnerased(db: Sql, accountIds: readonly number[]): Promise<AccountRecord[]> {
+    await Promise.all(accountIds.map((id) => db.ownRow("accounts", id)));
+    return db.all<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[]) AND a.erased_at IS NULL`,
+      db.list(accountIds),
+    );
+  },
   /** Returns null, and changes nothing, when the username or the external id is taken. */
-  insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
+  async insertAccount(db: Sql, account: NewAccount): Promise<AccountRecord | null> {
+    const [made] = await insertAccounts(db, [account]);
+    return made ?? null;
+  },
   /**
    * Inserts the accounts whose username and external id are free, and returns them in no particular
    * order.
    */
-  insertAccounts(accounts: readonly NewAccount[]): Awaitable<AccountRecord[]>;
+  insertAccounts,
   /** Replaces what the product has set for a person. */
-  setPolicy(accountId: number, policy: PolicyOverrides): Awaitable<void>;
+  async setPolicy(db: Sql, accountId: number, policy: PolicyOverrides): Promise<void> {
+    await db.ownRow("accounts", accountId);
+    await db.change(
+      "UPDATE accounts SET policy = $2::jsonb WHERE id = $1",
+      accountId,
+      db.json(policy),
+    );
+  },
   /** Replaces what the product stores with the account. */
-  setMetadata(accountId: number, metadata: Metadata): Awaitable<void>;
+  async setMetadata(db: Sql, accountId: number, metadata: Metadata): Promise<void> {
+    await db.ownRow("accounts", accountId);
+    await db.change(
+      "UPDATE accounts SET metadata = $2::jsonb WHERE id = $1",
+      accountId,
+      db.json(metadata),
+    );
+  },
   /**
    * Increments the counter that all names and pictures share and returns its new value, which is the
    * account's new version. Throws when there is no such account.
    */
-  setDisplayName(accountId: number, displayName: string): Awaitable<number>;
+  async setDisplayName(db: Sql, accountId: number, displayName: string): Promise<number> {
+    // A row that does not exist cannot be owned: the unit would wait for it.
+    const found = await db.get("SELECT 1 FROM accounts WHERE id = $1", accountId);
+    if (!found) throw missing(accountId);
+    await db.ownRow("accounts", accountId);
+    const version = await countName(db);
+    const renamed = await db.changed<AccountRecord>(
+      `UPDATE accounts SET display_name = $2, version = $3 WHERE id = $1
+       RETURNING ${RETURNED_ACCOUNT}`,
+      accountId,
+      displayName,
+      version,
+    );
+    await db.change("DELETE FROM account_names WHERE account_id = $1", accountId);
+    await indexNames(db, renamed);
+    return version;
+  },
   /** Increments the own counter of an account, which must exist, and returns its new value. */
-  countOwnChange(accountId: number): Awaitable<number>;
+  countOwnChange: incrementOwnCounter,
   /** Replaces the password hash. Sessions stay as they are. */
-  setPassword(accountId: number, passwordHash: string): Awaitable<void>;
+  async setPassword(db: Sql, accountId: number, passwordHash: string): Promise<void> {
+    await db.ownRow("accounts", accountId);
+    await db.change(
+      "UPDATE accounts SET password_hash = $2 WHERE id = $1",
+      accountId,
+      passwordHash,
+    );
+  },
+};
+
+/**
+ * Increments the counter that all names and pictures share. A unit owns it until it commits, so that
+ * versions become visible in their order.
+ */
+async function countName(db: Sql): Promise<number> {
+  await db.ownRow("name_counter", 1);
+  const [counter] = await db.changed<{ seq: number }>(
+    "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
+  );
+  return counter?.seq ?? 0;
 }
+
+async function insertAccounts(db: Sql, accounts: readonly NewAccount[]): Promise<AccountRecord[]> {
+  if (accounts.length === 0) return [];
+  const made = await db.changed<AccountRecord>(
+    `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider,
+       external_id, metadata, policy, created_at)
+     SELECT g.username, g.kind, g.display_name, g.password_hash, g.owner_id, g.provider,
+       g.external_id, g.metadata, g.policy, g.at
+     FROM jsonb_to_recordset($1::jsonb) AS g (username text, kind text, display_name text,
+       password_hash text, owner_id bigint, provider text, external_id text, metadata jsonb,
+       policy jsonb, at bigint)
+     WHERE true ORDER BY g.username ON CONFLICT DO NOTHING RETURNING ${RETURNED_ACCOUNT}`,
+    db.json(accounts),
+  );
+  await indexNames(db, made);
+  return made;
+}
+
+/** Adds the names of people to the index in which they are found. */
+async function indexNames(db: Sql, accounts: readonly AccountRecord[]): Promise<void> {
+  const people = accounts.filter(({ kind, erased_at }) => kind === "human" && erased_at === null);
+  if (people.length > 0) await db.change(ADD_NAMES, db.json(people.flatMap(namesOf)));
+}
+
+const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
+  SELECT g.name, g.username, g.account_id
+  FROM jsonb_to_recordset($1::jsonb) AS g (name text, username text, account_id bigint)
+  WHERE true ON CONFLICT DO NOTHING`;
+
+const namesOf = ({ id, username, display_name }: AccountRecord) =>
+  accountNames(username, display_name).map((name) => ({ name, username, account_id: id }));
+
+const missing = (accountId: number) => new Error(`account ${accountId} is missing`);
 
 /** An account with its password hash. */
 export interface Credentials {
@@ -98,36 +241,6 @@ export interface ProductAccount extends AccountRecord {
   readonly external_id: string;
   readonly metadata: Metadata | null;
   readonly policy: PolicyOverrides | null;
-}
-
-/**
- * Whom a viewer can list. `shared`: the viewer, and people who take or took part in one of the viewer's
- * conversations. `none`: the viewer; by name, as with `shared`. Default: everyone.
- */
-export type Directory = Policy["directory"];
-
-export interface AccountQuery {
-  viewerId: number;
-  directory?: Directory | undefined;
-  /** Return only accounts with one of these usernames. */
-  usernames?: readonly string[] | undefined;
-  /** Return only usernames after this one. */
-  after?: string | undefined;
-  limit: number;
-}
-
-export interface FindQuery {
-  viewerId: number;
-  directory?: Directory | undefined;
-  query: string;
-  /** Return only accounts after this position of the list. */
-  after?: { name: string; username: string } | undefined;
-  limit: number;
-}
-
-export interface FoundAccount extends AccountRecord {
-  /** The name that matched, without case and accents. */
-  name: string;
 }
 
 /** The conversations that show an account, and the usernames of their members who are people. */
@@ -159,3 +272,45 @@ export interface NewAccount {
   provider?: string;
   at: number;
 }
+
+type CredentialsRow = AccountRecord & { password_hash: string | null };
+
+const toCredentials = (row: CredentialsRow): Credentials => ({
+  account: accountOf(row),
+  password_hash: row.password_hash,
+});
+
+type ProductRow = AccountRecord & {
+  external_id: string;
+  metadata: string | Metadata | null;
+  policy: string | PolicyOverrides | null;
+};
+
+interface PolicyRow {
+  policy: string | PolicyOverrides | null;
+  is_product: boolean | number;
+}
+
+/** The conversations that show an account: it takes part, or its history is there. */
+const SHOWN_IN = `SELECT conversation_id FROM members WHERE account_id = $1
+  UNION SELECT conversation_id FROM former_members WHERE account_id = $1`;
+
+/** Number of renamed accounts that one page examines. */
+const RENAMED_PER_PAGE = 1000;
+
+/**
+ * Selects `RenamedRow`s: renamed accounts after a version, and whether they are visible to a viewer.
+ * The parameters are the viewer and the version.
+ */
+const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
+    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1
+    OR EXISTS (SELECT 1 FROM members mine
+      JOIN members theirs ON theirs.conversation_id = mine.conversation_id
+      WHERE mine.account_id = $1 AND theirs.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM former_members theirs
+      JOIN members mine ON mine.conversation_id = theirs.conversation_id
+      WHERE theirs.account_id = a.id AND mine.account_id = $1) AS visible
+  FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
+        ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
+
+type RenamedRow = AccountRow & { visible: boolean | number };

@@ -1,19 +1,48 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { Sql } from "./sql.ts";
 
 /** Addresses at which other programs post into a group. */
-export interface IncomingHookReads {
-  incomingHook(id: string): Awaitable<IncomingHookRecord | null>;
+export const incomingHookReads = {
+  incomingHook: (db: Sql, id: string) =>
+    db.get<IncomingHookRecord>(`SELECT ${COLUMNS} FROM incoming_hooks WHERE id = $1`, id),
   /** The hooks of a conversation, ordered by creation. */
-  incomingHooks(chat: string): Awaitable<IncomingHookRecord[]>;
+  incomingHooks: (db: Sql, chat: string) =>
+    db.all<IncomingHookRecord>(
+      `SELECT ${COLUMNS} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
+      chat,
+    ),
   /** The hooks that a person created, by username, ordered by creation. */
-  incomingHooksBy(creator: string): Awaitable<IncomingHookRecord[]>;
-}
+  incomingHooksBy: (db: Sql, creator: string) =>
+    db.all<IncomingHookRecord>(
+      `SELECT ${COLUMNS} FROM incoming_hooks WHERE creator = $1 ORDER BY created_at, id`,
+      creator,
+    ),
+};
 
-export interface IncomingHookWrites {
+export const incomingHookWrites = {
   /** From then on the account of the hook counts as a former member: it may have sent messages. */
-  insertIncomingHook(hook: IncomingHookRecord): Awaitable<void>;
-  deleteIncomingHook(id: string): Awaitable<void>;
-}
+  async insertIncomingHook(db: Sql, hook: IncomingHookRecord): Promise<void> {
+    await db.change(
+      `INSERT INTO incoming_hooks (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      hook.id,
+      hook.secret_hash,
+      hook.chat,
+      hook.name,
+      hook.creator,
+      hook.account,
+      hook.created_at,
+    );
+    await db.change(
+      `INSERT INTO former_members (conversation_id, account_id)
+       SELECT c.id, a.id FROM conversations c, accounts a
+       WHERE c.uuid = $1 AND a.username = $2 ON CONFLICT DO NOTHING`,
+      hook.chat,
+      hook.account,
+    );
+  },
+  async deleteIncomingHook(db: Sql, id: string): Promise<void> {
+    await db.change("DELETE FROM incoming_hooks WHERE id = $1", id);
+  },
+};
 
 export interface IncomingHookRecord {
   readonly id: string;
@@ -27,3 +56,5 @@ export interface IncomingHookRecord {
   readonly account: string;
   readonly created_at: number;
 }
+
+const COLUMNS = "id, secret_hash, chat, name, creator, account, created_at";

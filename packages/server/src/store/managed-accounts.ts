@@ -1,16 +1,36 @@
+import { nameRange } from "./account-names.ts";
 import type { AccountRecord, Metadata } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { ACCOUNT } from "./shared/accounts.ts";
+import { bindings } from "./shared/bindings.ts";
+import { decoded } from "./shared/json.ts";
+import type { Sql } from "./sql.ts";
 
 /** Accounts of people as operators see them. */
-export interface ManagedAccountReads {
+export const managedAccountReads = {
   /** Ordered by username. */
-  managedAccounts(query: ManagedAccountQuery): Awaitable<ManagedAccountRecord[]>;
-}
+  async managedAccounts(db: Sql, query: ManagedAccountQuery): Promise<ManagedAccountRecord[]> {
+    const { sql, values } = managedAccountsQuery(query);
+    return (await db.all<ManagedAccountRow>(sql, ...values)).map((row) => ({
+      ...row,
+      metadata: decoded(row.metadata),
+      is_operator: Boolean(row.is_operator),
+    }));
+  },
+};
 
-export interface ManagedAccountWrites {
+export const managedAccountWrites = {
   /** Suspends an account, or with null restores it. Returns false when nothing changed. */
-  setSuspended(accountId: number, at: number | null): Awaitable<boolean>;
-}
+  async setSuspended(db: Sql, accountId: number, at: number | null): Promise<boolean> {
+    await db.ownRow("accounts", accountId);
+    const changed = await db.change(
+      `UPDATE accounts SET suspended_at = $2
+       WHERE id = $1 AND (suspended_at IS NULL) = (CAST($2 AS bigint) IS NOT NULL)`,
+      accountId,
+      at,
+    );
+    return changed > 0;
+  },
+};
 
 export interface ManagedAccountQuery {
   /** Return only people with a name that begins with it, as in `findAccounts`, or with this external id. */
@@ -32,4 +52,32 @@ export interface ManagedAccountRecord extends AccountRecord {
   readonly last_used_at: number | null;
   /** Whether `operators` has it. */
   readonly is_operator: boolean;
+}
+
+type ManagedAccountRow = Omit<ManagedAccountRecord, "metadata" | "is_operator"> & {
+  metadata: string | Metadata | null;
+  is_operator: boolean | number;
+};
+
+/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
+function managedAccountsQuery(given: ManagedAccountQuery) {
+  const { query, username, suspended, after = "", limit } = given;
+  const { values, bind } = bindings();
+  const filters = ["a.kind = 'human'", "a.erased_at IS NULL", `a.username > ${bind(after)}`];
+  if (username !== undefined) filters.push(`a.username = ${bind(username)}`);
+  if (suspended !== undefined) filters.push(`a.suspended_at IS ${suspended ? "NOT " : ""}NULL`);
+  if (query !== undefined) filters.push(matches(query, bind));
+  const sql = `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.created_at,
+      (SELECT max(s.last_used_at) FROM sessions s WHERE s.account_id = a.id) AS last_used_at,
+      EXISTS (SELECT 1 FROM operators o WHERE o.account_id = a.id) AS is_operator
+    FROM accounts a WHERE ${filters.join(" AND ")} ORDER BY a.username LIMIT ${bind(limit)}`;
+  return { sql, values };
+}
+
+function matches(query: string, bind: (value: string) => string): string {
+  const isNamed = `a.external_id = ${bind(query)}`;
+  const range = nameRange({ query, viewerId: 0, limit: 0 });
+  if (!range) return isNamed;
+  return `(${isNamed} OR a.id IN (SELECT n.account_id FROM account_names n
+    WHERE n.name >= ${bind(range.prefix)} AND n.name < ${bind(range.end)}))`;
 }

@@ -1,6 +1,6 @@
 import type { Sql } from "./sql.ts";
 
-/** The counter of changes that concern one account alone. */
+/** Reads the counter of changes that concern one account alone. */
 export async function ownCounter(db: Sql, accountId: number): Promise<number> {
   const row = await db.get<{ own_seq: number }>(
     "SELECT own_seq FROM accounts WHERE id = $1",
@@ -9,7 +9,7 @@ export async function ownCounter(db: Sql, accountId: number): Promise<number> {
   return row?.own_seq ?? 0;
 }
 
-/** Increments an account's own counter, and returns its new value. The unit owns the account then. */
+/** Increments an account's own counter, which the unit owns from then on, and returns its new value. */
 export async function incrementOwnCounter(db: Sql, accountId: number): Promise<number> {
   await db.ownRow("accounts", accountId);
   const [row] = await db.changed<{ own_seq: number }>(

@@ -1,18 +1,37 @@
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { ACCOUNT, accountOf } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 /** Links with which people set a new password. An account has one at most, of which only a hash is stored. */
-export interface PasswordResetReads {
+export const passwordResetReads = {
   /** The link with the token of that hash, also after it has expired. */
-  passwordReset(tokenHash: string): Awaitable<PasswordResetRecord | null>;
-}
+  async passwordReset(db: Sql, tokenHash: string): Promise<PasswordResetRecord | null> {
+    const row = await db.get<AccountRecord & { expires_at: number }>(
+      `SELECT ${ACCOUNT}, r.expires_at FROM password_resets r
+       JOIN accounts a ON a.id = r.account_id WHERE r.token_hash = $1`,
+      tokenHash,
+    );
+    return row && { account: accountOf(row), expires_at: row.expires_at };
+  },
+};
 
-export interface PasswordResetWrites {
+export const passwordResetWrites = {
   /** Stores the link of an account, in place of an earlier one. */
-  setPasswordReset(reset: NewPasswordReset): Awaitable<void>;
+  async setPasswordReset(db: Sql, reset: NewPasswordReset): Promise<void> {
+    await db.change(
+      `INSERT INTO password_resets (account_id, token_hash, expires_at)
+       VALUES ($1, $2, $3) ON CONFLICT (account_id)
+       DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`,
+      reset.account_id,
+      reset.token_hash,
+      reset.expires_at,
+    );
+  },
   /** Deletes the link of an account, if it has one. */
-  removePasswordReset(accountId: number): Awaitable<void>;
-}
+  async removePasswordReset(db: Sql, accountId: number): Promise<void> {
+    await db.change("DELETE FROM password_resets WHERE account_id = $1", accountId);
+  },
+};
 
 export interface PasswordResetRecord {
   readonly account: AccountRecord;

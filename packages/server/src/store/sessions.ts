@@ -1,35 +1,114 @@
 import type { Session } from "@parley/protocol";
+import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Awaitable } from "./awaitable.ts";
+import { ACCOUNT, accountOf } from "./shared/accounts.ts";
+import type { Sql } from "./sql.ts";
 
-export interface SessionReads {
+export const sessionReads = {
   /** The session with that token, expired and ended ones included. */
-  session(tokenHash: string): Awaitable<SessionRecord | null>;
+  async session(db: Sql, tokenHash: string): Promise<SessionRecord | null> {
+    const row = await db.get<SessionRow>(
+      `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
+         s.ended_at, ${ACCOUNT}
+       FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
+      tokenHash,
+    );
+    return row && toSession(row);
+  },
   /** Whether any session of the account, ended ones included, was opened from this network. */
-  signedInFrom(accountId: number, network: string): Awaitable<boolean>;
+  async signedInFrom(db: Sql, accountId: number, network: string): Promise<boolean> {
+    const found = await db.get(
+      "SELECT 1 FROM sessions WHERE account_id = $1 AND network = $2 LIMIT 1",
+      accountId,
+      network,
+    );
+    return found !== null;
+  },
   /**
    * Whether the session was ended, or its account is suspended. False for a session that is not stored,
    * such as that of an OIDC token.
    */
-  hasSessionEnded(id: string): Awaitable<boolean>;
+  async hasSessionEnded(db: Sql, id: string): Promise<boolean> {
+    const found = await db.get(
+      `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
+       WHERE s.id = $1 AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`,
+      id,
+    );
+    return found !== null;
+  },
   /** When the person last proved who they are: at the sign-in, or since. Null for an unknown session. */
-  sessionConfirmedAt(id: string): Awaitable<number | null>;
+  async sessionConfirmedAt(db: Sql, id: string): Promise<number | null> {
+    const row = await db.get<{ at: number }>(
+      "SELECT coalesce(confirmed_at, created_at) AS at FROM sessions WHERE id = $1",
+      id,
+    );
+    return row?.at ?? null;
+  },
   /** Sessions that have neither expired nor ended, most recently used first. */
-  sessions(accountId: number, now: number): Awaitable<Omit<Session, "current">[]>;
-}
+  async sessions(db: Sql, accountId: number, now: number): Promise<Omit<Session, "current">[]> {
+    const rows = await db.all<ListedSessionRow>(
+      `SELECT id, created_at, last_used_at, user_agent FROM sessions
+       WHERE account_id = $1 AND expires_at > $2 AND ended_at IS NULL
+       ORDER BY last_used_at DESC, id DESC`,
+      accountId,
+      now,
+    );
+    return rows.map((row) => ({
+      ...row,
+      created_at: iso(row.created_at),
+      last_used_at: iso(row.last_used_at),
+    }));
+  },
+};
 
-export interface SessionWrites {
+export const sessionWrites = {
   /** Idempotent: changes nothing when a session with that token exists. */
-  insertSession(session: NewSession): Awaitable<void>;
+  async insertSession(db: Sql, session: NewSession): Promise<void> {
+    await db.change(
+      `INSERT INTO sessions (id, token_hash, account_id, user_agent, network,
+         created_at, last_used_at, expires_at, fixed)
+       VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (token_hash) DO NOTHING`,
+      session.id,
+      session.token_hash,
+      session.account_id,
+      session.user_agent,
+      session.network ?? null,
+      session.at,
+      session.expires_at,
+      session.fixed ?? false,
+    );
+  },
   /** Stores when a session was last used, and when it expires. */
-  touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;
+  async touchSession(db: Sql, id: string, lastUsedAt: number, expiresAt: number): Promise<void> {
+    await db.change(
+      "UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1",
+      id,
+      lastUsedAt,
+      expiresAt,
+    );
+  },
   /** Stores that the person of a session has proved again who they are. */
-  confirmSession(id: string, at: number): Awaitable<void>;
+  async confirmSession(db: Sql, id: string, at: number): Promise<void> {
+    await db.change("UPDATE sessions SET confirmed_at = $2 WHERE id = $1", id, at);
+  },
   /** Returns false when the account has no such session, or it has ended before. */
-  endSession(id: string, accountId: number, at: number): Awaitable<boolean>;
+  async endSession(db: Sql, id: string, accountId: number, at: number): Promise<boolean> {
+    const ended = await db.change(
+      "UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL",
+      id,
+      accountId,
+      at,
+    );
+    return ended > 0;
+  },
   /** Deletes up to `most` sessions that expired before a time, and returns how many it deleted. */
-  purgeSessions(before: number, most: number): Awaitable<number>;
-}
+  purgeSessions: (db: Sql, before: number, most: number) =>
+    db.change(
+      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2)",
+      before,
+      most,
+    ),
+};
 
 export interface SessionRecord {
   readonly id: string;
@@ -54,4 +133,24 @@ export interface NewSession {
   expires_at: number;
   /** Whether use does not extend it. Default: false. */
   fixed?: boolean;
+}
+
+type SessionRow = Omit<SessionRecord, "account" | "id" | "fixed"> &
+  AccountRecord & { session_id: string; fixed: boolean | number };
+
+const toSession = (row: SessionRow): SessionRecord => ({
+  id: row.session_id,
+  account: accountOf(row),
+  created_at: row.created_at,
+  last_used_at: row.last_used_at,
+  expires_at: row.expires_at,
+  fixed: Boolean(row.fixed),
+  ended_at: row.ended_at,
+});
+
+interface ListedSessionRow {
+  id: string;
+  created_at: number;
+  last_used_at: number;
+  user_agent: string | null;
 }

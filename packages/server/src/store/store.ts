@@ -1,20 +1,14 @@
 import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
 import { Failure } from "../rules/failure.ts";
-import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
-import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
-import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
-import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { HotMessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
-import type { PasswordResetReads, PasswordResetWrites } from "./password-resets.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
-import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { Bound } from "./sql.ts";
 import type { HotTurnWrites } from "./turns.ts";
 import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
@@ -75,14 +69,8 @@ export interface SharedStore extends Store {
 /** What a unit of work may read. Each resource's file documents its methods. */
 export interface ReadTx
   extends Bound<typeof reads>,
-    AccountReads,
-    BlockReads,
-    ManagedAccountReads,
     ErasureReads,
     WebhookReads,
-    IncomingHookReads,
-    SessionReads,
-    PasswordResetReads,
     HotConversationReads {}
 
 /**
@@ -98,14 +86,8 @@ export interface ReadTx
 export interface WriteTx
   extends ReadTx,
     Bound<typeof writes>,
-    AccountWrites,
-    BlockWrites,
-    ManagedAccountWrites,
     ErasureWrites,
     WebhookWrites,
-    IncomingHookWrites,
-    SessionWrites,
-    PasswordResetWrites,
     HotConversationWrites,
     HotMessageWrites,
     ImportedMessageWrites,

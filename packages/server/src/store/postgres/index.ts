@@ -10,8 +10,6 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.t
 import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
-import { accountReads, accountWrites } from "./accounts.ts";
-import { blockReads, blockWrites } from "./blocks.ts";
 import {
   changeLog,
   changeWriter,
@@ -23,15 +21,11 @@ import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
-import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
-import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { migrate } from "./migrate.ts";
-import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { serverProbe } from "./server-probe.ts";
-import { sessionReads, sessionWrites } from "./sessions.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 import { WriteLane } from "./write-lane.ts";
@@ -40,29 +34,17 @@ import { WriteLane } from "./write-lane.ts";
 const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 };
 
 const reads: ReadMethods = {
-  ...accountReads,
-  ...blockReads,
-  ...managedAccountReads,
   ...erasureReads,
   ...shared.reads,
   ...webhookReads,
-  ...incomingHookReads,
-  ...sessionReads,
-  ...passwordResetReads,
   ...hotConversationReads,
 };
 
 const writes: WriteMethods = {
   ...reads,
-  ...accountWrites,
-  ...blockWrites,
-  ...managedAccountWrites,
   ...erasureWrites,
   ...shared.writes,
   ...webhookWrites,
-  ...incomingHookWrites,
-  ...sessionWrites,
-  ...passwordResetWrites,
   ...hotConversationWrites,
   ...hotMessageWrites,
   ...importedMessageWrites,

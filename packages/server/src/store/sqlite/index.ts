@@ -13,19 +13,14 @@ import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
-import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { followHistory } from "./history.ts";
-import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
-import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { NEWEST_SCHEMA } from "./migrations/index.ts";
-import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { searchChangePruning } from "./search-changes.ts";
-import { sessionReads, sessionWrites } from "./sessions.ts";
 import { bind, sqlOf } from "./sql.ts";
 import { webhookReads, webhookWrites } from "./webhooks.ts";
 
@@ -151,27 +146,15 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 
 const reads = (db: Connection): ReadTx => ({
   ...bind(shared.reads, sqlOf(db)),
-  ...accountReads(db),
-  ...blockReads(db),
-  ...managedAccountReads(db),
   ...erasureReads(db),
   ...webhookReads(db),
-  ...incomingHookReads(db),
-  ...sessionReads(db),
-  ...passwordResetReads(db),
   ...hotConversationReads(db),
 });
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...bind(shared.writes, sqlOf(db)),
-  ...accountWrites(db),
-  ...blockWrites(db),
-  ...managedAccountWrites(db),
   ...erasureWrites(db),
   ...webhookWrites(db),
-  ...incomingHookWrites(db),
-  ...sessionWrites(db),
-  ...passwordResetWrites(db),
   ...hotConversationWrites(db),
   ...hotMessageWrites(db),
   ...importedMessageWrites(db),

@@ -1,5 +1,6 @@
-import { fold } from "../../rules/search.ts";
-import type { AccountRecord, FindQuery, FoundAccount } from "../accounts.ts";
+import { fold } from "../rules/search.ts";
+import type { AccountRecord } from "./accounts.ts";
+import type { FindQuery, FoundAccount } from "./directory.ts";
 
 /** The names that an account is found by: its username, and its display name from each word on. */
 export function accountNames(username: string, displayName: string): string[] {
