@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { entryOf } from "../src/store/shared/changes.ts";
+import { entryOf } from "../src/store/changes.ts";
 
 describe("an entry of the change log", () => {
   const known = { kind: "event", delivery: "counted", to: { conversation: "one" }, later: [1] };

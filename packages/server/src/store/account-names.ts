@@ -1,6 +1,16 @@
+import type { AccountRecord } from "../rules/accounts.ts";
 import { fold } from "../rules/search.ts";
-import type { AccountRecord } from "./accounts.ts";
-import type { FindQuery, FoundAccount } from "./directory.ts";
+
+export interface NameQuery {
+  query: string;
+  /** Return only accounts after this position of the list. */
+  after?: Place | undefined;
+}
+
+export interface FoundAccount extends AccountRecord {
+  /** The name that matched, without case and accents. */
+  name: string;
+}
 
 /** The names that an account is found by: its username, and its display name from each word on. */
 export function accountNames(username: string, displayName: string): string[] {
@@ -22,7 +32,7 @@ export interface NameRange {
 }
 
 /** Null when the query is empty and so matches nothing. */
-export function nameRange({ query, after }: FindQuery): NameRange | null {
+export function nameRange({ query, after }: NameQuery): NameRange | null {
   const prefix = foldName(query);
   if (prefix === "") return null;
   return {

@@ -1,5 +1,7 @@
-import type { LoggedChange } from "../changes/change.ts";
-import type { Awaitable } from "./awaitable.ts";
+import type { Delivery } from "@parley/protocol";
+import type { Change, LoggedChange } from "../changes/change.ts";
+import type { BackgroundRunner } from "./background-work.ts";
+import { NOW, type Sql, type Statement } from "./sql.ts";
 
 /** A position in the change log. Later entries have greater cursors. */
 export type Cursor = number;
@@ -28,25 +30,163 @@ export interface ChangeLog {
   read(after: Cursor, limit: number, skippedNode?: string): Promise<readonly LogEntry[] | null>;
 }
 
-/** Named subscriptions keep their position in the change log across restarts and nodes. */
-export interface SubscriptionWrites {
-  /**
-   * Leases the subscription to a node and returns its cursor; null while another node holds the
-   * lease or is saving the cursor. A new subscription begins at `from`.
-   */
-  claimSubscription(
-    name: string,
-    node: string,
-    leaseMs: number,
-    from: Cursor,
-  ): Awaitable<Cursor | null>;
-  /**
-   * Saves the cursor and renews the lease; `leaseMs` 0 releases it. False when another node has
-   * taken over or the subscription was deleted.
-   */
-  saveSubscription(name: string, node: string, cursor: Cursor, leaseMs: number): Awaitable<boolean>;
-  /** Begins a subscription at a position, or moves one that is behind it forward. The lease stays. */
-  advanceSubscription(name: string, to: Cursor): Awaitable<void>;
-  /** Does nothing if another node has taken over. */
-  deleteSubscription(name: string, node: string): Awaitable<void>;
+/**
+ * Encodes the durable changes of a transaction for the log, in their order; null when there are none.
+ * This runs in every transaction.
+ */
+export function encodeChanges(changes: readonly Change[]): string | null {
+  let body = "";
+  for (const change of changes) {
+    if (change.kind === "event" && change.delivery === "transient") continue;
+    body += `${body === "" ? "[" : ","}${encodeChange(change)}`;
+  }
+  return body === "" ? null : `${body}]`;
+}
+
+function encodeChange(change: Change): string {
+  if (change.kind !== "event" || change.shows === undefined) return JSON.stringify(change);
+  return JSON.stringify({ ...change, data: change.outline, outline: undefined });
+}
+
+const KINDS: Record<LoggedChange["kind"], true> = {
+  event: true,
+  session_ended: true,
+  account_suspended: true,
+  elicitation_answered: true,
+  turns_queued: true,
+  turns_ended: true,
+};
+const DELIVERIES: Record<Exclude<Delivery, "transient">, true> = {
+  counted: true,
+  standing: true,
+  durable: true,
+};
+
+/**
+ * Decodes an entry of the log. Unknown fields are kept, and changes of unknown kinds are left out:
+ * a node of a newer version may have written them. No schema checks the rest, which only nodes write:
+ * every node reads every change, and the check would take four times as long as the decoding.
+ */
+const decodeChanges = (body: string): LoggedChange[] =>
+  (JSON.parse(body) as LoggedChange[]).filter(isKnown);
+
+const isKnown = (change: LoggedChange) =>
+  Object.hasOwn(KINDS, change.kind) &&
+  (change.kind !== "event" || Object.hasOwn(DELIVERIES, change.delivery));
+
+export interface EntryRow {
+  id: number;
+  node: string;
+  body: string;
+}
+
+export const entryOf = ({ id, node, body }: EntryRow): LogEntry => ({
+  cursor: id,
+  node,
+  changes: body === "[]" ? [] : decodeChanges(body),
+});
+
+/** When entries of the log are pruned. */
+export interface LogLimits {
+  readonly keptMs: number;
+  readonly maxEntries: number;
+  /** Of all entries together, estimated from a sample. */
+  readonly maxBytes: number;
+  readonly pruneEveryMs: number;
+}
+
+/** A subscriber that was away for longer fetches the state instead. */
+export const LOG_LIMITS: LogLimits = {
+  keptMs: 7 * 24 * 60 * 60_000,
+  maxEntries: 1_000_000,
+  maxBytes: 1024 ** 3,
+  pruneEveryMs: 60_000,
+};
+
+/** Few at a time, because other writers wait meanwhile. */
+const PRUNED_AT_ONCE = 200;
+
+const AVERAGE_BYTES: Statement = {
+  postgres: `SELECT avg(pg_column_size(body))::bigint AS bytes FROM changes
+    WHERE id = ANY($1::bigint[])`,
+  sqlite: `SELECT avg(octet_length(body)) AS bytes FROM changes WHERE id = ANY($1::bigint[])`,
+};
+
+/** Prunes some of the oldest entries; true when more are left. Every node does it. */
+export async function pruneChanges(db: Sql, limits: LogLimits): Promise<boolean> {
+  const oldest = await db.all<{ id: Cursor; at: number }>(
+    `SELECT id, at FROM changes ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
+  );
+  const newest = await db.get<{ id: Cursor | null; now: number }>(
+    `SELECT max(id) AS id, ${NOW} AS now FROM changes`,
+  );
+  const last = newest?.id ?? 0;
+  const average = await db.get<{ bytes: number | null }>(
+    AVERAGE_BYTES,
+    db.list(sampleIds(oldest[0]?.id ?? 0, last)),
+  );
+  const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
+  const upTo = pruneUpTo(size, limits);
+  if (upTo === null) return false;
+  await db.change("DELETE FROM changes WHERE id <= $1", upTo);
+  await db.change(
+    `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
+     ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
+    upTo,
+  );
+  return upTo === oldest.at(-1)?.id;
+}
+
+const SAMPLED_ENTRIES = 100;
+
+/** Ids spread evenly over the log, whose average size stands for that of all entries. */
+function sampleIds(first: Cursor, last: Cursor): Cursor[] {
+  const step = Math.max(1, (last - first) / SAMPLED_ENTRIES);
+  const ids: Cursor[] = [];
+  for (let id = first; id <= last; id += step) ids.push(Math.floor(id));
+  return ids;
+}
+
+interface LogSize {
+  /** The oldest entries, in order. */
+  readonly oldest: readonly { id: Cursor; at: number }[];
+  readonly last: Cursor;
+  readonly averageBytes: number;
+  readonly now: number;
+}
+
+/** The last of the oldest entries to prune; null when all are kept. The newest one always is. */
+function pruneUpTo({ oldest, last, averageBytes, now }: LogSize, limits: LogLimits) {
+  const maxEntries = Math.min(limits.maxEntries, limits.maxBytes / Math.max(1, averageBytes));
+  let upTo: Cursor | null = null;
+  for (const { id, at } of oldest) {
+    if (id === last || (id > last - maxEntries && at >= now - limits.keptMs)) break;
+    upTo = id;
+  }
+  return upTo;
+}
+
+/** Prunes batches of entries until none are left to prune, at intervals. */
+export function pruneRegularly(
+  background: BackgroundRunner,
+  everyMs: number,
+  pruneBatch: () => Promise<boolean>,
+) {
+  let round: Promise<void> | null = null;
+  let stopped = false;
+  const prune = async () => {
+    while (!stopped && (await pruneBatch()));
+  };
+  const timer = setInterval(() => {
+    round ??= background.run("pruning", prune).finally(() => {
+      round = null;
+    });
+  }, everyMs);
+  return {
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      await round;
+    },
+  };
 }

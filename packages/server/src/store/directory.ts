@@ -1,6 +1,6 @@
 import type { Policy } from "@parley/protocol";
-import { nameRange, withAgents } from "./account-names.ts";
-import type { AccountRecord } from "./accounts.ts";
+import type { AccountRecord } from "../rules/accounts.ts";
+import { type FoundAccount, type NameQuery, nameRange, withAgents } from "./account-names.ts";
 import { ACCOUNT } from "./shared/accounts.ts";
 import type { Sql, Statement } from "./sql.ts";
 
@@ -83,18 +83,10 @@ export interface AccountQuery {
   limit: number;
 }
 
-export interface FindQuery {
+export interface FindQuery extends NameQuery {
   viewerId: number;
   directory?: Directory | undefined;
-  query: string;
-  /** Return only accounts after this position of the list. */
-  after?: { name: string; username: string } | undefined;
   limit: number;
-}
-
-export interface FoundAccount extends AccountRecord {
-  /** The name that matched, without case and accents. */
-  name: string;
 }
 
 /** Whether `listAccounts` returns an account to the viewer, parameter 1, after the username, parameter 2. */

@@ -76,7 +76,7 @@ function managedAccountsQuery(given: ManagedAccountQuery) {
 
 function matches(query: string, bind: (value: string) => string): string {
   const isNamed = `a.external_id = ${bind(query)}`;
-  const range = nameRange({ query, viewerId: 0, limit: 0 });
+  const range = nameRange({ query });
   if (!range) return isNamed;
   return `(${isNamed} OR a.id IN (SELECT n.account_id FROM account_names n
     WHERE n.name >= ${bind(range.prefix)} AND n.name < ${bind(range.end)}))`;

@@ -1,7 +1,7 @@
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
-import { agentReads, agentWrites } from "./agents.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
+import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { componentWrites } from "./components.ts";
@@ -29,11 +29,13 @@ import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
+import { subscriptionWrites } from "./subscriptions.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
+import { webhookReads, webhookWrites } from "./webhooks.ts";
 
 /** The methods that both dialects share. */
 export const reads = {
@@ -72,6 +74,7 @@ export const reads = {
   ...turnReads,
   ...updateReads,
   ...usageReads,
+  ...webhookReads,
 };
 
 export const writes = {
@@ -103,5 +106,7 @@ export const writes = {
   ...sessionWrites,
   ...toolCallWrites,
   ...toolWrites,
+  ...subscriptionWrites,
   ...turnWrites,
+  ...webhookWrites,
 };

@@ -2,7 +2,7 @@ import type { Change, DurableChange, TransientChange } from "../changes/change.t
 import { Failure } from "../rules/failure.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
-import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
+import type { ChangeLog } from "./changes.ts";
 import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
@@ -11,7 +11,6 @@ import type { reads, writes } from "./methods.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { Bound } from "./sql.ts";
 import type { HotTurnWrites } from "./turns.ts";
-import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
 
 /**
  * Stores all durable data. There is one interface, with one contract suite that all backends pass.
@@ -67,11 +66,7 @@ export interface SharedStore extends Store {
 }
 
 /** What a unit of work may read. Each resource's file documents its methods. */
-export interface ReadTx
-  extends Bound<typeof reads>,
-    ErasureReads,
-    WebhookReads,
-    HotConversationReads {}
+export interface ReadTx extends Bound<typeof reads>, ErasureReads, HotConversationReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -87,12 +82,10 @@ export interface WriteTx
   extends ReadTx,
     Bound<typeof writes>,
     ErasureWrites,
-    WebhookWrites,
     HotConversationWrites,
     HotMessageWrites,
     ImportedMessageWrites,
-    HotTurnWrites,
-    SubscriptionWrites {
+    HotTurnWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;
   /** Sends something transient in the order of the unit's changes, once the unit has committed. */

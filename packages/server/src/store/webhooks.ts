@@ -1,82 +1,295 @@
 import type { LoggedChange } from "../changes/change.ts";
-import type { Awaitable } from "./awaitable.ts";
 import type { Cursor } from "./changes.ts";
+import { bindings } from "./shared/bindings.ts";
+import { NOW, type Sql, type Statement } from "./sql.ts";
 
 /**
  * Webhooks, and the deliveries that are queued or ended. The deliveries of one webhook and one
  * conversation are a lane: they are sent in the order of their ids, one at a time. A lane that has
  * something to send has the time of its next attempt, by the clock of the store; other lanes have none.
  */
-export interface WebhookReads {
+export const webhookReads = {
   /** Ordered by creation. */
-  webhooks(): Awaitable<WebhookRecord[]>;
-  webhook(id: string): Awaitable<WebhookRecord | null>;
+  async webhooks(db: Sql): Promise<WebhookRecord[]> {
+    const rows = await db.all<WebhookRow>(
+      `SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`,
+    );
+    return rows.map(toWebhook);
+  },
+  async webhook(db: Sql, id: string): Promise<WebhookRecord | null> {
+    const row = await db.get<WebhookRow>(`SELECT ${WEBHOOK} FROM webhooks WHERE id = $1`, id);
+    return row && toWebhook(row);
+  },
   /** Deliveries of a webhook, newest first. */
-  deliveries(query: DeliveryQuery): Awaitable<DeliveryRecord[]>;
-  delivery(id: number): Awaitable<DeliveryRecord | null>;
+  async deliveries(db: Sql, query: DeliveryQuery): Promise<DeliveryRecord[]> {
+    const { sql, values } = deliveryQuery(query);
+    return (await db.all<DeliveryRow>(sql, ...values)).map(toDelivery);
+  },
+  async delivery(db: Sql, id: number): Promise<DeliveryRecord | null> {
+    const row = await db.get<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, id);
+    return row && toDelivery(row);
+  },
   /** The oldest deliveries of a lane that have not ended, oldest first. */
-  nextDeliveries(lane: LaneKey, limit: number): Awaitable<DeliveryRecord[]>;
+  async nextDeliveries(db: Sql, lane: LaneKey, limit: number): Promise<DeliveryRecord[]> {
+    const rows = await db.all<DeliveryRow>(
+      `SELECT ${DELIVERY} FROM deliveries
+       WHERE webhook_id = $1 AND lane = $2 AND status = 'pending' ORDER BY id LIMIT $3`,
+      lane.webhook_id,
+      lane.lane,
+      limit,
+    );
+    return rows.map(toDelivery);
+  },
   /** The ids of webhooks that have a lane whose next attempt is due. */
-  dueWebhooks(): Awaitable<string[]>;
+  async dueWebhooks(db: Sql): Promise<string[]> {
+    return (await db.all<{ id: string }>(DUE_WEBHOOKS)).map(({ id }) => id);
+  },
   /** The number of deliveries that have not ended, counted up to `most`. */
-  pendingDeliveries(most: number): Awaitable<number>;
-}
+  async pendingDeliveries(db: Sql, most: number): Promise<number> {
+    const row = await db.get<{ count: number }>(
+      `SELECT count(*) AS count
+       FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT $1) AS pending`,
+      most,
+    );
+    return row?.count ?? 0;
+  },
+};
 
-export interface WebhookWrites {
-  insertWebhook(webhook: NewWebhook): Awaitable<void>;
+const webhookSettings = {
+  async insertWebhook(db: Sql, webhook: NewWebhook): Promise<void> {
+    await db.change(
+      `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at, name)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      webhook.id,
+      webhook.url,
+      webhook.secret,
+      JSON.stringify(webhook.events),
+      webhook.chat,
+      webhook.creator,
+      webhook.since,
+      webhook.created_at,
+      webhook.name,
+    );
+  },
   /** Changes the given fields. Changes nothing when there is no such webhook. */
-  setWebhook(id: string, fields: WebhookFields): Awaitable<void>;
+  async setWebhook(db: Sql, id: string, { events, ...fields }: WebhookFields): Promise<void> {
+    const columns = { ...fields, events: events && JSON.stringify(events) };
+    for (const [column, value] of Object.entries(columns)) {
+      if (value === undefined) continue;
+      await db.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id);
+    }
+  },
   /**
    * Disables a webhook, unless it was disabled or resumed since it was read. Returns whether it did.
    */
-  disableWebhook(webhook: WebhookRecord, reason: DisabledReason): Awaitable<boolean>;
+  async disableWebhook(
+    db: Sql,
+    { id, resumed_at }: WebhookRecord,
+    reason: DisabledReason,
+  ): Promise<boolean> {
+    const disabled = await db.change(
+      "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3",
+      reason,
+      id,
+      resumed_at,
+    );
+    return disabled > 0;
+  },
   /** Replaces the sealed secret, unless it was changed since it was read. */
-  resealWebhook(id: string, from: string, to: string): Awaitable<void>;
+  async resealWebhook(db: Sql, id: string, from: string, to: string): Promise<void> {
+    await db.change("UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2", id, from, to);
+  },
   /**
    * Deletes the webhook. Its lanes and deliveries stay, but are never due; `pruneDeletedWebhooks` deletes
    * them. Returns false when there is no such webhook.
    */
-  deleteWebhook(id: string): Awaitable<boolean>;
+  async deleteWebhook(db: Sql, id: string): Promise<boolean> {
+    return (await db.change("DELETE FROM webhooks WHERE id = $1", id)) > 0;
+  },
+};
+
+const deliveryQueue = {
   /**
    * Queues deliveries in their order. Leaves out those of webhooks that do not exist, and those whose
    * webhook has a delivery with that `message_id` already.
    */
-  queueDeliveries(deliveries: readonly NewDelivery[]): Awaitable<void>;
+  async queueDeliveries(db: Sql, deliveries: readonly NewDelivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    await db.change(
+      `INSERT INTO deliveries (webhook_id, message_id, lane, event, change, status, created_at,
+         queued_at, attempts, history)
+       SELECT webhook_id, message_id, lane, event, change, 'pending', at, at, 0, '[]'
+       FROM jsonb_to_recordset($1::jsonb) AS d (place integer, webhook_id text, message_id text,
+         lane text, event text, change text, at bigint)
+       WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id)
+       ORDER BY place
+       ON CONFLICT (webhook_id, message_id) DO NOTHING`,
+      db.json(
+        deliveries.map((delivery, place) => ({
+          ...delivery,
+          place,
+          change: JSON.stringify(delivery.change),
+        })),
+      ),
+    );
+    await wakeLanes(db, deliveries);
+  },
   /** Queues an ended delivery again, ahead of later ones of its lane. */
-  requeueDelivery(delivery: DeliveryRecord, at: number): Awaitable<void>;
+  async requeueDelivery(db: Sql, delivery: DeliveryRecord, at: number): Promise<void> {
+    await db.change(
+      "UPDATE deliveries SET status = 'pending', queued_at = $1, attempts = 0 WHERE id = $2",
+      at,
+      delivery.id,
+    );
+    await wakeLanes(db, [delivery]);
+  },
   /**
    * Makes all lanes of a webhook that have something to send due now. A lane that may be claimed, because
    * its next attempt is at most `claimMs` away, is due when the claim ends. Stores `at` as the webhook's
    * `resumed_at`: the retries of all its deliveries begin anew.
    */
-  resumeLanes(webhookId: string, claimMs: number, at: number): Awaitable<void>;
+  async resumeLanes(db: Sql, webhookId: string, claimMs: number, at: number): Promise<void> {
+    await db.change(
+      `UPDATE webhook_lanes AS l SET version = version + 1,
+         next_at = CASE WHEN next_at <= ${NOW} + $2::bigint THEN next_at ELSE ${NOW} END
+       WHERE webhook_id = $1 AND EXISTS (SELECT 1 FROM deliveries d
+         WHERE d.webhook_id = $1 AND d.lane = l.lane AND d.status = 'pending')`,
+      webhookId,
+      claimMs,
+    );
+    // Last, in the order in which other units lock the rows.
+    await db.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", at, webhookId);
+  },
+};
+
+const attempts = {
   /**
    * Claims at most `limit` lanes of a webhook: those that have been due for the longest. After `claimMs`
    * they are due again, so that nothing stays claimed when a process ends.
    */
-  claimLanes(webhookId: string, claimMs: number, limit: number): Awaitable<Lane[]>;
+  claimLanes: (db: Sql, webhookId: string, claimMs: number, limit: number) =>
+    db.changed<Lane>(
+      `UPDATE webhook_lanes SET next_at = ${NOW} + $2::bigint, claim = claim + 1
+       WHERE webhook_id = $1 AND lane IN (SELECT lane FROM webhook_lanes
+         WHERE webhook_id = $1 AND next_at <= ${FIXED_NOW} ORDER BY next_at LIMIT $3
+         FOR UPDATE SKIP LOCKED)
+       RETURNING webhook_id, lane, claim, version`,
+      webhookId,
+      claimMs,
+      limit,
+    ),
   /**
    * Records attempts and ends the claim. With `retryMs`, the lane is due after that time; otherwise it is
    * due at once if it has more to send. Returns false, and changes nothing, when the lane was claimed
    * again since.
    */
-  finishAttempts(
-    lane: Lane,
+  async finishAttempts(
+    db: Sql,
+    { webhook_id, lane, claim }: Lane,
     deliveries: readonly AttemptedDelivery[],
     retryMs: number | null,
-  ): Awaitable<boolean>;
+  ): Promise<boolean> {
+    const held = await db.get(
+      "SELECT 1 FROM webhook_lanes WHERE webhook_id = $1 AND lane = $2 AND claim = $3",
+      webhook_id,
+      lane,
+      claim,
+    );
+    if (!held) return false;
+    for (const { id, status, attempts: count, history } of deliveries) {
+      await db.change(
+        "UPDATE deliveries SET status = $2, attempts = $3, history = $4 WHERE id = $1",
+        id,
+        status,
+        count,
+        JSON.stringify(history),
+      );
+    }
+    await db.change(
+      `UPDATE webhook_lanes SET next_at = coalesce(${NOW} + $3::bigint,
+         CASE WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = $1 AND d.lane = $2
+           AND d.status = 'pending') THEN ${NOW} END)
+       WHERE webhook_id = $1 AND lane = $2`,
+      webhook_id,
+      lane,
+      retryMs,
+    );
+    return true;
+  },
   /** Ends a claim without an attempt. The lane is due again only if its version has increased. */
-  parkLane(lane: Lane): Awaitable<void>;
+  async parkLane(db: Sql, { webhook_id, lane, claim, version }: Lane): Promise<void> {
+    await db.change(
+      `UPDATE webhook_lanes SET next_at = CASE WHEN version > $4 THEN ${NOW} END
+       WHERE webhook_id = $1 AND lane = $2 AND claim = $3`,
+      webhook_id,
+      lane,
+      claim,
+      version,
+    );
+  },
+};
+
+const pruning = {
   /**
    * Deletes up to `most` ended deliveries of a webhook: those from before a time, and all but the
    * newest `kept`. Returns how many it deleted.
    */
-  pruneDeliveries(query: PruneQuery): Awaitable<number>;
+  pruneDeliveries: (db: Sql, { webhookId, before, kept, most }: PruneQuery) =>
+    db.change(
+      `DELETE FROM deliveries WHERE id IN (
+         SELECT id FROM deliveries WHERE webhook_id = $1 AND status <> 'pending'
+           AND (queued_at < $2 OR id <= coalesce((SELECT id FROM deliveries
+             WHERE webhook_id = $1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET $3), 0))
+         ORDER BY id LIMIT $4)`,
+      webhookId,
+      before,
+      kept,
+      most,
+    ),
   /**
    * Deletes up to `most` deliveries, and up to `most` lanes, of webhooks that were deleted. Returns how
    * many rows it deleted: if none, no others are left but those that another unit has locked.
    */
-  pruneDeletedWebhooks(most: number): Awaitable<number>;
+  async pruneDeletedWebhooks(db: Sql, most: number): Promise<number> {
+    const lanes = await db.change(
+      `DELETE FROM webhook_lanes WHERE (webhook_id, lane) IN (
+         SELECT webhook_id, lane FROM webhook_lanes
+         WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT $1
+         FOR UPDATE SKIP LOCKED)`,
+      most,
+    );
+    const deliveries = await db.change(
+      `DELETE FROM deliveries WHERE id IN (
+         SELECT id FROM deliveries
+         WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT $1
+         FOR UPDATE SKIP LOCKED)`,
+      most,
+    );
+    return lanes + deliveries;
+  },
+};
+
+export const webhookWrites = { ...webhookSettings, ...deliveryQueue, ...attempts, ...pruning };
+
+/** Makes the lanes of deliveries due that have had nothing to send so far. */
+async function wakeLanes(db: Sql, deliveries: readonly LaneKey[]): Promise<void> {
+  await db.change(
+    `INSERT INTO webhook_lanes AS l (webhook_id, lane, next_at, claim, version)
+     SELECT webhook_id, lane, ${NOW}, 0, 1
+     FROM jsonb_to_recordset($1::jsonb) AS d (webhook_id text, lane text)
+     WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id)
+     ON CONFLICT (webhook_id, lane)
+     DO UPDATE SET next_at = coalesce(l.next_at, excluded.next_at), version = l.version + 1`,
+    db.json(lanesOf(deliveries)),
+  );
+}
+
+/** The lanes of deliveries, in one order for all units, so that these do not block each other. */
+function lanesOf(deliveries: readonly LaneKey[]): LaneKey[] {
+  const lanes = new Map(
+    deliveries.map(({ webhook_id, lane }) => [`${webhook_id} ${lane}`, { webhook_id, lane }]),
+  );
+  return [...lanes.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, it]) => it);
 }
 
 export interface WebhookRecord {
@@ -170,4 +383,62 @@ export interface PruneQuery {
   before: number;
   kept: number;
   most: number;
+}
+
+/** Computed once per statement: the index of due lanes cannot be searched for a time that goes on. */
+const FIXED_NOW = `(SELECT ${NOW})`;
+
+/** PostgreSQL would read all lanes that are due to find those of each webhook. */
+const DUE_WEBHOOKS: Statement = {
+  postgres: `SELECT id FROM webhooks CROSS JOIN LATERAL (
+      SELECT 1 FROM webhook_lanes WHERE webhook_id = webhooks.id AND next_at <= ${FIXED_NOW}
+      ORDER BY next_at LIMIT 1) due`,
+  sqlite: `SELECT id FROM webhooks WHERE EXISTS (
+      SELECT 1 FROM webhook_lanes l WHERE l.webhook_id = webhooks.id AND l.next_at <= ${NOW})`,
+};
+
+const WEBHOOK =
+  "id, name, url, secret, events, chat, creator, disabled, since, resumed_at, created_at";
+export const DELIVERY =
+  "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
+
+type WebhookRow = Omit<WebhookRecord, "events"> & { events: string };
+
+export type DeliveryRow = Omit<DeliveryRecord, "change" | "history"> & {
+  change: string;
+  history: string;
+};
+
+const toWebhook = ({ events, ...row }: WebhookRow): WebhookRecord => ({
+  ...row,
+  events: JSON.parse(events) as string[],
+});
+
+export const toDelivery = ({ change, history, ...row }: DeliveryRow): DeliveryRecord => ({
+  ...row,
+  change: JSON.parse(change) as LoggedChange,
+  history: JSON.parse(history) as Attempt[],
+});
+
+/**
+ * Selects deleted webhooks that have rows in a table, at least one if there is any. It looks only at the
+ * first row after those of each webhook, however many rows there are.
+ */
+const deletedWebhooks = (table: "deliveries" | "webhook_lanes") =>
+  `SELECT following.id FROM (
+     SELECT (SELECT webhook_id FROM ${table} WHERE webhook_id > known.id
+       ORDER BY webhook_id LIMIT 1) AS id
+     FROM (SELECT id FROM webhooks UNION ALL SELECT '') known) following
+   WHERE following.id IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = following.id)`;
+
+/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
+function deliveryQuery({ webhookId, status, before, limit }: DeliveryQuery) {
+  const { values, bind } = bindings();
+  const filters = [`webhook_id = ${bind(webhookId)}`];
+  if (status !== undefined) filters.push(`status = ${bind(status)}`);
+  if (before !== undefined) filters.push(`id < ${bind(before)}`);
+  const sql = `SELECT ${DELIVERY} FROM deliveries
+    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
+  return { sql, values };
 }

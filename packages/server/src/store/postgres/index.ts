@@ -1,22 +1,22 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
-import type { Cursor } from "../changes.ts";
+import { backgroundRunner, watchWrites } from "../background-work.ts";
+import {
+  type Cursor,
+  LOG_LIMITS,
+  type LogLimits,
+  pruneChanges,
+  pruneRegularly,
+} from "../changes.ts";
+import { changeLog, changeWriter, wasCommitted } from "../hot/changes-postgres.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-postgres.ts";
 import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
 import { hotMessageWrites } from "../hot/messages-postgres.ts";
 import { hotTurnWrites } from "../hot/turns-postgres.ts";
+import { hotWebhookReads, hotWebhookWrites } from "../hot/webhooks-postgres.ts";
 import * as shared from "../methods.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
-import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
-import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
-import {
-  changeLog,
-  changeWriter,
-  pruneChanges,
-  subscriptionWrites,
-  wasCommitted,
-} from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
@@ -27,7 +27,6 @@ import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { serverProbe } from "./server-probe.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
-import { webhookReads, webhookWrites } from "./webhooks.ts";
 import { WriteLane } from "./write-lane.ts";
 
 /** Numbers of connections by their use. Units that wait for locks do so on connections of their own. */
@@ -36,20 +35,19 @@ const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 }
 const reads: ReadMethods = {
   ...erasureReads,
   ...shared.reads,
-  ...webhookReads,
   ...hotConversationReads,
+  ...hotWebhookReads,
 };
 
 const writes: WriteMethods = {
   ...reads,
   ...erasureWrites,
   ...shared.writes,
-  ...webhookWrites,
   ...hotConversationWrites,
   ...hotMessageWrites,
+  ...hotWebhookWrites,
   ...importedMessageWrites,
   ...hotTurnWrites,
-  ...subscriptionWrites,
 };
 
 const readTx = binder<ReadTx>(reads);

@@ -1,6 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
-import type { AccountRecord } from "../accounts.ts";
+import { type AccountRecord, type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { Sql } from "../sql.ts";
 
 const columnsOf = (table: string, columns: readonly string[]) =>

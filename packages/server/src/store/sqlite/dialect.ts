@@ -39,6 +39,7 @@ const RULES: readonly Rule[] = [
   ],
   [/::\w+(\[\])?/g, () => ""],
   [/\bFOR UPDATE( SKIP LOCKED)?\b/g, () => ""],
+  [/\bgreatest\(/g, () => "max("],
   [/ COLLATE "C"/g, () => ""],
   [/\$(\d+)/g, (_, place) => `?${place}`],
 ];

@@ -1,5 +1,8 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
+import { backgroundRunner, watchWrites } from "../background-work.ts";
+import { LOG_LIMITS, type LogLimits, pruneChanges, pruneRegularly } from "../changes.ts";
+import { changeLog, changeWriter } from "../hot/changes-sqlite.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-sqlite.ts";
 import { importedMessageWrites } from "../hot/imported-messages-sqlite.ts";
 import { hotMessageWrites } from "../hot/messages-sqlite.ts";
@@ -7,13 +10,9 @@ import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { searchQueue } from "../search-queue.ts";
-import { backgroundRunner, watchWrites } from "../shared/background-work.ts";
-import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/changes.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
-import { accountReads, accountWrites } from "./accounts.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
-import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { followHistory } from "./history.ts";
@@ -22,7 +21,6 @@ import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { NEWEST_SCHEMA } from "./migrations/index.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { bind, sqlOf } from "./sql.ts";
-import { webhookReads, webhookWrites } from "./webhooks.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
 const ERASE_MS = 10 * 60_000;
@@ -102,11 +100,11 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   process.once("exit", closeDatabase);
 
   const limits = { ...LOG_LIMITS, ...options.logLimits };
-  const prune = changePruner(writer, limits);
+  const pruned = sqlOf(writer);
   const pruning = pruneRegularly(
     background,
     limits.pruneEveryMs,
-    () => batches.write(prune) as Promise<boolean>,
+    () => batches.write(() => pruneChanges(pruned, limits)) as Promise<boolean>,
   );
 
   return {
@@ -147,19 +145,16 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 const reads = (db: Connection): ReadTx => ({
   ...bind(shared.reads, sqlOf(db)),
   ...erasureReads(db),
-  ...webhookReads(db),
   ...hotConversationReads(db),
 });
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...bind(shared.writes, sqlOf(db)),
   ...erasureWrites(db),
-  ...webhookWrites(db),
   ...hotConversationWrites(db),
   ...hotMessageWrites(db),
   ...importedMessageWrites(db),
   ...hotTurnWrites(db),
-  ...subscriptionWrites(db),
 });
 
 /** How long a search waits for the index. After an import of a million messages it is behind for long. */

@@ -1,4 +1,4 @@
-import type { BackgroundRunner } from "../shared/background-work.ts";
+import type { BackgroundRunner } from "../background-work.ts";
 import { type Indexer, TaskError } from "./background.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 

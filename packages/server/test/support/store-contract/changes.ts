@@ -1,7 +1,6 @@
 import { expect } from "bun:test";
 import { durable, messageDelta } from "../../../src/changes/change.ts";
-import type { LogEntry } from "../../../src/store/changes.ts";
-import type { LogLimits } from "../../../src/store/shared/changes.ts";
+import type { LogEntry, LogLimits } from "../../../src/store/changes.ts";
 import type { Store } from "../../../src/store/store.ts";
 import {
   at,

@@ -2,11 +2,11 @@ import type { Message } from "@parley/protocol";
 import { type Change, messageChanged } from "../../../src/changes/change.ts";
 import { type AccountRecord, type NewAccount, NOBODY } from "../../../src/store/accounts.ts";
 import type { Awaitable } from "../../../src/store/awaitable.ts";
+import type { LogLimits } from "../../../src/store/changes.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";
 import type { MessageRecord, NewMessage } from "../../../src/store/message-records.ts";
 import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
-import type { LogLimits } from "../../../src/store/shared/changes.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 import { searchPatiently } from "../search.ts";
 

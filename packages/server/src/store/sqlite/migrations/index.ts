@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { type Migration, newestSchema } from "../../migrations.ts";
 import { accountNames } from "../../account-names.ts";
+import { type Migration, newestSchema } from "../../migrations.ts";
 import { SCHEMA } from "./0.1.0.ts";
 import { STEP } from "./0.2.0.ts";
 

@@ -1,16 +1,15 @@
 import type { Change } from "../../changes/change.ts";
-import type { ChangeLog, Cursor, LogEntry, SubscriptionWrites } from "../changes.ts";
 import {
+  type ChangeLog,
+  type Cursor,
   type EntryRow,
   encodeChanges,
   entryOf,
-  type LogLimits,
-  pruneUpTo,
-  sampleIds,
-} from "../shared/changes.ts";
+  type LogEntry,
+} from "../changes.ts";
+import type { Connection } from "../postgres/connection.ts";
+import type { Unit } from "../postgres/unit.ts";
 import { NOW } from "../sql.ts";
-import type { Connection } from "./connection.ts";
-import { list, type Methods, type Unit } from "./unit.ts";
 
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;
@@ -189,79 +188,3 @@ function openGaps(): Gaps {
     },
   };
 }
-
-const PRUNED_AT_ONCE = 1000;
-
-/** Prunes some of the oldest entries; true when more are left. Every node does it. */
-export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boolean> {
-  const oldest = await unit.all<{ id: number; at: number }>(
-    `SELECT id, at FROM changes ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
-  );
-  const newest = await unit.get<{ id: number | null; now: number }>(
-    `SELECT max(id) AS id, ${NOW} AS now FROM changes`,
-  );
-  const last = newest?.id ?? 0;
-  const average = await unit.get<{ bytes: number | null }>(
-    `SELECT avg(pg_column_size(body))::bigint AS bytes FROM changes WHERE id = ANY($1::bigint[])`,
-    list(sampleIds(oldest[0]?.id ?? 0, last)),
-  );
-  const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
-  const upTo = pruneUpTo(size, limits);
-  if (upTo === null) return false;
-  await unit.write("DELETE FROM changes WHERE id <= $1", upTo);
-  await unit.write(
-    `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
-     ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
-    upTo,
-  );
-  return upTo === oldest.at(-1)?.id;
-}
-
-export const subscriptionWrites: Methods<keyof SubscriptionWrites> = {
-  claimSubscription: async (unit, name, node, leaseMs, from) => {
-    // Does not wait: a node that is paused while it saves the cursor must not delay the others.
-    const [claimed] = await unit.write<{ cursor: number }>(
-      `UPDATE subscriptions SET node = $2, leased_until = ${NOW} + $3::bigint
-       WHERE name = (SELECT name FROM subscriptions
-         WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
-       RETURNING cursor`,
-      name,
-      node,
-      leaseMs,
-    );
-    if (claimed) return claimed.cursor;
-    const [begun] = await unit.write<{ cursor: number }>(
-      `INSERT INTO subscriptions (name, cursor, node, leased_until)
-       SELECT $1, $2, $3, ${NOW} + $4::bigint
-       WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
-       ON CONFLICT (name) DO NOTHING RETURNING cursor`,
-      name,
-      from,
-      node,
-      leaseMs,
-    );
-    return begun?.cursor ?? null;
-  },
-  saveSubscription: async (unit, name, node, cursor, leaseMs) => {
-    const saved = await unit.write(
-      `UPDATE subscriptions SET cursor = $1, leased_until = ${NOW} + $2::bigint
-       WHERE name = $3 AND node = $4`,
-      cursor,
-      leaseMs,
-      name,
-      node,
-    );
-    return saved.count > 0;
-  },
-  advanceSubscription: async (unit, name, to) => {
-    await unit.write(
-      `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
-       ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
-      name,
-      to,
-    );
-  },
-  deleteSubscription: async (unit, name, node) => {
-    await unit.write("DELETE FROM subscriptions WHERE name = $1 AND node = $2", name, node);
-  },
-};
