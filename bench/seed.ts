@@ -145,7 +145,7 @@ async function addToolServer(
   const id = Bun.randomUUIDv7();
   const at = Date.now();
   await tx.insertToolServer({ id, owner_id, name, url, secrets: null, created_at: at }, 1);
-  await tx.setToolServerState(id, { status: "ready", error: null, tools, at });
+  await tx.setToolServerState({ id, url }, { status: "ready", error: null, tools, at });
   const grants = tools.slice(0, MAX_GRANTS).map(({ name: tool, fingerprint }) => ({
     server_id: id,
     tool,

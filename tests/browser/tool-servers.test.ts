@@ -61,7 +61,7 @@ test("a tool server is added with its token, refreshed and removed", async () =>
   expect(visit.problems()).toEqual([]);
 });
 
-test("a tool server is renamed, and its token replaced, while agents keep its tools", async () => {
+test("name, address and token of a tool server are changed, while agents keep its tools", async () => {
   await using group = await openGroup("always");
   const { alice, office } = group;
   await using visit = await harness().visit(alice, {
@@ -82,7 +82,13 @@ test("a tool server is renamed, and its token replaced, while agents keep its to
   await change("Bureau", { Token: "new-secret" });
   await item(page, "Bureau").getByText("Ready").waitFor();
   expect(office.received.at(-1)?.headers.get("authorization")).toBe("Bearer new-secret");
-  expect((await alice.call("getToolServers")).items).toMatchObject([{ name: "Bureau" }]);
+  await using moved = new ToolServer();
+  moved.tools = office.tools;
+  await change("Bureau", { Address: moved.url });
+  await item(page, "Bureau").getByText(moved.url).waitFor();
+  await item(page, "Bureau").getByText("Ready").waitFor();
+  const [server] = (await alice.call("getToolServers")).items;
+  expect(server).toMatchObject({ name: "Bureau", url: moved.url, status: "ready" });
   const { items } = await alice.call("getMyAgents");
   expect(items.find(({ username }) => username === agentOf(alice))?.tools).toHaveLength(2);
   expect(visit.problems()).toEqual([]);

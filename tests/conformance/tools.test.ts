@@ -96,6 +96,39 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(agent?.tools).toEqual([{ ...grant, changed: false }]);
   });
 
+  test("a server gets another address, which is sent no token of the earlier one", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    await using before = new ToolServer();
+    await using after = new ToolServer();
+    before.token = "secret";
+    const added = { name: "tools", url: before.url, token: "secret" };
+    const { id: server_id } = await caller.call("addToolServer", added);
+    const grant = { server_id, tool: "echo", policy: "always" } as const;
+    const agent_username = agentOf(person);
+    await caller.call("setAgentTools", { agent_username, grants: [grant] });
+    const update = (changes: { url: string; token?: string }) =>
+      caller.call("updateToolServer", { server_id, ...changes });
+    expect(await update({ url: before.url })).toMatchObject({ status: "ready" });
+    after.tools = [tool("echo"), tool("other")];
+    const moved = await update({ url: after.url });
+    expect(moved).toMatchObject({ name: "tools", url: after.url, status: "ready" });
+    expect(moved.tools.map(({ name }) => name)).toEqual(["echo", "other"]);
+    expect(after.received.filter(({ headers }) => headers.has("authorization"))).toEqual([]);
+    const { items } = await caller.call("getMyAgents");
+    const agent = items.find(({ username }) => username === agent_username);
+    expect(agent?.tools).toEqual([{ ...grant, changed: false }]);
+    expect(await update({ url: before.url })).toMatchObject({ status: "unauthorized" });
+    const returned = await update({ url: before.url, token: "secret" });
+    expect(returned).toMatchObject({ url: before.url, status: "ready" });
+    const refused = await failure(update({ url: "ftp://tools.example.com" }));
+    expect(refused).toMatchObject({
+      code: "bad_request",
+      parameters: { fields: { url: expect.any(String) } },
+    });
+    expect(await ownServers(caller)).toEqual([returned]);
+  });
+
   test("a server that cannot be reached is kept, with a sentence that tells no secret", async () => {
     const { caller } = await newcomer();
     await using _ = caller;

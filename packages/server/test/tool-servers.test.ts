@@ -10,6 +10,7 @@ import {
 } from "@parley/testkit/tool-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import type { Elicit } from "../src/agents/tools/servers.ts";
+import { sealToolSecrets } from "../src/domain/tools.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 
 afterEach(() => void setSystemTime());
@@ -195,11 +196,45 @@ test("a granted tool is offered with its policy, and asks once it has changed", 
   expect(await tools.offered()).toMatchObject([{ tool: "read", policy: "always" }]);
 });
 
+test("a call after another node has changed the address goes to the new one", async () => {
+  await using tools = await startToolServers();
+  await using before = new ToolServer();
+  await using after = new ToolServer();
+  const { id } = await tools.add(before.url);
+  await tools.callTool({ id }, "echo");
+  await tools.store.write((tx) => tx.replaceToolSecrets({ id, secrets: null }, null, after.url));
+  expect(await tools.callTool({ id }, "echo")).toMatchObject({ is_error: false });
+  expect(before.got("tools/call")).toHaveLength(1);
+  expect(after.got("tools/call")).toHaveLength(1);
+});
+
+test("a connection to an earlier address is not sent the token for the new one", async () => {
+  await using tools = await startToolServers();
+  await using before = new ToolServer();
+  const { id } = await tools.add(before.url, "old");
+  const server = await tools.store.read((tx) => tx.toolServer(id));
+  const secrets = sealToolSecrets(tools.vault, { id, owner_id: tools.ada.id }, { token: "new" });
+  before.answer = async ({ message }) => {
+    if (message.method !== "tools/list") return undefined;
+    await tools.store.write((tx) =>
+      tx.replaceToolSecrets(
+        { id, secrets: server?.secrets ?? null },
+        secrets,
+        "https://new.invalid/",
+      ),
+    );
+    return new Response("", { status: 401, headers: { "www-authenticate": "Bearer" } });
+  };
+  await tools.refresh(tools.ada.id, id);
+  const sent = before.received.map(({ headers }) => headers.get("authorization"));
+  expect(new Set(sent)).toEqual(new Set(["Bearer old"]));
+});
+
 test("a tool that changed since it was offered is not called", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);
-  tools.forget(added.id);
+  tools.forget(added);
   server.tools = [tool("echo", "Deletes everything.")];
   expect(await tools.callTool(added, "echo")).toEqual({
     text: "The tool was not called: it has changed since it was offered.",
@@ -207,7 +242,7 @@ test("a tool that changed since it was offered is not called", async () => {
     needs_approval: true,
   });
   server.tools = [];
-  tools.forget(added.id);
+  tools.forget(added);
   expect(await tools.callTool(added, "echo")).toMatchObject({
     text: "The tool does not exist any more.",
   });
@@ -218,7 +253,7 @@ test("a contact that is given up changes nothing about the server", async () => 
   await using tools = await startToolServers();
   await using server = new ToolServer();
   const added = await tools.add(server.url);
-  tools.forget(added.id);
+  tools.forget(added);
   const { promise: never } = Promise.withResolvers<Response>();
   server.answer = ({ message }) => (message.method === "initialize" ? never : undefined);
   const stopped = new AbortController();

@@ -7,6 +7,11 @@ const server = z.object({ server_id: uuid });
 const name = line(1, 64).meta({
   description: "A name that the caller's other servers do not have.",
 });
+const url = text(1, 2048).meta({
+  description:
+    "The https address of the server's streamable HTTP endpoint. Private addresses, and http, need the setting `PARLEY_PRIVATE_ADDRESSES=allow`.",
+  examples: ["https://tools.example.com/mcp"],
+});
 const token = z
   .string()
   .min(1)
@@ -25,11 +30,7 @@ export const addToolServer = operation({
     "Adds an MCP server, whose tools the caller's agents can be granted. It is asked for its tools once.",
   input: z.object({
     name,
-    url: text(1, 2048).meta({
-      description:
-        "The https address of the server's streamable HTTP endpoint. Private addresses, and http, need the setting `PARLEY_PRIVATE_ADDRESSES=allow`.",
-      examples: ["https://tools.example.com/mcp"],
-    }),
+    url,
     token: token.optional(),
   }),
   output: ToolServer,
@@ -49,9 +50,10 @@ export const updateToolServer = operation({
   sensitive: true,
   policy: "agents",
   summary:
-    "Changes the name or the token of a tool server. What agents were granted of it stays. With a token, the server is asked for its tools again.",
+    "Changes the name, the address or the token of a tool server. What agents were granted of it stays. With another address or a token, the server is asked for its tools again. Another address gets neither the token nor what was authorized by OAuth for the earlier one: give a token with it, or authorize it again.",
   input: server.extend({
     name: name.optional(),
+    url: url.optional(),
     token: token.nullable().optional().meta({
       description:
         "Replaces the token, and what was authorized by OAuth. Null removes the token alone.",

@@ -37,22 +37,27 @@ const getToolServers = bind(operations.getToolServers, async ({ toolServers, cal
 }));
 
 const updateToolServer = bind(operations.updateToolServer, async (context, changes) => {
-  const { audit, caller, toolServers, toolContacts } = context;
-  const { server_id: id, name, token } = changes;
+  const { config, audit, caller, toolServers, toolContacts } = context;
+  const { server_id: id, name, url, token } = changes;
   const owner = caller.account.id;
-  if (token !== undefined) toolContacts.take(`${owner}`);
-  await audit.write(async (tx, record) => {
+  if (url !== undefined) await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
+  const isContacted = url !== undefined || token !== undefined;
+  if (isContacted) toolContacts.take(`${owner}`);
+  const before = await audit.write(async (tx, record) => {
     const server = await ownServer(tx, context, id);
     if (name !== undefined && !(await tx.renameToolServer(server, name))) {
       throw nameTaken();
     }
-    if (token !== undefined) {
-      const isReplaced = await tx.replaceToolSecrets(server, withToken(context, server, token));
+    if (isContacted) {
+      const secrets = changedSecrets(context, server, changes);
+      const isReplaced = await tx.replaceToolSecrets(server, secrets, url);
       if (!isReplaced) throw conflict("the server was changed meanwhile");
     }
     await record("tool_server_changed", detailsOf(context, id));
+    return server;
   });
-  if (token !== undefined) return shown(await toolServers.refresh(owner, id));
+  if (url !== undefined && url !== before.url) toolServers.forget(before);
+  if (isContacted) return shown(await toolServers.refresh(owner, id));
   return shown((await toolServers.known(owner)).find((each) => each.id === id) ?? null);
 });
 
@@ -63,16 +68,17 @@ const refreshToolServer = bind(operations.refreshToolServer, (context, { server_
 
 const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
   const { audit, toolServers } = context;
-  await audit.write(async (tx, record) => {
-    await ownServer(tx, context, id);
+  const removed = await audit.write(async (tx, record) => {
+    const server = await ownServer(tx, context, id);
     for (const agent of await tx.agents(context.caller.account.id)) {
       const grants = await tx.toolGrants(agent.account.id);
       if (grants.some(({ server_id }) => server_id === id)) await announceSettings(tx, agent);
     }
     await tx.deleteToolServer(id);
     await record("tool_server_removed", detailsOf(context, id));
+    return server;
   });
-  toolServers.forget(id);
+  toolServers.forget(removed);
 });
 
 const authorizeToolServer = bind(operations.authorizeToolServer, async (context, { server_id }) => {
@@ -112,9 +118,18 @@ async function ownServer(tx: ReadTx, { caller, toolServers }: Context, id: strin
   return server;
 }
 
-/** The sealed secrets of a server with another token, or with none. */
-function withToken({ vault }: Context, server: ToolServerRecord, token: string | null) {
-  if (token !== null) return sealToolSecrets(vault, server, { token });
+/**
+ * The sealed secrets of a server with another address or token. Those of the earlier address are not
+ * sent to another one: whoever steals a session could read them there.
+ */
+function changedSecrets(
+  { vault }: Context,
+  server: ToolServerRecord,
+  { url = server.url, token }: { url?: string | undefined; token?: string | null | undefined },
+) {
+  if (token) return sealToolSecrets(vault, server, { token });
+  if (url !== server.url) return null;
+  if (token === undefined) return server.secrets;
   const { oauth } = openToolSecrets(vault, server);
   return oauth ? sealToolSecrets(vault, server, { oauth }) : null;
 }

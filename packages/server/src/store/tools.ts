@@ -54,33 +54,40 @@ export const toolWrites = {
     );
     return "added";
   },
-  /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
+  /**
+   * Stores the outcome of a contact with a server, unless it has another address by now. Without `tools`,
+   * the known ones stay.
+   */
   async setToolServerState(
     db: Sql,
-    id: string,
+    { id, url }: Pick<NewToolServer, "id" | "url">,
     { status, error, tools, at }: ToolServerState,
   ): Promise<void> {
     await db.change(
       `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
-         contacted_at = $5 WHERE id = $1`,
+         contacted_at = $5 WHERE id = $1 AND url = $6`,
       id,
       status,
       error,
       tools ? JSON.stringify(tools) : null,
       at,
+      url,
     );
   },
-  /** Replaces the sealed secrets. Returns false if they were changed since they were read. */
+  /** Replaces the sealed secrets, and the address. Returns false if the secrets were changed since they were read. */
   async replaceToolSecrets(
     db: Sql,
     server: KnownToolSecrets,
     secrets: string | null,
+    url?: string,
   ): Promise<boolean> {
     const replaced = await db.change(
-      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2",
+      `UPDATE tool_servers SET secrets = $3, url = coalesce($4, url)
+       WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2`,
       server.id,
       server.secrets,
       secrets,
+      url ?? null,
     );
     return replaced > 0;
   },

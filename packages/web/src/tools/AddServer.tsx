@@ -3,9 +3,8 @@ import type { ToolServer } from "@parley/protocol";
 import { useAction } from "../lib/action.ts";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
-import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { explainServerProblem, ServerName, ServerToken } from "./ServerFields.tsx";
+import { explainServerProblem, ServerAddress, ServerName, ServerToken } from "./ServerFields.tsx";
 
 interface AddServerProps {
   onAdded: (server: ToolServer) => void;
@@ -29,16 +28,7 @@ export function AddServer({ onAdded, onClose }: AddServerProps) {
         }}
       >
         <ServerName />
-        <TextField
-          label="Address"
-          name="url"
-          type="url"
-          required
-          maxLength={2048}
-          autoComplete="off"
-          spellCheck={false}
-          placeholder="https://tools.example.com/mcp"
-        />
+        <ServerAddress />
         <ServerToken
           placeholder="None"
           whenEmpty="Leave it empty if the server needs none, or has its own sign-in."

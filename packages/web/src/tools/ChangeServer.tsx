@@ -4,7 +4,7 @@ import { useAction } from "../lib/action.ts";
 import { Dialog } from "../ui/Dialog.tsx";
 import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { explainServerProblem, ServerName, ServerToken } from "./ServerFields.tsx";
+import { explainServerProblem, ServerAddress, ServerName, ServerToken } from "./ServerFields.tsx";
 
 interface ChangeServerProps {
   server: ToolServer;
@@ -12,8 +12,8 @@ interface ChangeServerProps {
   onClose: () => void;
 }
 
-/** Renames a tool server, or replaces its token. Agents keep what they may use of it. */
-export function ChangeServer({ server: { id, name }, onChanged, onClose }: ChangeServerProps) {
+/** Changes the name, the address or the token of a tool server. Agents keep what they may use of it. */
+export function ChangeServer({ server: { id, name, url }, onChanged, onClose }: ChangeServerProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
   return (
@@ -23,17 +23,22 @@ export function ChangeServer({ server: { id, name }, onChanged, onClose }: Chang
         explain={explainServerProblem}
         className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-1 pb-5"
         onSubmit={({ text }) => {
-          const token = text("token");
-          const changes = { name: text("name"), ...(token !== "" && { token }) };
+          const [address, token] = [text("url"), text("token")];
+          const changes = {
+            name: text("name"),
+            ...(address !== url && { url: address }),
+            ...(token !== "" && { token }),
+          };
           void run(async () =>
             onChanged(await client.updateToolServer({ server_id: id, ...changes })),
           );
         }}
       >
         <ServerName initial={name} />
+        <ServerAddress initial={url ?? ""} />
         <ServerToken
           placeholder="Unchanged"
-          whenEmpty="Leave it empty to keep what the server is contacted with."
+          whenEmpty="Leave it empty to keep it. Another address needs it again, or another sign-in."
         />
         <FormProblem />
         <SubmitButtons action="Save" busy={busy} onCancel={onClose} />

@@ -14,6 +14,20 @@ export const ServerName = ({ initial = "" }: { initial?: string }) => (
   />
 );
 
+export const ServerAddress = ({ initial = "" }: { initial?: string }) => (
+  <TextField
+    label="Address"
+    name="url"
+    type="url"
+    required
+    maxLength={2048}
+    autoComplete="off"
+    spellCheck={false}
+    placeholder="https://tools.example.com/mcp"
+    defaultValue={initial}
+  />
+);
+
 interface ServerTokenProps {
   placeholder: string;
   /** What an empty field means. */

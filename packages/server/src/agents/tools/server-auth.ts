@@ -36,7 +36,8 @@ export function serverAuth(record: ToolServerRecord, options: OwnServerOptions):
   /** Reads what is stored now: another connection or node may have refreshed it. */
   async function reread(): Promise<ToolServerRecord> {
     const current = await store.read((tx) => tx.toolServer(record.id));
-    if (!current) throw new UnauthorizedError();
+    // Tokens for another address are not for this connection.
+    if (current?.url !== record.url) throw new UnauthorizedError();
     const refused = inUse();
     secrets = openToolSecrets(vault, current);
     if (inUse() !== undefined && inUse() !== refused) throw new Refreshed();

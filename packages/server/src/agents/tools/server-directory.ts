@@ -36,6 +36,9 @@ export class ServerDirectory {
   }
 }
 
+/** Connections to a server are not used any more, on any node, once it has another address. */
+export const connectionKey = ({ id, url }: Pick<KnownServer, "id" | "url">) => `${id} ${url}`;
+
 /** A server that a person added. */
 function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownServer {
   const { secrets: _, ...known } = record;
@@ -44,11 +47,11 @@ function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownSe
   return {
     ...known,
     operator: false,
-    key: id,
+    key: connectionKey(known),
     connect: async (timeouts, signal) => {
       const { httpConnection, serverAuth } = await loadClient();
       return httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal);
     },
-    save: (state) => store.write((tx) => tx.setToolServerState(id, state)),
+    save: (state) => store.write((tx) => tx.setToolServerState({ id, url }, state)),
   };
 }

@@ -14,7 +14,7 @@ import { operatorServers } from "./operator-servers.ts";
 import type { ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 import { type CalledTool, type PermittedCallOptions, ServerCalls } from "./server-calls.ts";
-import { ServerDirectory } from "./server-directory.ts";
+import { connectionKey, ServerDirectory } from "./server-directory.ts";
 
 export type { KnownServer } from "./contacts.ts";
 export type { GrantedTool } from "./granted-tools.ts";
@@ -60,8 +60,8 @@ export interface ToolServers {
    * `forbidden` if somebody else began it, and `conflict` if it cannot be ended.
    */
   finishAuthorization(owner_id: number, answer: AuthorizationAnswer): Promise<KnownServer | null>;
-  /** Closes the connections to a server that was removed. */
-  forget(server_id: string): void;
+  /** Closes the connections to a server that was removed, or has another address. */
+  forget(server: Pick<KnownServer, "id" | "url">): void;
   close(): Promise<void>;
 }
 
@@ -122,7 +122,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     },
     finishAuthorization: async (ownerId, answer) =>
       refresh(ownerId, await (await authorization()).finish(ownerId, answer)),
-    forget: (serverId) => contacts.drop(serverId),
+    forget: (server) => contacts.drop(connectionKey(server)),
     close: () => contacts.close(),
   };
 }

@@ -37,9 +37,12 @@ export function tools(check: Check) {
       },
     ]);
     const ready = { status: "ready", error: null, tools: [echo], at: START + 1 } as const;
-    await store.write((tx) => tx.setToolServerState("one", ready));
+    const { url } = server(ada, "one");
+    await store.write((tx) => tx.setToolServerState({ id: "one", url }, ready));
     const failed = { status: "unauthorized", error: "It refuses.", at: START + 2 } as const;
-    await store.write((tx) => tx.setToolServerState("one", failed));
+    await store.write((tx) => tx.setToolServerState({ id: "one", url }, failed));
+    const elsewhere = { id: "one", url: "https://example.com/earlier" };
+    await store.write((tx) => tx.setToolServerState(elsewhere, ready));
     const found = await store.read((tx) => tx.toolServer("one"));
     expect(found).toMatchObject({ status: "unauthorized", error: "It refuses." });
     expect(found).toMatchObject({ tools: [echo], contacted_at: START + 2 });
