@@ -329,6 +329,7 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   createUpload: { input: (n) => ({ chat_id: long.id, name: `${n}${text(120)}`, size: 1 }) },
   cancelUpload: { ...missing, input: () => ({ file_id: NOBODY }) },
   getFileLinks: { input: () => ({ file_ids: uuids }) },
+  getChatFiles: { input: () => ({ chat_id: long.id, ...page }) },
   createIncomingHook: { input: (n) => ({ chat_id: long.id, name: `hook-${n}` }) },
   getIncomingHooks: { input: () => ({ chat_id: long.id }) },
   deleteIncomingHook: { ...missing, input: () => ({ hook_id: NOBODY }) },

@@ -264,6 +264,7 @@ const rows: Record<OperationName, Row> = {
     roles: inGroup,
     input: async ({ chat_id }) => ({ file_ids: [await sentFile(people.participant, chat_id)] }),
   },
+  getChatFiles: ofChat(),
   setChatPicture: {
     roles: inGroup,
     input: async ({ chat_id }, caller) => ({ chat_id, ...(await ofPicture({}, caller)) }),

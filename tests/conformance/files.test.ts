@@ -1,6 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { Message } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { failure, groupOf, type Person, people, say, search } from "@parley/testkit/client.ts";
+import {
+  failure,
+  groupOf,
+  type Person,
+  pagesOf,
+  people,
+  say,
+  search,
+  transports,
+} from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
@@ -378,6 +388,87 @@ describe("a link", () => {
       const { headers } = await fetch((await linkOf(alice, file.id)).url);
       expect(headers.get("content-disposition")).toStartWith("attachment;");
     }
+  });
+});
+
+describe.each(transports)("the files of a conversation over %s", (transport) => {
+  const list = async (person: Person, query: Parameters<typeof alice.call<"getChatFiles">>[1]) => {
+    await using caller = await person.via(transport);
+    return await caller.call("getChatFiles", query);
+  };
+
+  test("are listed newest first, in pages that need not end with a message", async () => {
+    const [carol, dora] = await people(server.url, "carol", "dora");
+    const own = await groupOf(carol, dora);
+    const sent: Message[] = [];
+    for (const names of [["a.txt"], [], ["b.txt", "c.txt", "d.txt"]]) {
+      const files = await Promise.all(names.map((name) => upload(carol, own.id, name, name)));
+      const file_ids = files.map(({ id }) => id);
+      const content = "words";
+      const message = { chat_id: own.id, content, ...(names.length > 0 && { file_ids }) };
+      sent.push(await carol.call("sendMessage", message));
+    }
+    const expected = sent
+      .toReversed()
+      .flatMap(({ id, seq, sender, created_at, files }) =>
+        files.map((file) => ({ message_id: id, seq, sender, sent_at: created_at, file })),
+      );
+    expect(await list(dora, { chat_id: own.id })).toEqual({ items: expected, next_cursor: null });
+    const pages = await pagesOf((place) => list(dora, { chat_id: own.id, limit: 2, ...place }));
+    expect(pages).toEqual([expected.slice(0, 2), expected.slice(2)]);
+  });
+
+  test("are those of messages that the caller can see", async () => {
+    const [carol, dora, erin] = await people(server.url, "carol", "dora", "erin");
+    const own = await groupOf(carol, dora);
+    const send = async (name: string) => {
+      const { id } = await upload(carol, own.id, name, name);
+      return carol.call("sendMessage", { chat_id: own.id, content: "", file_ids: [id] });
+    };
+    const [hidden, deleted] = [await send("hidden.txt"), await send("deleted.txt")];
+    await send("seen.txt");
+    await upload(carol, own.id, "not sent.txt", "hello");
+    const ofMessage = ({ id }: Message) => ({ chat_id: own.id, message_ids: [id] });
+    await dora.call("deleteMessagesForMe", ofMessage(hidden));
+    await carol.call("deleteMessages", ofMessage(deleted));
+    const names = async (person: Person) =>
+      (await list(person, { chat_id: own.id })).items.map(({ file }) => file.name);
+    expect(await names(dora)).toEqual(["seen.txt"]);
+    expect(await names(carol)).toEqual(["seen.txt", "hidden.txt"]);
+    expect(await failure(list(erin, { chat_id: own.id }))).toMatchObject({ code: "forbidden" });
+    await dora.call("leaveChat", { chat_id: own.id });
+    expect(await failure(list(dora, { chat_id: own.id }))).toMatchObject({ code: "forbidden" });
+  });
+
+  test("are not listed with the cursor of another list", async () => {
+    for (const cursor of ["x", Buffer.from("[1,-1]").toString("base64url")]) {
+      expect(await failure(list(alice, { chat_id: chat.id, cursor }))).toMatchObject({
+        code: "bad_request",
+        parameters: { fields: { cursor: expect.any(String) } },
+      });
+    }
+  });
+
+  test("are found behind a long part of the history without files", async () => {
+    const [carol] = await people(server.url, "carol");
+    const own = await groupOf(carol);
+    const { id } = await upload(carol, own.id, "old.txt", "hello");
+    await carol.call("sendMessage", { chat_id: own.id, content: "", file_ids: [id] });
+    const service = new Backend(server.url);
+    for (let sent = 0; sent < 2100; sent += 100) {
+      const messages = Array.from({ length: 100 }, (_, n) => ({
+        sender: carol.username,
+        content: "words",
+        created_at: "2020-01-01T00:00:00Z",
+        client_msg_id: `${transport} ${sent + n}`,
+      }));
+      await service.call("importMessages", { chat_id: own.id, messages });
+    }
+    const first = await list(carol, { chat_id: own.id });
+    expect(first).toEqual({ items: [], next_cursor: expect.any(String) });
+    const next = await list(carol, { chat_id: own.id, cursor: first.next_cursor ?? "" });
+    expect(next.items.map(({ file }) => file.name)).toEqual(["old.txt"]);
+    expect(next.next_cursor).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { exclusive, operation } from "../operation.ts";
-import { File, FileLinks } from "../records.ts";
+import { cursor, exclusive, limit, operation, page } from "../operation.ts";
+import { Account, File, FileLinks } from "../records.ts";
 import { fileName, text, timestamp, uuid } from "../text/fields.ts";
 
 export const createUpload = operation({
@@ -65,4 +65,26 @@ export const getFileLinks = operation({
   }),
   output: z.object({ items: z.array(FileLinks) }),
   errors: ["forbidden"],
+});
+
+export const getChatFiles = operation({
+  name: "getChatFiles",
+  socket: "files.list",
+  agents: true,
+  summary: "Returns a page of the files that were sent to a conversation, newest first.",
+  cost: { call: 5 },
+  input: z.object({ chat_id: uuid, cursor, limit }),
+  output: page(
+    z.object({
+      message_id: uuid,
+      seq: z.int().meta({ description: "The place of the message in the conversation." }),
+      sender: Account,
+      sent_at: timestamp,
+      file: File,
+    }),
+  ).meta({
+    description:
+      "The files of messages that the caller can see; those of one message in its order. A page covers a part of the history: it may have few items, or none, and still lead on.",
+  }),
+  errors: ["forbidden", "not_found"],
 });

@@ -37,7 +37,7 @@ import {
   setChatTitle,
   startChat,
 } from "./conversations.ts";
-import { cancelUpload, createUpload, getFileLinks } from "./files.ts";
+import { cancelUpload, createUpload, getChatFiles, getFileLinks } from "./files.ts";
 import {
   addGroupAgent,
   getGroupAgents,
@@ -214,6 +214,7 @@ export const operations = {
   createUpload,
   cancelUpload,
   getFileLinks,
+  getChatFiles,
   upsertUsers,
   upsertChats,
   issueToken,

@@ -1,4 +1,5 @@
 import { operations } from "@parley/protocol";
+import { z } from "zod";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import {
   checkDailyBytes,
@@ -7,6 +8,7 @@ import {
   takesNoFiles,
   uploadUsage,
 } from "../domain/files.ts";
+import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
@@ -18,6 +20,15 @@ import type { ReadTx } from "../store/store.ts";
 
 /** How long the address of an upload takes bytes. */
 const UPLOAD_MS = 60 * 60 * 1000;
+
+/**
+ * The part of a conversation's counter that a page of its files covers. It bounds what a page costs in
+ * a conversation with few files: no index has only the messages with files.
+ */
+const WALKED_SEQS = 2000;
+
+/** The place of the first message of a page of files, and the number of its files to skip. */
+const placeOfFile = cursorOf(z.tuple([z.int(), z.int().min(0)]));
 
 const createUpload = bind(operations.createUpload, async (context, input) => {
   const { chat_id, name, size } = input;
@@ -75,6 +86,28 @@ const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids })
   };
 });
 
+const getChatFiles = bind(operations.getChatFiles, ({ store, caller, config }, input) =>
+  store.read(async (tx) => {
+    const { id: conversationId, seq } = await joinedConversation(tx, input.chat_id, caller);
+    const bounds = pageBounds(input.limit, config.limits);
+    const [upTo, skipped] = placeOfFile.decode(input.cursor) ?? [seq, 0];
+    const after = upTo - WALKED_SEQS;
+    const viewerId = caller.account.id;
+    const query = { conversationId, viewerId, after, upTo, limit: bounds.limit + 1 };
+    const messages = await tx.messagesWithFiles(query);
+    const found = messages.flatMap(({ files, ...message }) =>
+      files.map((file, index) => ({ ...message, file, isLast: index + 1 === files.length, index })),
+    );
+    const { items, next_cursor } = pageOf(found.slice(skipped), bounds, (last) =>
+      placeOfFile.encode(last.isLast ? [last.seq - 1, 0] : [last.seq, last.index + 1]),
+    );
+    return {
+      items: items.map(({ index, isLast, ...item }) => item),
+      next_cursor: next_cursor ?? (after > 0 ? placeOfFile.encode([after, 0]) : null),
+    };
+  }),
+);
+
 /** The id of a conversation that the caller can write to. */
 async function writable(tx: ReadTx, chatId: string, caller: Participant): Promise<number> {
   const conversation = await joinedConversation(tx, chatId, caller);
@@ -82,4 +115,4 @@ async function writable(tx: ReadTx, chatId: string, caller: Participant): Promis
   return conversation.id;
 }
 
-export const files = [createUpload, cancelUpload, getFileLinks];
+export const files = [createUpload, cancelUpload, getFileLinks, getChatFiles];

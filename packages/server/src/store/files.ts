@@ -1,4 +1,9 @@
-import type { File } from "@parley/protocol";
+import type { Account, File } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { iso } from "../rules/time.ts";
+import { NOT_HIDDEN } from "./message-views.ts";
+import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
+import { decoded } from "./shared/json.ts";
 import type { Sql, Value } from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
@@ -7,6 +12,24 @@ export const fileReads = {
   async files(db: Sql, ids: readonly string[]): Promise<FileRecord[]> {
     const rows = await db.all<FileRow>(`${FILES} WHERE f.uuid = ANY($1::uuid[])`, db.list(ids));
     return rows.map(toFileRecord);
+  },
+  /** Messages with files in a range of a conversation that the viewer can see, newest first. */
+  async messagesWithFiles(db: Sql, query: FilesQuery): Promise<MessageFiles[]> {
+    const rows = await db.all<MessageFilesRow>(
+      MESSAGES_WITH_FILES,
+      query.conversationId,
+      query.viewerId,
+      query.after,
+      query.upTo,
+      query.limit,
+    );
+    return rows.map(({ message_id, seq, created_at, files, ...sender }) => ({
+      message_id,
+      seq,
+      sender: publicAccount(sender),
+      sent_at: iso(created_at),
+      files: decoded(files) ?? [],
+    }));
   },
   /** The ids of files that nothing uses and that were announced before a time, oldest first. */
   async unusedFiles(db: Sql, before: number, limit: number): Promise<string[]> {
@@ -226,6 +249,40 @@ export async function usePicture(
   );
   return used > 0;
 }
+
+export interface FilesQuery {
+  conversationId: number;
+  viewerId: number;
+  /** Exclusive. */
+  after: number;
+  /** Inclusive. */
+  upTo: number;
+  /** Number of messages. */
+  limit: number;
+}
+
+/** The files of a message. */
+interface MessageFiles {
+  message_id: string;
+  seq: number;
+  sender: Account;
+  sent_at: string;
+  files: readonly File[];
+}
+
+interface MessageFilesRow extends AccountRow {
+  message_id: string;
+  seq: number;
+  created_at: number;
+  files: string | File[] | null;
+}
+
+/** Finds the messages by the index of `files`: reading the wide rows of all messages takes longer. */
+const MESSAGES_WITH_FILES = `SELECT m.uuid AS message_id, m.seq, m.created_at, m.files, ${PUBLIC_ACCOUNT}
+  FROM messages m JOIN accounts a ON a.id = m.sender_id
+  WHERE m.conversation_id = $1 AND m.seq > $3 AND m.seq <= $4 AND m.deleted_at IS NULL
+    AND EXISTS (SELECT 1 FROM files f WHERE f.message_id = m.id) AND ${NOT_HIDDEN}
+  ORDER BY m.seq DESC LIMIT $5`;
 
 export interface NewFile {
   readonly id: string;

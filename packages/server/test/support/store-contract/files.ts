@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { Message } from "@parley/protocol";
 import { publicFile } from "../../../src/rules/files.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { FIRST_FILE, type FileContent } from "../../../src/store/files.ts";
@@ -60,6 +61,7 @@ async function place(fixture: Fixture) {
 
 export function files(check: Check) {
   uploads(check);
+  listing(check);
   deletions(check);
   races(check);
 }
@@ -183,6 +185,55 @@ function uploads(check: Check) {
     await fixture.remove(message);
     expect(await failed(change())).toBe(true);
   });
+}
+
+function listing(check: Check) {
+  check(
+    "the files of a conversation are those of messages that a viewer can see",
+    async (fixture) => {
+      const { store } = fixture;
+      const { ada, bob, chat } = await place(fixture);
+      const sendNew = (count: number) =>
+        store.write(async (tx) => {
+          const ids: string[] = [];
+          for (const _ of times(count)) ids.push((await newFile(tx, ada, chat)).id);
+          return sendFiles(tx, chat, ada, ids);
+        });
+      const oldest = await sendNew(1);
+      await store.write((tx) => send(tx, chat, bob, "no file"));
+      const several = await sendNew(2);
+      const hidden = await sendNew(1);
+      const deleted = await sendNew(1);
+      await store.write(async (tx) => tx.hideMessages([await recordOf(tx, hidden)], bob.id));
+      await fixture.remove(deleted);
+      const other = await fixture.group(ada, bob);
+      await store.write(async (tx) =>
+        sendFiles(tx, other, ada, [(await newFile(tx, ada, other)).id]),
+      );
+      const listed = async (viewer: AccountRecord, { after = 0, upTo = 100, limit = 10 } = {}) =>
+        store.read((tx) =>
+          tx.messagesWithFiles({
+            conversationId: chat.id,
+            viewerId: viewer.id,
+            after,
+            upTo,
+            limit,
+          }),
+        );
+      const asListed = (message: Message) => ({
+        message_id: message.id,
+        seq: message.seq,
+        sender: message.sender,
+        sent_at: message.created_at,
+        files: message.files,
+      });
+      expect(await listed(bob)).toEqual([several, oldest].map(asListed));
+      expect(await listed(ada)).toEqual([hidden, several, oldest].map(asListed));
+      expect(await listed(ada, { limit: 2 })).toEqual([hidden, several].map(asListed));
+      expect(await listed(ada, { upTo: several.seq })).toEqual([several, oldest].map(asListed));
+      expect(await listed(ada, { after: several.seq })).toEqual([hidden].map(asListed));
+    },
+  );
 }
 
 function deletions(check: Check) {
