@@ -1,6 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { useAside, useMessages } from "@parley/client/react";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { type OpenPicture, useChatContext } from "../chat/context.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { kindOf } from "./describe.ts";
@@ -12,6 +12,7 @@ export interface ConversationPicture extends OpenPicture {
 
 /**
  * The pictures of all loaded messages around the given one, oldest first; none after it was deleted.
+ * If the opened message was never loaded, only its own.
  * In groups, those of people whom the person blocked are left out, except for the opened message.
  */
 export function useConversationPictures(
@@ -22,8 +23,14 @@ export function useConversationPictures(
   const live = useMessages(chat.id).items;
   const aside = useAside(chat.id)?.items;
   const isBlocked = useIsBlocked();
+  const isOpenedLoaded = [live, aside ?? []].some((all) =>
+    all.some((each) => isSame(each, opened)),
+  );
+  const wasLoaded = useRef(false);
+  wasLoaded.current ||= isOpenedLoaded;
   return useMemo(() => {
     const items = [live, aside ?? []].find((all) => all.some((each) => isSame(each, current)));
+    if (!items && !wasLoaded.current) return picturesOf(opened);
     const isShown = (message: LocalMessage) =>
       chat.kind !== "group" || !isBlocked(message.sender) || isSame(message, opened);
     return (items ?? []).filter(isShown).flatMap(picturesOf);

@@ -22,6 +22,7 @@ import { ChatAvatar } from "../../shell/ChatItem.tsx";
 import { Button, IconButton } from "../../ui/Button.tsx";
 import { Field } from "../../ui/Field.tsx";
 import { useChatContext } from "../context.ts";
+import { Files } from "./Files.tsx";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
@@ -35,7 +36,8 @@ export default function Details({ onClose }: { onClose: () => void }) {
   const [other] = group ? [] : others(chat, me);
   const agent = other && !other.deleted && isMyAgent(other, me) ? other : null;
   const panel = useRef<HTMLElement>(null);
-  useBackCloses(onClose, useMedia("(max-width: 63.99rem)"));
+  const isOver = useMedia("(max-width: 63.99rem)");
+  useBackCloses(onClose, isOver);
   useEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {
       // Layers above the details, and the composer, handle Escape first.
@@ -71,6 +73,7 @@ export default function Details({ onClose }: { onClose: () => void }) {
         {agent && <Chats username={agent.username} />}
         {group && <GroupAgents />}
         <Members />
+        <Files onJump={() => isOver && onClose()} />
         {group && <Leave />}
       </div>
     </aside>
