@@ -7,9 +7,10 @@
  * With `toolServerPort` it makes the calls of tools that the provider asks for. With `folder` it syncs a
  * log for each send, and takes uploads and downloads.
  */
+
+import { NatsLink } from "../packages/server/src/changes/nats-link.ts";
 import { loopLag } from "../packages/server/src/observe/lag.ts";
 import { logger } from "../packages/server/src/observe/log.ts";
-import { NatsLink } from "../packages/server/src/realtime/nats-link.ts";
 import { answerFloor } from "./answer-floor.ts";
 import { fileFloor } from "./file-floor.ts";
 import { messageFloor } from "./message-floor.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
+import { masterKeyFile } from "../packages/server/src/config/master-keys.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
-import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
-import { hashToken, sessionEnd } from "../packages/server/src/security/tokens.ts";
+import { hashToken } from "../packages/server/src/rules/tokens.ts";
+import { sessionEnd } from "../packages/server/src/security/tokens.ts";
 import { vault } from "../packages/server/src/security/vault.ts";
 import type { AccountRecord } from "../packages/server/src/store/accounts.ts";
 import type { ConversationRecord } from "../packages/server/src/store/conversations.ts";

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { type Operation, operations } from "@parley/protocol";
-import type { Bound } from "../packages/server/src/operation.ts";
+import type { Resource } from "../packages/server/src/calls/bind.ts";
+import type { Needs } from "../packages/server/src/calls/needs.ts";
 import { handlers } from "../packages/server/src/operations/index.ts";
 import { ignoredErrors } from "./ignored-errors.ts";
 import {
@@ -53,9 +54,9 @@ const isRuntime = (target: string) => target === "bun" || isBuiltin(target);
 const isTest = (file: string) => /^(tests|bench)\/|^packages\/(\w+\/test|testkit)\//.test(file);
 /** Matches every target outside the file's own folder and the allowed ones. */
 const anythingBut =
-  (own: string, ...allowed: string[]) =>
+  (...allowed: string[]) =>
   (target: string) =>
-    ![own, ...allowed].some((folder) => target.startsWith(folder));
+    !allowed.some((folder) => target.startsWith(folder));
 
 /** The same for a package: libraries that its manifest names are allowed, modules of a runtime are not. */
 const anythingOfOursBut = (name: string, ...allowed: string[]) => {
@@ -78,7 +79,7 @@ const DRIVERS = [`${SERVER}store/sqlite/`, `${SERVER}store/postgres/`];
 const isDriver = (target: string) => DRIVERS.some((driver) => target.startsWith(driver));
 const isBackend = (target: string) =>
   isDriver(target) ||
-  /^packages\/server\/src\/(realtime\/bus-\w+|files\/(disk|s3))\.ts$/.test(target);
+  /^packages\/server\/src\/(changes\/bus-\w+|files\/(disk|s3))\.ts$/.test(target);
 const isOneOperation = (target: string) =>
   target.startsWith(`${SERVER}operations/`) && basename(target) !== "index.ts";
 
@@ -107,7 +108,7 @@ const importRules: ImportRule[] = [
     forbids: anythingOfOursBut("client", "packages/protocol/src/"),
     caught: [
       ["packages/client/src/a.ts", 'import type { Store } from "../../server/src/store/store.ts";'],
-      ["packages/client/src/a.ts", 'import { bind } from "@parley/server/operation";'],
+      ["packages/client/src/a.ts", 'import { binder } from "@parley/server/calls/bind";'],
       ["packages/client/src/a.ts", 'import "node:events";'],
       ["packages/client/src/a.ts", 'import WebSocket from "ws";'],
     ],
@@ -121,7 +122,7 @@ const importRules: ImportRule[] = [
     applies: under("packages/web/src/"),
     forbids: anythingOfOursBut("web", "packages/client/src/", "packages/protocol/src/"),
     caught: [
-      ["packages/web/src/a.ts", 'import { bind } from "@parley/server/operation";'],
+      ["packages/web/src/a.ts", 'import { binder } from "@parley/server/calls/bind";'],
       ["packages/web/src/a.ts", 'import { file } from "bun";'],
       ["packages/web/src/a.ts", 'import { readFile } from "node:fs/promises";'],
       ["packages/web/src/a.ts", 'import undeclared from "undeclared";'],
@@ -201,25 +202,44 @@ const importRules: ImportRule[] = [
     ],
     allowed: [
       [`${SERVER}operations/a.ts`, 'import type { ReadTx } from "../store/store.ts";'],
-      [`${SERVER}operations/a.ts`, 'import { bind } from "../operation.ts";'],
+      [`${SERVER}operations/a.ts`, 'import { binder } from "../calls/bind.ts";'],
       [`${SERVER}operations/index.ts`, 'import { messages } from "./messages.ts";'],
     ],
   },
   {
-    name: "store ↔ realtime",
-    applies: (file) => file.startsWith(`${SERVER}store/`) || file.startsWith(`${SERVER}realtime/`),
-    forbids: (target, file) =>
-      target.startsWith(
-        file.startsWith(`${SERVER}store/`) ? `${SERVER}realtime/` : `${SERVER}store/`,
-      ),
+    name: "realtime → anything but changes, rules and protocol",
+    applies: under(`${SERVER}realtime/`),
+    forbids: anythingBut(
+      ...["realtime", "changes", "rules"].map((folder) => `${SERVER}${folder}/`),
+      "packages/protocol/src/",
+      "zod",
+    ),
     caught: [
-      [`${SERVER}store/a.ts`, 'import type { Hub } from "../realtime/hub.ts";'],
-      [`${SERVER}store/sqlite/a.ts`, 'import { hub } from "../../realtime/hub.ts";'],
       [`${SERVER}realtime/a.ts`, 'import type { AccountRecord } from "../store/store.ts";'],
+      [`${SERVER}realtime/a.ts`, 'import type { Limits } from "../config/limits.ts";'],
+      [`${SERVER}realtime/a.ts`, 'import { connect } from "@nats-io/transport-node";'],
     ],
     allowed: [
-      [`${SERVER}store/sqlite/a.ts`, 'import type { Store } from "../store.ts";'],
       [`${SERVER}realtime/a.ts`, 'import type { Change } from "../changes/change.ts";'],
+      [`${SERVER}realtime/a.ts`, 'import type { AccountRecord } from "../rules/accounts.ts";'],
+    ],
+  },
+  {
+    name: "any file but those of transport and compose, and tests → realtime",
+    applies: (file) =>
+      file.startsWith("packages/") &&
+      !/^packages\/server\/src\/(realtime|transport|compose)\b/.test(file) &&
+      !isTest(file),
+    forbids: (target) => target.startsWith(`${SERVER}realtime/`),
+    caught: [
+      [`${SERVER}agents/external/a.ts`, 'import type { Hub } from "../../realtime/hub.ts";'],
+      [`${SERVER}calls/a.ts`, 'import type { Hub } from "../realtime/hub.ts";'],
+      [`${SERVER}store/sqlite/a.ts`, 'import { hub } from "../../realtime/hub.ts";'],
+    ],
+    allowed: [
+      [`${SERVER}agents/external/a.ts`, 'import type { Changes } from "../../changes/stream.ts";'],
+      [`${SERVER}transport/socket.ts`, 'import type { Client } from "../realtime/people.ts";'],
+      [`${SERVER}compose.ts`, 'import { hub } from "./realtime/hub.ts";'],
     ],
   },
   {
@@ -233,7 +253,7 @@ const importRules: ImportRule[] = [
       [`${SERVER}transport/a.ts`, 'import { messages } from "../operations/messages.ts";'],
     ],
     allowed: [
-      [`${SERVER}transport/a.ts`, 'import type { Services } from "../operation.ts";'],
+      [`${SERVER}transport/a.ts`, 'import type { Invoke } from "../calls/invoke.ts";'],
       [`${SERVER}transport/a.ts`, 'import { handlers } from "../operations/index.ts";'],
     ],
   },
@@ -245,13 +265,16 @@ const importRules: ImportRule[] = [
       !isTest(file),
     forbids: (target, file) => isBackend(target) && !isOfDriver(file, target),
     caught: [
-      [`${SERVER}operation.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
-      [`${SERVER}operation.ts`, 'import type { Connection } from "./store/sqlite/connection.ts";'],
-      [`${SERVER}realtime/hub.ts`, 'import { memoryBus } from "./bus-memory.ts";'],
-      [`${SERVER}agents/a.ts`, 'export { natsBus } from "../realtime/bus-nats.ts";'],
+      [`${SERVER}calls/invoke.ts`, 'import { openSqliteStore } from "../store/sqlite/index.ts";'],
+      [
+        `${SERVER}calls/invoke.ts`,
+        'import type { Connection } from "../store/sqlite/connection.ts";',
+      ],
+      [`${SERVER}changes/stream.ts`, 'import { memoryBus } from "./bus-memory.ts";'],
+      [`${SERVER}agents/a.ts`, 'export { natsBus } from "../changes/bus-nats.ts";'],
       [`${SERVER}files/service.ts`, 'const { diskBlobs } = await import("./disk.ts");'],
       [`${SERVER}config/a.ts`, 'import type { S3Options } from "../files/s3.ts";'],
-      [`${SERVER}compose.ts`, 'import { memoryBus } from "./realtime/bus-memory.ts";'],
+      [`${SERVER}compose.ts`, 'import { memoryBus } from "./changes/bus-memory.ts";'],
       [`${SERVER}store/postgres/index.ts`, 'import { iso } from "../sqlite/connection.ts";'],
       [`${SERVER}store/hot/messages-postgres.ts`, 'import { iso } from "../sqlite/connection.ts";'],
       [`${SERVER}store/messages.ts`, 'import { iso } from "./sqlite/connection.ts";'],
@@ -267,11 +290,11 @@ const importRules: ImportRule[] = [
       ],
       [
         "packages/server/test/a.test.ts",
-        'import { memoryBus } from "../src/realtime/bus-memory.ts";',
+        'import { memoryBus } from "../src/changes/bus-memory.ts";',
       ],
       [`${SERVER}store/sqlite/index.ts`, 'import { connection } from "./connection.ts";'],
       [`${SERVER}store/hot/messages-sqlite.ts`, 'import { compiled } from "../sqlite/dialect.ts";'],
-      [`${SERVER}realtime/hub.ts`, 'import type { Bus } from "./bus.ts";'],
+      [`${SERVER}realtime/hub.ts`, 'import type { Bus } from "../changes/bus.ts";'],
     ],
   },
 ];
@@ -468,10 +491,53 @@ describe("circles of imports", () => {
   });
 });
 
+describe("the folders of the server", () => {
+  /** `config.ts` belongs to the folder `config/`. */
+  const folderOf = (file: string) => file.slice(SERVER.length).split(/[./]/, 1)[0] ?? "";
+  /** The folders among these files that import each other, directly or through others. */
+  function circlesOf(files: readonly Source[]): string[] {
+    const graph = new Map(files.map(({ file }) => [folderOf(file), new Set<string>()]));
+    for (const { file, imports } of files) {
+      const targets = imports.map(({ specifier }) => resolveImport(specifier, file));
+      for (const target of targets.filter(under(SERVER))) {
+        const folder = folderOf(target);
+        if (folder !== folderOf(file)) graph.get(folderOf(file))?.add(folder);
+      }
+    }
+    const lists = new Map([...graph].map(([folder, targets]) => [folder, [...targets]]));
+    return circlesIn(lists).map((circle) => circle.join(" → "));
+  }
+  const circlesOfExamples = (...examples: Example[]) =>
+    circlesOf(examples.map(([file, text]) => sourceOf(file, text)));
+
+  test("do not import each other", () => {
+    expect(circlesOf(sources.filter(({ file }) => file.startsWith(SERVER)))).toEqual([]);
+  });
+
+  test("are caught when they do", () => {
+    const store: Example = [`${SERVER}store/a.ts`, 'import type { A } from "../changes/b.ts";'];
+    const changes: Example = [`${SERVER}changes/a.ts`, 'import { b } from "../store/b.ts";'];
+    const observe: Example = [`${SERVER}observe/a.ts`, 'import { b } from "../store/b.ts";'];
+    const log: Example = [`${SERVER}changes/a.ts`, 'import { b } from "../observe/b.ts";'];
+    const config: Example = [`${SERVER}config.ts`, 'import { b } from "./security/b.ts";'];
+    const security: Example = [`${SERVER}security/a.ts`, 'import { b } from "../config/b.ts";'];
+    expect(circlesOfExamples(store, changes)).toEqual(["store → changes → store"]);
+    expect(circlesOfExamples(store, log, observe)).toEqual(["store → changes → observe → store"]);
+    expect(circlesOfExamples(config, security)).toEqual(["config → security → config"]);
+  });
+
+  test("may import those below them, and what is in their own", () => {
+    const store: Example = [`${SERVER}store/a.ts`, 'import type { A } from "../changes/b.ts";'];
+    const inside: Example = [`${SERVER}store/hot/a.ts`, 'import { b } from "../sqlite/b.ts";'];
+    const outside: Example = [`${SERVER}changes/a.ts`, 'import { z } from "zod";'];
+    expect(circlesOfExamples(store, inside, outside)).toEqual([]);
+  });
+});
+
 describe("the layout", () => {
-  test("the root of the server has only the entry, the composition, the settings and the call path", () => {
+  test("the root of the server has only the entry, the composition and the settings", () => {
     const loose = [...new Bun.Glob("*").scanSync({ cwd: join(ROOT, SERVER), dot: true })];
-    expect(loose.toSorted()).toEqual(["compose.ts", "config.ts", "main.ts", "operation.ts"]);
+    expect(loose.toSorted()).toEqual(["compose.ts", "config.ts", "main.ts"]);
   });
 });
 
@@ -526,7 +592,9 @@ describe("one resource, one file name", () => {
   });
 
   test("every operation of the contract is bound exactly once", () => {
-    const bound = handlers.map(({ contract }) => contract.name).toSorted();
+    const bound = handlers({} as Needs)
+      .map(({ contract }) => contract.name)
+      .toSorted();
     const declared = Object.values<Operation>(operations).map(({ name }) => name);
     expect(bound).toEqual(declared.toSorted());
   });
@@ -550,6 +618,25 @@ describe("one resource, one file name", () => {
     });
   }
 
+  test("handlers count against the throttles that the contract leaves to them, and no others", async () => {
+    for (const name of resources) {
+      const contracts: unknown[] = Object.values(
+        await import(join(ROOT, "packages/protocol/src/operations", name)),
+      );
+      const declared = contracts
+        .filter((each): each is Operation => typeof each === "object" && "socket" in (each ?? {}))
+        .flatMap(({ throttles }) => throttles.filter(({ of }) => of !== null))
+        .map((each) => each.name);
+      const text = readFileSync(join(ROOT, SERVER, "operations", name), "utf8");
+      const taken = [...text.matchAll(/\b(?:take|checkFailures)\(context, "(\w+)"/g)].map(
+        ([, taken]) => taken ?? "",
+      );
+      if (/\bownAttempt\(|signInThrottle\.attempt\(/.test(text)) taken.push("passwords");
+      const sorted = (names: readonly string[]) => [...new Set(names)].toSorted();
+      expect([name, sorted(taken)]).toEqual([name, sorted(declared)]);
+    }
+  });
+
   type Module = Record<string, unknown>;
   const operationsIn = (module: Module) =>
     Object.values(module)
@@ -557,8 +644,8 @@ describe("one resource, one file name", () => {
       .map(({ name }) => name);
   const boundIn = (module: Module) =>
     Object.values(module)
-      .filter(Array.isArray)
-      .flatMap((list: Bound[]) => list.map(({ contract }) => contract.name));
+      .filter((each): each is Resource<never> => typeof each === "function")
+      .flatMap((resource) => resource({}).map(({ contract }) => contract.name));
 });
 
 function sourceOf(file: string, text: string): Source {

@@ -7,3 +7,4 @@ export * from "./records.ts";
 export { AGENT_NAME, BLANK, isBlank } from "./text/fields.ts";
 export * from "./text/names.ts";
 export * from "./text/normalized.ts";
+export * from "./throttles.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
 import type { Policy } from "./records/policies.ts";
+import type { Throttled, ThrottleName } from "./throttles.ts";
 
 /** Who may call an operation. The reference explains each level. */
 export const accessLevels = ["public", "session", "agent", "service", "operator"] as const;
@@ -61,6 +62,8 @@ export interface Operation<
   readonly sensitive: boolean;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
+  /** What it counts against besides that rate. */
+  readonly throttles: readonly Throttled[];
   /** What a call costs the account that makes it, besides the bytes of its request and answer. */
   readonly cost: Cost;
 }
@@ -116,6 +119,8 @@ type Declaration<
   /** Default: false. */
   sensitive?: boolean;
   rate?: "messages" | "searches";
+  /** Throttles that each call counts against, or those that its handler takes with what counts. */
+  throttles?: readonly (ThrottleName | { name: ThrottleName; of: string })[];
   /** Default: that of a plain call. */
   cost?: Cost;
 };
@@ -131,7 +136,7 @@ export function operation<
 >(
   declaration: Declaration<Name, Input, Output, Level, Agents>,
 ): Operation<Name, Input, Output, Level, Agents> {
-  const { policy = null, sensitive = false, errors = [] } = declaration;
+  const { policy = null, sensitive = false, errors = [], throttles = [] } = declaration;
   const implied: ErrorCode[] = [
     ...(policy === null ? [] : (["forbidden"] as const)),
     ...(sensitive ? (["confirmation_required"] as const) : []),
@@ -141,6 +146,9 @@ export function operation<
     cost: { call: 1 },
     ...declaration,
     sensitive,
+    throttles: throttles.map((each) =>
+      typeof each === "string" ? { name: each, of: null } : each,
+    ),
     errors: [...new Set([...implied, ...errors])],
     policy: typeof policy === "string" ? { field: policy, input: null } : policy,
     access: (declaration.access ?? "session") as Level,

@@ -10,43 +10,46 @@ import { loadClient } from "./agents/tools/load-client.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { TurnLoads } from "./agents/turn-loads.ts";
+import type { Bound } from "./calls/bind.ts";
+import { invoker } from "./calls/invoke.ts";
+import type { Needs } from "./calls/needs.ts";
+import { newThrottles } from "./calls/throttles.ts";
+import type { Cluster } from "./changes/cluster.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
+import { watchBackgroundWork } from "./compose/background-work.ts";
 import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError } from "./config.ts";
-import { exports } from "./exports/exports.ts";
+import { incomingHooks } from "./domain/incoming-hooks.ts";
+import { oidcAccounts as newOidcAccounts } from "./domain/oidc-accounts.ts";
+import { exports } from "./files/exports/exports.ts";
 import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
 import { refuseUnmounted } from "./files/mount.ts";
 import { filesService } from "./files/service.ts";
-import { incomingHooks } from "./inbound/incoming-hooks.ts";
-import { mcp as newMcp } from "./mcp/index.ts";
-import type { Mcp } from "./mcp/mcp.ts";
-import { auditLog } from "./observe/audit-log.ts";
-import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
-import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
 import { webhooks as startWebhooks } from "./outbound/webhooks.ts";
 import { type Backlog, backlog } from "./realtime/backlog.ts";
-import type { Cluster } from "./realtime/cluster.ts";
 import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
+import { auditLog } from "./security/audit-log.ts";
 import { authenticator } from "./security/authenticate.ts";
-import { failureThrottle } from "./security/failure-throttle.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
-import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import { yieldingStore } from "./store/event-loop.ts";
-import type { Store } from "./store/store.ts";
+import type { Store, WriteTx } from "./store/store.ts";
 import { type Fetch, httpTransport, pathOf } from "./transport/http.ts";
+import { mcp as newMcp } from "./transport/mcp/index.ts";
+import type { Mcp } from "./transport/mcp/mcp.ts";
 import { metricsResponse, type RouteOptions, routes } from "./transport/routes.ts";
+import type { Services as TransportServices } from "./transport/services.ts";
 import { type Connection, type SocketTransport, socketTransport } from "./transport/socket.ts";
 import { type UnsentAnswers, unsentAnswers } from "./transport/unsent-answers.ts";
 import { erasures as startErasures } from "./upkeep/erasures.ts";
@@ -61,12 +64,6 @@ const STOP_MS = 5000;
  * for some 50 ms: neither the first ones after a start nor a turn of an agent should wait for that.
  */
 const LOAD_CLIENT_MS = 1000;
-
-/** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
-const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
-
-/** Tool servers that are added, refreshed or authorized: each time they are contacted. */
-const TOOL_CONTACTS = { perSecond: 1 / 2, burst: 30 };
 
 /** Posts of one incoming hook: as many as Slack accepts, with room for several alerts at once. */
 const HOOK_POSTS = { perSecond: 1, burst: 30 };
@@ -226,7 +223,7 @@ function buildTransports(
   { unsent, answers }: { unsent: Backlog; answers: UnsentAnswers },
   { ready, failing, upgrade }: TransportOptions,
 ): Transports {
-  const { httpNames, allNames } = handlersByName();
+  const { httpNames, allNames } = handlersByName(services);
   const sockets = socketTransport(services, invoker(allNames, services), unsent);
   const invoke = invoker(httpNames, services);
   const mcp = newMcp({ services, invoke, changes });
@@ -257,13 +254,16 @@ function serve(config: Config, { http, sockets }: Transports, log: Logger): Serv
   });
 }
 
+/** Everything that is built once, at startup. */
+type Services = Needs & TransportServices;
+
 interface ServiceParts {
   config: Config;
   node: string;
   store: Store;
   hub: Hub;
   cluster: Cluster;
-  changes: Changes;
+  changes: Changes<WriteTx>;
   log: Logger;
 }
 
@@ -311,7 +311,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
       ...hookRates(limits, cluster),
     }),
     ...limited,
-    externalTurns: new ExternalTurns({ store, hub, log }),
+    externalTurns: new ExternalTurns({ store, changes, connected: hub, log }),
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
     toolRequests: toolRequests(store, servers),
@@ -334,9 +334,10 @@ function startFileMaintenance(config: Config, services: Services, node: string) 
 }
 
 /** Handlers by their HTTP names, and by all names, which a socket accepts. */
-function handlersByName() {
-  const httpNames = new Map<string, Bound>(handlers.map((bound) => [bound.contract.name, bound]));
-  const socketNames = handlers.map((bound) => [bound.contract.socket, bound] as const);
+function handlersByName(needs: Needs) {
+  const all = handlers(needs);
+  const httpNames = new Map<string, Bound>(all.map((bound) => [bound.contract.name, bound]));
+  const socketNames = all.map((bound) => [bound.contract.socket, bound] as const);
   return { httpNames, allNames: new Map([...httpNames, ...socketNames]) };
 }
 
@@ -383,20 +384,8 @@ function throttles(limits: Limits, cluster: Cluster) {
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
     signInThrottle: signInThrottle(shared),
-    inviteCodes: failureThrottle(10, 300, shared("wrong invite codes by network")),
-    resetTokens: failureThrottle(10, 300, shared("wrong reset tokens by network")),
-    signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
-    reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
-    strangers: rate("strangers", limits.strangers_per_hour / 3600, limits.strangers_per_hour),
-    exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),
-    accountCreations: rate(
-      "account creations",
-      limits.hooks_per_hour / 3600,
-      limits.hooks_per_hour,
-    ),
-    keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
-    toolContacts: rate("tool contacts", TOOL_CONTACTS.perSecond, TOOL_CONTACTS.burst),
+    throttles: newThrottles(limits, cluster),
   };
 }
 

@@ -4,15 +4,14 @@ import { ConfigError } from "./config/error.ts";
 import { type FileStorage, readFileStorage } from "./config/file-storage.ts";
 import { readNamedFile } from "./config/files.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
+import { parseMasterKeys } from "./config/master-keys.ts";
 import { type OidcSettings, readOidc } from "./config/oidc.ts";
 import { readPolicy } from "./config/policy.ts";
 import { type Provider, readOperatorKeys, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
 import { type OperatorToolServer, readToolServers } from "./config/tool-servers.ts";
 import type { ServerPolicy } from "./rules/policies.ts";
-import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
-import { hashToken } from "./security/tokens.ts";
-import { parseMasterKeys } from "./security/vault.ts";
+import { hashToken, SERVICE_KEY_FORM } from "./rules/tokens.ts";
 
 export type { Database, Limits, Nats, Provider };
 export { ConfigError };

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import pino from "pino";
+import { memoryBus } from "../src/changes/bus-memory.ts";
 import type { Change, LoggedChange } from "../src/changes/change.ts";
+import { alone } from "../src/changes/cluster.ts";
 import { replayable } from "../src/changes/replay.ts";
 import { changeStream } from "../src/changes/stream.ts";
-import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { alone } from "../src/realtime/cluster.ts";
 import type { ReadTx, Store } from "../src/store/store.ts";
 
 const log = pino({ level: "silent" });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import pino from "pino";
+import type { Bus, Channel, Delivered } from "../src/changes/bus.ts";
+import { memoryBus } from "../src/changes/bus-memory.ts";
 import { personTyping } from "../src/changes/change.ts";
-import type { Bus, Channel, Delivered } from "../src/realtime/bus.ts";
-import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { type Cluster, cluster as newCluster } from "../src/realtime/cluster.ts";
+import { type Cluster, cluster as newCluster } from "../src/changes/cluster.ts";
 import { hub as newHub } from "../src/realtime/hub.ts";
 import { sockets } from "../src/realtime/sockets.ts";
 import { Failure } from "../src/rules/failure.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { isTamperProof } from "../src/rules/addresses.ts";
 import {
   checkDestination,
   FetchError,
   type FetchErrorCode,
-  isTamperProof,
   type Resolve,
 } from "../src/security/destination.ts";
 

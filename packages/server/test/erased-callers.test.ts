@@ -2,14 +2,15 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Bound } from "../src/calls/bind.ts";
+import type { Needs } from "../src/calls/needs.ts";
 import { readConfig } from "../src/config.ts";
 import { createPerson } from "../src/domain/accounts.ts";
 import { eraseAccount } from "../src/domain/erasures.ts";
 import { suspend } from "../src/domain/suspension.ts";
-import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import type { Context } from "../src/operation.ts";
 import { handlers } from "../src/operations/index.ts";
+import { auditLog } from "../src/security/audit-log.ts";
 import { vault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -30,16 +31,16 @@ afterAll(async () => {
 const unlimited = { take() {} };
 /** Calls an operation as somebody who authenticated when the account was as given. */
 function call(name: string, input: object, account: AccountRecord) {
-  const bound = handlers.find(({ contract }) => contract.name === name);
+  const bound = handlers({} as Needs).find(({ contract }) => contract.name === name);
   if (!bound) throw new Error(`${name} is missing`);
   const context = {
     ...{ config, store, audit, vault: vault([Buffer.alloc(32, 1)]) },
-    ...{ accountCreations: unlimited, toolContacts: unlimited },
+    throttles: { tool_contacts: unlimited },
     files: { links: { sign: () => "" }, quota: { check: () => {}, add: () => {} } },
     caller: { kind: "session", account, session_id: Bun.randomUUIDv7() },
     origin: { address: "192.0.2.1", network: "192.0.2.1", user_agent: null },
   };
-  return bound.handle(context as unknown as Context, input);
+  return bound.handle(context as unknown as Parameters<Bound["handle"]>[0], input);
 }
 
 let people = 0;

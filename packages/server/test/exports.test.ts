@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unzip } from "@parley/testkit/zip.ts";
-import { exports } from "../src/exports/exports.ts";
+import { exports } from "../src/files/exports/exports.ts";
 import { logger } from "../src/observe/log.ts";
 import { vault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";

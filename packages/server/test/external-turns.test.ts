@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import { ExternalTurns } from "../src/agents/external/index.ts";
 import { logger } from "../src/observe/log.ts";
-import type { Hub } from "../src/realtime/hub.ts";
 import { EXTERNAL } from "../src/rules/agents.ts";
 import type { AgentCaller } from "../src/security/caller.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { type Store, Unavailable } from "../src/store/store.ts";
 import { askAgent, newAccount } from "./support/store-contract/fixture.ts";
 
-const hub = { people: () => [], person: () => undefined, receive: () => {} } as unknown as Hub;
+const nobody = { people: () => [], person: () => undefined };
+const changes = { signalHere: () => {} };
 
 /** An external agent with a turn that waits. */
 const agentWithTurn = (store: Store) =>
@@ -35,7 +35,12 @@ test("a turn whose program disconnects while it claims is given to the next one,
     leaving.abort();
     return result;
   };
-  const turns = new ExternalTurns({ store: { ...store, write }, hub, log: logger("silent") });
+  const turns = new ExternalTurns({
+    store: { ...store, write },
+    changes,
+    connected: nobody,
+    log: logger("silent"),
+  });
   const caller = { kind: "agent", account: agent, token_id: "token" } as AgentCaller;
   const claim = (signal: AbortSignal) => turns.claim(caller, { turnId: null, waitMs: 0, signal });
   expect(await claim(leaving.signal)).toBeNull();
@@ -64,7 +69,8 @@ test("after an outage of the store, programs can be seen again before their turn
     }) as Call;
   const turns = new ExternalTurns({
     store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
-    hub,
+    changes,
+    connected: nobody,
     log: logger("silent"),
     tickMs: 10,
     offlineMs: 0,
@@ -81,10 +87,11 @@ test("a turn that a connected program does not claim is ended as agent_offline",
   const folder = mkdtempSync(join(tmpdir(), "parley-external-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const { agent, turn_id } = await agentWithTurn(store);
-  const connected = { ...hub, people: () => [{ account: agent }] } as unknown as Hub;
+  const connected = { ...nobody, people: () => [{ account: agent }] };
   const turns = new ExternalTurns({
     store,
-    hub: connected,
+    changes,
+    connected,
     log: logger("silent"),
     tickMs: 10,
     offlineMs: 600_000,

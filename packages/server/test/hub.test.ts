@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes, type EventFrame } from "@parley/protocol";
+import { memoryBus } from "../src/changes/bus-memory.ts";
 import { personTyping } from "../src/changes/change.ts";
-import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { hub as newHub } from "../src/realtime/hub.ts";
 import type { Person } from "../src/realtime/people.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readConfig } from "../src/config.ts";
-import { mcp } from "../src/mcp/index.ts";
-import type { McpOptions, McpRequest } from "../src/mcp/mcp.ts";
+import { mcp } from "../src/transport/mcp/index.ts";
+import type { McpOptions, McpRequest } from "../src/transport/mcp/mcp.ts";
 
 /** A server that cannot be loaded the first time. */
 function failingServer() {

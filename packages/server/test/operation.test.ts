@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Access, operation } from "@parley/protocol";
+import { type Bound, binder } from "../src/calls/bind.ts";
+import { type Call, type CallServices, invoker } from "../src/calls/invoke.ts";
 import { readConfig } from "../src/config.ts";
-import { type Bound, bind, type Call, invoker, type Services } from "../src/operation.ts";
 import { Failure } from "../src/rules/failure.ts";
 
 const contract = operation({
@@ -20,8 +21,8 @@ async function codeOf(error: Error, strict: "on" | "off") {
     log: { error: ({ err }: { err: Error }) => logged.push(err.message) },
     audit: { recordOnce: () => {} },
     metrics: { called: () => {} },
-  } as unknown as Services;
-  const bound = bind(contract, () => Promise.reject(error));
+  } as unknown as CallServices;
+  const bound = binder<never>()(contract, () => Promise.reject(error))({});
   const call = {
     name: contract.name,
     origin: { address: "", network: "", user_agent: null },
@@ -73,11 +74,11 @@ describe("the access level of an operation", () => {
       },
       audit: { recordOnce: () => {}, write: () => {} },
       metrics: { called: () => {} },
-    } as unknown as Services;
-    const bound = bind(
+    } as unknown as CallServices;
+    const bound = binder<never>()(
       operation({ name: "lookUp", socket: "things.get", summary: "Looks a thing up.", access }),
       () => Promise.resolve(),
-    );
+    )({});
     const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
     const outcomes = Object.entries(callers).map(async ([name, caller]) => {
       const outcome = await invoke({

@@ -8,7 +8,7 @@ import {
   type Membership,
   messageDelta,
 } from "../src/changes/change.ts";
-import { Sequencer, type SequencerOptions } from "../src/realtime/sequencer.ts";
+import { Sequencer, type SequencerOptions } from "../src/changes/sequencer.ts";
 import { human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
 import { event } from "./support/changes.ts";

@@ -2,17 +2,18 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Bound } from "../src/calls/bind.ts";
+import type { Needs } from "../src/calls/needs.ts";
+import { alone } from "../src/changes/cluster.ts";
 import { eraseAccount } from "../src/domain/erasures.ts";
 import { secondFactorBinding } from "../src/domain/second-factor.ts";
 import { openSession, replacePassword } from "../src/domain/sessions.ts";
 import { restore, suspend } from "../src/domain/suspension.ts";
-import { auditLog } from "../src/observe/audit-log.ts";
 import { logger } from "../src/observe/log.ts";
-import type { Context } from "../src/operation.ts";
 import { ownData } from "../src/operations/own-data.ts";
 import { secondFactor } from "../src/operations/second-factor.ts";
 import { sessions } from "../src/operations/sessions.ts";
-import { alone } from "../src/realtime/cluster.ts";
+import { auditLog } from "../src/security/audit-log.ts";
 import { recoveryCodeHash } from "../src/security/recovery-codes.ts";
 import { signInThrottle } from "../src/security/sign-in-throttle.ts";
 import { codeOf, newSecret, timeStep } from "../src/security/totp.ts";
@@ -50,11 +51,11 @@ function call(
   input: object,
   meanwhile: () => Promise<unknown>,
   caller?: object,
-  services: Partial<Context> = {},
+  services: Partial<Needs> = {},
 ) {
-  const bound = [...sessions, ...ownData, ...secondFactor].find(
-    (each) => each.contract.name === name,
-  );
+  const bound = [sessions, ownData, secondFactor]
+    .flatMap((resource) => resource({} as Needs))
+    .find((each) => each.contract.name === name);
   if (!bound) throw new Error(`${name} is missing`);
   const context = {
     config,
@@ -76,7 +77,7 @@ function call(
     about() {},
     ...services,
   };
-  return bound.handle(context as unknown as Context, input);
+  return bound.handle(context as unknown as Parameters<Bound["handle"]>[0], input);
 }
 
 /** What a call fails with. `rejects` would wait without the messages of the thread that syncs the log. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { alone } from "../src/realtime/cluster.ts";
+import { alone } from "../src/changes/cluster.ts";
 import { Failure } from "../src/rules/failure.ts";
 import { type Attempt, signInThrottle } from "../src/security/sign-in-throttle.ts";
 

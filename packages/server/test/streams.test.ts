@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventFrame } from "@parley/protocol";
 import type { EventChange } from "../src/changes/change.ts";
-import { streams } from "../src/realtime/streams.ts";
+import { streams } from "../src/changes/streams.ts";
 import { event } from "./support/changes.ts";
 
 const CHAT = "chat";

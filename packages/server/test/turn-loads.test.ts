@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { TurnLoads } from "../src/agents/turn-loads.ts";
-import { alone, type Cluster } from "../src/realtime/cluster.ts";
+import { alone, type Cluster } from "../src/changes/cluster.ts";
 
 /** Nodes that receive at once what the others send. */
 function nodes(...names: string[]) {

@@ -3,8 +3,8 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { masterKeyFile } from "../src/security/master-keys.ts";
-import { keyTail, newMasterKey, parseMasterKeys, vault } from "../src/security/vault.ts";
+import { masterKeyFile, newMasterKey, parseMasterKeys } from "../src/config/master-keys.ts";
+import { keyTail, vault } from "../src/security/vault.ts";
 
 const binding = { owner_id: 7, provider: "claude" };
 const KEY = "sk-test-0123456789";

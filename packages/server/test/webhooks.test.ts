@@ -5,19 +5,20 @@ import { join } from "node:path";
 import { startReceiver } from "@parley/testkit/receiver.ts";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
+import type { Bound } from "../src/calls/bind.ts";
+import type { Needs } from "../src/calls/needs.ts";
+import { memoryBus } from "../src/changes/bus-memory.ts";
 import { counted } from "../src/changes/change.ts";
+import { alone } from "../src/changes/cluster.ts";
 import { changeStream } from "../src/changes/stream.ts";
-import { auditLog } from "../src/observe/audit-log.ts";
 import { metrics } from "../src/observe/metrics.ts";
-import type { Context } from "../src/operation.ts";
 import { webhooks as operations } from "../src/operations/webhooks.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
 import { retryDelayMs } from "../src/outbound/webhook-lane.ts";
 import { queueChanges } from "../src/outbound/webhook-queue.ts";
 import { webhooks } from "../src/outbound/webhooks.ts";
-import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { alone } from "../src/realtime/cluster.ts";
+import { auditLog } from "../src/security/audit-log.ts";
 import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.ts";
 import { vault as newVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -101,7 +102,7 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
       }),
     /** Calls setWebhook with a service key. */
     set: (settings: { url?: string; disabled?: boolean }) => {
-      const bound = operations.find(({ contract }) => contract.name === "setWebhook");
+      const bound = operations({} as Needs).find(({ contract }) => contract.name === "setWebhook");
       const context = {
         store,
         audit,
@@ -110,7 +111,10 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
         caller: { kind: "service", key: { name: "test" } },
         origin: { address: "127.0.0.1", network: "127.0.0.1", user_agent: null },
       };
-      return bound?.handle(context as unknown as Context, { webhook_id: "hook", ...settings });
+      return bound?.handle(context as unknown as Parameters<Bound["handle"]>[0], {
+        webhook_id: "hook",
+        ...settings,
+      });
     },
     shown: () => store.read((tx) => tx.webhook("hook")),
     /** Another webhook for the same sender. */

@@ -4,7 +4,7 @@ import type { Fault } from "../fault.ts";
 export const access: readonly Fault[] = [
   {
     name: "everybody may call the operations of backends",
-    file: "packages/server/src/security/access.ts",
+    file: "packages/server/src/calls/access.ts",
     find: `if (access === "service" && caller.kind === "service") return;`,
     replace: `if (access === "service") return;`,
     tests: ["tests/conformance/access.test.ts", "tests/conformance/users.test.ts"],

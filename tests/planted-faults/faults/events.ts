@@ -4,7 +4,7 @@ import type { Fault } from "../fault.ts";
 export const events: readonly Fault[] = [
   {
     name: "an event that overtakes the one before it is lost",
-    file: "packages/server/src/realtime/sequencer.ts",
+    file: "packages/server/src/changes/sequencer.ts",
     find: "if (seq > delivered + 1) return false;",
     replace: "if (seq > delivered + 2) return false;",
     tests: ["packages/server/test/sequencer.test.ts"],

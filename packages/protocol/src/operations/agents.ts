@@ -66,6 +66,7 @@ export const getMyAgents = operation({
 export const createAgent = operation({
   name: "createAgent",
   socket: "agents.create",
+  throttles: ["account_creations"],
   policy: "agents",
   summary: "Creates an agent of the caller, beside the default ones; at most 20.",
   input: z.object({
@@ -138,6 +139,7 @@ export const removeAgentKey = operation({
 export const testAgentKey = operation({
   name: "testAgentKey",
   socket: "agents.test_key",
+  throttles: ["key_tests"],
   policy: "agents",
   summary:
     "Tests an API key with one small call to the provider: the one the agent uses, or one that is not stored.",
@@ -157,6 +159,7 @@ export const testAgentKey = operation({
 export const getAgentModels = operation({
   name: "getAgentModels",
   socket: "agents.models",
+  throttles: [{ name: "key_tests", of: "A list that is fetched from the provider" }],
   summary: "Lists the models that one of the caller's agents can be given.",
   input: namesAgent(z.object(agent)),
   output: z.object({

@@ -11,6 +11,7 @@ const seq = z.int().min(0).meta({
 export const startChat = operation({
   name: "startChat",
   socket: "conversations.create",
+  throttles: [{ name: "strangers", of: "In a group, each person who does not know the caller" }],
   policy: "start_chats",
   summary:
     "Starts a group, or returns the direct conversation with one other account, which it creates if there is none.",
@@ -78,6 +79,7 @@ export const setChatPicture = operation({
 export const addChatMembers = operation({
   name: "addChatMembers",
   socket: "conversations.add_members",
+  throttles: [{ name: "strangers", of: "Each person who does not know the caller" }],
   policy: "start_chats",
   summary: "Adds people, or the caller's own agents, to a group.",
   cost: { call: 5, each: { usernames: 2 } },

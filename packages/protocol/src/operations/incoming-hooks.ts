@@ -7,6 +7,7 @@ import { isReservedName } from "../text/names.ts";
 export const createIncomingHook = operation({
   name: "createIncomingHook",
   socket: "webhooks.create_incoming",
+  throttles: ["account_creations"],
   sensitive: true,
   policy: "hooks",
   summary:

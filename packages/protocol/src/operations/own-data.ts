@@ -5,6 +5,7 @@ import { text, timestamp, username } from "../text/fields.ts";
 export const exportMe = operation({
   name: "exportMe",
   socket: "accounts.export",
+  throttles: ["export_links"],
   sensitive: true,
   summary:
     "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents and tool servers without their keys, usage, blocked people, hooks without their secrets, reports, conversations and their messages, own messages in conversations that the caller has left, reactions, and the uploaded files themselves. One download at a time.",
@@ -25,6 +26,7 @@ export const deletedMessages = z.boolean().optional().meta({
 export const deleteMe = operation({
   name: "deleteMe",
   socket: "accounts.delete",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   policy: "delete_account",
   summary:
     "Deletes the caller's account for good: ends all sessions and agents, leaves all groups, and removes what identifies the person except the username, which nobody else gets. Messages stay as those of a deleted account, unless `messages` is true.",

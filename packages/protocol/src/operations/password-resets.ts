@@ -26,6 +26,7 @@ export const createPasswordReset = operation({
 export const getPasswordReset = operation({
   name: "getPasswordReset",
   socket: "auth.password_reset",
+  throttles: [{ name: "reset_tokens", of: "Each `token` that does not work" }],
   summary:
     "Tells whose password a reset link sets. `not_found` for every token that does not work: unknown, used, expired, or of a suspended account.",
   access: "public",
@@ -37,6 +38,7 @@ export const getPasswordReset = operation({
 export const resetPassword = operation({
   name: "resetPassword",
   socket: "auth.reset_password",
+  throttles: [{ name: "reset_tokens", of: "Each `token` that does not work" }],
   summary:
     "Sets a new password with the token of a reset link, and ends all sessions of the account. A second factor stays. `not_found` as for `getPasswordReset`.",
   access: "public",

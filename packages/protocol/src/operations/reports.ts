@@ -9,6 +9,7 @@ const sentence = (max: number) =>
 export const reportMessage = operation({
   name: "reportMessage",
   socket: "messages.report",
+  throttles: ["reports"],
   summary:
     "Reports a message to the operators. Reporting a message again succeeds and changes nothing.",
   input: z.object({

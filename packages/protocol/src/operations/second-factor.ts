@@ -32,6 +32,7 @@ export const getSecondFactor = operation({
 export const beginSecondFactor = operation({
   name: "beginSecondFactor",
   socket: "auth.begin_second_factor",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary:
     "Returns a new secret for an authenticator app. It has no effect until `confirmSecondFactor`.",
   input: z.object({ password }),
@@ -52,6 +53,7 @@ export const beginSecondFactor = operation({
 export const confirmSecondFactor = operation({
   name: "confirmSecondFactor",
   socket: "auth.confirm_second_factor",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary:
     "Turns the second factor on with a first code of the app, and ends all of the caller's other sessions.",
   input: z.object({ code: appCode }),
@@ -62,6 +64,7 @@ export const confirmSecondFactor = operation({
 export const renewRecoveryCodes = operation({
   name: "renewRecoveryCodes",
   socket: "auth.renew_recovery_codes",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary: "Replaces the recovery codes with ten new ones.",
   input: z.object({ password, code: secondFactorCode }),
   output: z.object({ recovery_codes }),
@@ -71,6 +74,7 @@ export const renewRecoveryCodes = operation({
 export const removeSecondFactor = operation({
   name: "removeSecondFactor",
   socket: "auth.remove_second_factor",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary: "Turns the second factor off.",
   input: z.object({ password, code: secondFactorCode }),
   errors: ["forbidden", "not_found"],

@@ -12,6 +12,10 @@ export const newPassword = text(8, 1024).meta({
 export const signUp = operation({
   name: "signUp",
   socket: "auth.register",
+  throttles: [
+    { name: "sign_ups", of: "A new account" },
+    { name: "invite_codes", of: "Each wrong `invite_code`" },
+  ],
   summary: "Creates an account with one agent per provider, and signs it in.",
   access: "public",
   input: z.object({
@@ -29,6 +33,7 @@ export const signUp = operation({
 export const signIn = operation({
   name: "signIn",
   socket: "auth.login",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary: "Exchanges a username and a password for an access token.",
   access: "public",
   input: z.object({
@@ -47,6 +52,7 @@ export const signIn = operation({
 export const changePassword = operation({
   name: "changePassword",
   socket: "auth.change_password",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary:
     "Changes the caller's password and ends all of the caller's other sessions. `forbidden` if the current password is wrong, or the account has none.",
   input: z.object({ current_password: text(1, 1024), new_password: newPassword }),
@@ -56,6 +62,7 @@ export const changePassword = operation({
 export const confirmPassword = operation({
   name: "confirmPassword",
   socket: "auth.confirm_password",
+  throttles: [{ name: "passwords", of: "Each wrong password or code" }],
   summary:
     "Confirms with the password that it is still the caller who uses this session: for `confirm_minutes` it may make sensitive calls, as after a sign-in. `forbidden` if the password is wrong, or the caller does not sign in with one.",
   input: z.object({ password: text(1, 1024) }),

@@ -24,6 +24,7 @@ const token = z
 export const addToolServer = operation({
   name: "addToolServer",
   socket: "tools.add_server",
+  throttles: ["tool_contacts"],
   sensitive: true,
   policy: "agents",
   summary:
@@ -47,6 +48,7 @@ export const getToolServers = operation({
 export const updateToolServer = operation({
   name: "updateToolServer",
   socket: "tools.update_server",
+  throttles: [{ name: "tool_contacts", of: "A new `url` or `token`" }],
   sensitive: true,
   policy: "agents",
   summary:
@@ -66,6 +68,7 @@ export const updateToolServer = operation({
 export const refreshToolServer = operation({
   name: "refreshToolServer",
   socket: "tools.refresh_server",
+  throttles: ["tool_contacts"],
   policy: "agents",
   summary: "Asks a tool server for its tools again.",
   input: server,
@@ -76,6 +79,7 @@ export const refreshToolServer = operation({
 export const authorizeToolServer = operation({
   name: "authorizeToolServer",
   socket: "tools.authorize_server",
+  throttles: ["tool_contacts"],
   sensitive: true,
   policy: "agents",
   summary:
@@ -90,6 +94,7 @@ export const authorizeToolServer = operation({
 export const finishToolServer = operation({
   name: "finishToolServer",
   socket: "tools.finish_server",
+  throttles: ["tool_contacts"],
   policy: "agents",
   summary:
     "Ends the authorization of a tool server, once and within ten minutes, and asks the server for its tools. Only the person who began it can end it.",

@@ -1,6 +1,6 @@
+import type { Delivered } from "../changes/bus.ts";
 import { queueContinuation } from "../domain/tool-calls.ts";
 import { beginTurn, endTurn } from "../domain/turns.ts";
-import type { Delivered } from "../realtime/bus.ts";
 import { EXTERNAL_NODE } from "../rules/agents.ts";
 import { modelOf } from "../rules/keys.ts";
 import type { WriteTx } from "../store/store.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Cluster } from "../realtime/cluster.ts";
+import type { Cluster } from "../changes/cluster.ts";
 
 const Report = z.object({
   running: z.int().nonnegative(),

@@ -1,8 +1,8 @@
 import type { EventFrame, Message, SharedConversation } from "@parley/protocol";
+import { NOBODY } from "../rules/accounts.ts";
 import { excerptOf } from "../rules/excerpt.ts";
-import { NOBODY } from "../store/accounts.ts";
-import type { ReadTx } from "../store/store.ts";
 import type { Change, EventChange, LoggedChange } from "./change.ts";
+import type { TextReads } from "./log.ts";
 
 type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 
@@ -10,7 +10,10 @@ type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
  * Turns logged changes into changes that can be delivered. The log does not keep the text of messages,
  * so their current text is read. An event about a message that was deleted since becomes its deletion.
  */
-export async function replayable(tx: ReadTx, logged: readonly LoggedChange[]): Promise<Change[]> {
+export async function replayable(
+  tx: TextReads,
+  logged: readonly LoggedChange[],
+): Promise<Change[]> {
   const messages = await shownMessages(tx, logged);
   return logged.map((change) =>
     change.kind === "event" ? (replayed(change, messages) as Change) : change,
@@ -18,7 +21,7 @@ export async function replayable(tx: ReadTx, logged: readonly LoggedChange[]): P
 }
 
 async function shownMessages(
-  tx: ReadTx,
+  tx: TextReads,
   logged: readonly LoggedChange[],
 ): Promise<ReadonlyMap<string, Message>> {
   const ids = logged.flatMap((change) => (change.kind === "event" ? (change.shows ?? []) : []));

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
-import type { Bus, Delivered } from "../realtime/bus.ts";
-import type { Cluster } from "../realtime/cluster.ts";
-import type { Store } from "../store/store.ts";
+import type { AgentConnected, Bus, Delivered } from "./bus.ts";
 import type { Change, TransientChange } from "./change.ts";
+import type { Cluster } from "./cluster.ts";
+import type { ChangeStore, SubscriptionWrites } from "./log.ts";
 import {
   type ChangeHandler,
   type Subscription,
@@ -12,7 +12,8 @@ import {
 } from "./subscription.ts";
 import { tailLog } from "./tail.ts";
 
-export interface Changes {
+/** `Tx`: what units of work of the store may write. */
+export interface Changes<Tx extends SubscriptionWrites = SubscriptionWrites> {
   /**
    * Calls the handler with every change of every node, transient ones included, as soon as it is
    * known here. What was committed before is not repeated.
@@ -24,18 +25,20 @@ export interface Changes {
    * of them handles each change, and none is missed. A change is handled again if the process ends
    * before its position is stored.
    */
-  subscribe(name: string, options: SubscribeOptions, handler: ChangeHandler): Subscription;
+  subscribe(name: string, options: SubscribeOptions, handler: ChangeHandler<Tx>): Subscription;
   /** Sends a change that is not stored. */
   signal(change: TransientChange): void;
+  /** Delivers what concerns this node alone to its listeners. */
+  signalHere(change: TransientChange | AgentConnected): void;
   /** Reads and delivers what this node has missed, at once. */
   catchUp(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export type SubscribeOptions = Pick<SubscriptionOptions, "from" | "batchMs">;
+export type SubscribeOptions = Pick<SubscriptionOptions<SubscriptionWrites>, "from" | "batchMs">;
 
-export interface ChangesOptions {
-  store: Store;
+export interface ChangesOptions<Tx extends SubscriptionWrites> {
+  store: ChangeStore<Tx>;
   bus: Bus;
   /** Reports nodes that were disconnected or died: they may have commits that they did not publish. */
   cluster: Pick<Cluster, "share">;
@@ -50,7 +53,9 @@ export interface ChangesOptions {
 const AWAY_MS = 300;
 
 /** Carries changes from the commit to all subscribers. */
-export async function changeStream(options: ChangesOptions): Promise<Changes> {
+export async function changeStream<Tx extends SubscriptionWrites>(
+  options: ChangesOptions<Tx>,
+): Promise<Changes<Tx>> {
   const { store, bus, cluster, node, log, everyMs, awayMs = AWAY_MS } = options;
   const listeners: ((change: Delivered) => void)[] = [];
   const subscriptions: Subscription[] = [];
@@ -65,9 +70,10 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   };
 
   const publish = (change: Change) => bus.publish(change);
-  bus.onChange((change) => {
+  const deliver = (change: Delivered) => {
     for (const listener of listeners) deliverOrLog(listener, change);
-  });
+  };
+  bus.onChange(deliver);
   const tail = await tailLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
     tail.now().catch((error) => log.error({ err: error }, "change log read failed"));
@@ -87,6 +93,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
       return added;
     },
     signal: (change) => bus.publish(change),
+    signalHere: deliver,
     catchUp,
     async stop() {
       await Promise.all(subscriptions.map((each) => each.stop()));

@@ -1,9 +1,5 @@
 import type { Logger } from "../observe/log.ts";
-import type { Awaitable } from "../store/awaitable.ts";
-import type { Cursor, LogEntry } from "../store/changes.ts";
-import type { Store, WriteTx } from "../store/store.ts";
-import type { Change } from "./change.ts";
-import { replayable } from "./replay.ts";
+import type { ChangeStore, Cursor, LogEntry, SubscriptionWrites } from "./log.ts";
 
 const LEASE_MS = 10_000;
 /** How often to look for changes of other nodes, and for a lease that nobody renews. */
@@ -13,18 +9,16 @@ const PAGE_ENTRIES = 100;
 
 /**
  * Handles changes as the log has them: without the text of messages, and each entry with its position.
- * `resolve` reads the same changes with the current text. If the handler rejects, it is called again
- * with the same entries, with exponential backoff.
+ * If the handler rejects, it is called again with the same entries, with exponential backoff.
  */
-export type ChangeHandler = (
+export type ChangeHandler<Tx> = (
   entries: readonly LogEntry[],
-  resolve: () => Promise<Change[]>,
-) => Promise<HandlerWork | undefined> | Promise<void> | void;
+) => Promise<HandlerWork<Tx> | undefined> | Promise<void> | void;
 
 /** What is left to do for the changes that a handler was called with. */
-export interface HandlerWork {
+interface HandlerWork<Tx> {
   /** Takes effect together with the new position, or not at all. */
-  store(tx: WriteTx): Awaitable<void>;
+  store(tx: Tx): Promise<void> | void;
   /** Called once that is committed. */
   stored(): void;
 }
@@ -36,14 +30,14 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
-export interface SubscriptionOptions {
+export interface SubscriptionOptions<Tx extends SubscriptionWrites> {
   name: string;
   /** Where a new subscription begins; a known one continues from its stored cursor. */
   from: Cursor | "now";
-  handler: ChangeHandler;
+  handler: ChangeHandler<Tx>;
   /** How long to wait after a call of the handler, so that the next one gets more changes at once. */
   batchMs?: number;
-  store: Pick<Store, "changes" | "read" | "write" | "note">;
+  store: Pick<ChangeStore<Tx>, "changes" | "write" | "note">;
   node: string;
   log: Logger;
   pollMs?: number;
@@ -51,11 +45,12 @@ export interface SubscriptionOptions {
 }
 
 /** Calls the handler with the entries of the log in order, on one node at a time. */
-export const subscription = (options: SubscriptionOptions): Subscription =>
-  new LogSubscription(options);
+export const subscription = <Tx extends SubscriptionWrites>(
+  options: SubscriptionOptions<Tx>,
+): Subscription => new LogSubscription(options);
 
-class LogSubscription implements Subscription {
-  readonly #options: SubscriptionOptions;
+class LogSubscription<Tx extends SubscriptionWrites> implements Subscription {
+  readonly #options: SubscriptionOptions<Tx>;
   readonly #pollMs: number;
   readonly #leaseMs: number;
   readonly #running: Promise<void>;
@@ -72,7 +67,7 @@ class LogSubscription implements Subscription {
   #endPause = () => {};
   #endPauseOnCommit = () => {};
 
-  constructor(options: SubscriptionOptions) {
+  constructor(options: SubscriptionOptions<Tx>) {
     const { name, from, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
     this.#options = options;
     this.#pollMs = pollMs;
@@ -141,19 +136,14 @@ class LogSubscription implements Subscription {
       if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    const work = await handler(entries, () => this.#resolve(entries));
+    const work = await handler(entries);
     await this.#moveTo(last.cursor, work ?? undefined);
     if (batchMs > 0 && entries.length < PAGE_ENTRIES) await this.#pause(batchMs, false);
     return false;
   }
 
-  #resolve(entries: readonly LogEntry[]): Promise<Change[]> {
-    const logged = entries.flatMap(({ changes }) => changes);
-    return this.#options.store.read((tx) => replayable(tx, logged));
-  }
-
   /** Saves the position with the work for the changes before it, and renews the lease. */
-  async #moveTo(position: Cursor, work?: HandlerWork): Promise<void> {
+  async #moveTo(position: Cursor, work?: HandlerWork<Tx>): Promise<void> {
     this.#leasedAt = performance.now();
     const isSaved = await this.#save(position, this.#leaseMs, work);
     this.#cursor = isSaved ? position : null;
@@ -165,7 +155,7 @@ class LogSubscription implements Subscription {
    * undoes the latest commits in order: a position that is left is one whose changes were handled, and
    * later changes are handled again.
    */
-  #save(position: Cursor, leaseMs: number, work?: HandlerWork): Promise<boolean> {
+  #save(position: Cursor, leaseMs: number, work?: HandlerWork<Tx>): Promise<boolean> {
     const { name, store, node } = this.#options;
     return store.note(async (tx) => {
       const isSaved = await tx.saveSubscription(name, node, position, leaseMs);

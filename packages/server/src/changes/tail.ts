@@ -1,8 +1,7 @@
 import type { Logger } from "../observe/log.ts";
-import type { Bus } from "../realtime/bus.ts";
-import type { Cursor } from "../store/changes.ts";
-import type { Store } from "../store/store.ts";
+import type { Bus } from "./bus.ts";
 import type { LoggedChange } from "./change.ts";
+import type { ChangeStore, Cursor } from "./log.ts";
 import { replayable } from "./replay.ts";
 
 const PAGE_ENTRIES = 200;
@@ -10,7 +9,7 @@ const PAGE_ENTRIES = 200;
 const STALL_FACTOR = 3;
 
 export interface TailOptions {
-  store: Pick<Store, "changes" | "read">;
+  store: Pick<ChangeStore, "changes" | "read">;
   bus: Pick<Bus, "isMissing" | "replay" | "lose" | "readStreams" | "ready">;
   /** This node's id: its own changes were delivered when they were committed. */
   node: string;

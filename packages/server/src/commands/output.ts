@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from "../config.ts";
-import { auditLog } from "../observe/audit-log.ts";
 import { logger } from "../observe/log.ts";
+import { auditLog } from "../security/audit-log.ts";
 import type { Store } from "../store/store.ts";
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);

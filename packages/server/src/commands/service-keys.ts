@@ -1,7 +1,7 @@
 import { ConfigError } from "../config.ts";
 import { iso } from "../rules/time.ts";
+import { hashToken } from "../rules/tokens.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";
-import { hashToken } from "../security/tokens.ts";
 import type { ServiceKeyRecord } from "../store/service-keys.ts";
 import { command } from "./command.ts";
 import { openService } from "./people.ts";

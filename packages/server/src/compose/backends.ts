@@ -1,15 +1,15 @@
 import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { storedState } from "../changes/stored-state.ts";
+import type { Bus } from "../changes/bus.ts";
+import { memoryBus } from "../changes/bus-memory.ts";
+import { alone, type Cluster, cluster as newCluster } from "../changes/cluster.ts";
 import { fileProblem } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
 import { type Config, ConfigError, type Database } from "../config.ts";
+import { storedState } from "../domain/stored-state.ts";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
-import type { Bus } from "../realtime/bus.ts";
-import { memoryBus } from "../realtime/bus-memory.ts";
-import { alone, type Cluster, cluster as newCluster } from "../realtime/cluster.ts";
 import { dataFolder } from "../store/data-folder.ts";
 import type { SharedStore, Store } from "../store/store.ts";
 
@@ -30,7 +30,7 @@ export async function openBackends(config: Config, node: string, log: Logger): P
     const store = await strictly(opened, config);
     return { store, bus: memoryBus(), cluster: alone };
   }
-  const { NatsBus } = await import("../realtime/bus-nats.ts");
+  const { NatsBus } = await import("../changes/bus-nats.ts");
   const store = await strictly(await openShared(database, { node, migrated }), config);
   const prefix = `parley.${store.installation}`;
   const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });

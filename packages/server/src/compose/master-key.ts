@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { type MasterKeyFile, masterKeyFile } from "../config/master-keys.ts";
 import { type Config, ConfigError } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
-import { type MasterKeyFile, masterKeyFile } from "../security/master-keys.ts";
 import { sealPrefix, type Vault, vault } from "../security/vault.ts";
 import { secretFile } from "../store/data-folder.ts";
 import type { Store } from "../store/store.ts";

@@ -1,4 +1,4 @@
-import { isTamperProof } from "../security/destination.ts";
+import { isTamperProof } from "../rules/addresses.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 import { readNamedFile } from "./files.ts";

@@ -1,6 +1,5 @@
 import { durable } from "../changes/change.ts";
 import { conflict, forbidden } from "../rules/failure.ts";
-import type { Throttle } from "../security/throttle.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -62,17 +61,14 @@ export async function checkInvitation(
   if (refusing.size > 0) throw forbidden(`you cannot add ${named(people, refusing)}`);
 }
 
-/** Counts the people who are added to a group and do not know who adds them. Throws `rate_limited`. */
+/** The number of people who are added to a group and do not know who adds them. */
 export async function countStrangers(
   tx: ReadTx,
-  { strangers }: { readonly strangers: Throttle },
   inviter: AccountRecord,
   invited: readonly AccountRecord[],
-): Promise<void> {
+): Promise<number> {
   const people = invited.filter(({ kind }) => kind === "human");
-  if (people.length === 0) return;
-  const found = await tx.strangersAmong(idsOf(people), inviter.id);
-  if (found.length > 0) strangers.take(`${inviter.id}`, found.length);
+  return people.length === 0 ? 0 : (await tx.strangersAmong(idsOf(people), inviter.id)).length;
 }
 
 /** Throws `forbidden` if one of the people left the group for good. */

@@ -1,5 +1,5 @@
 import { accountSuspended } from "../changes/change.ts";
-import type { AuditDetails, Recorder } from "../observe/audit-log.ts";
+import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";

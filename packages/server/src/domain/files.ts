@@ -1,10 +1,9 @@
 import type { File } from "@parley/protocol";
 import { messageChanged } from "../changes/change.ts";
-import { type AccountRecord, personOf } from "../rules/accounts.ts";
+import { type AccountRecord, NOBODY, personOf } from "../rules/accounts.ts";
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
 import { dayOf } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
-import { NOBODY } from "../store/accounts.ts";
 import type { FileRecord, StoredFile, UploadUsage } from "../store/files.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { joinedConversation } from "./access.ts";

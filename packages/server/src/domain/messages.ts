@@ -1,5 +1,5 @@
 import { counted } from "../changes/change.ts";
-import { NOBODY } from "../store/accounts.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import { isNonEmpty } from "../store/non-empty.ts";

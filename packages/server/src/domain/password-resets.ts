@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { AuditDetails, Recorder } from "../observe/audit-log.ts";
 import { conflict } from "../rules/failure.ts";
-import { hashToken } from "../security/tokens.ts";
+import { hashToken } from "../rules/tokens.ts";
+import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { PasswordResetRecord } from "../store/password-resets.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";

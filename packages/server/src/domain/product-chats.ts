@@ -1,6 +1,6 @@
 import type { InputOf, SharedConversation } from "@parley/protocol";
+import { type AccountRecord, NOBODY } from "../rules/accounts.ts";
 import { badField, badFields } from "../rules/failure.ts";
-import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import { isNonEmpty } from "../store/non-empty.ts";

@@ -1,6 +1,6 @@
 import type { Message, Report } from "@parley/protocol";
+import { NOBODY } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
-import { NOBODY } from "../store/accounts.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx } from "../store/store.ts";

@@ -1,9 +1,10 @@
 import type { SignedIn } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
 import type { Origin } from "../security/caller.ts";
 import { newDevice } from "../security/devices.ts";
-import { hashToken, newToken, type SessionLimits, sessionEnd } from "../security/tokens.ts";
+import { newToken, type SessionLimits, sessionEnd } from "../security/tokens.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";

@@ -1,5 +1,5 @@
 import { accountSuspended } from "../changes/change.ts";
-import type { AuditDetails, Recorder } from "../observe/audit-log.ts";
+import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 import { closeAgentSockets } from "./agent-tokens.ts";

@@ -8,12 +8,11 @@ import {
   type TransientChange,
   transient,
 } from "../changes/change.ts";
-import { publicAccount } from "../rules/accounts.ts";
+import { type AccountRecord, NOBODY, publicAccount } from "../rules/accounts.ts";
 import { isExternal } from "../rules/agents.ts";
 import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { addUsage, totalUsage } from "../rules/usage.ts";
-import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";

@@ -1,6 +1,6 @@
+import type { Delivered } from "../changes/bus.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { Delivered } from "../realtime/bus.ts";
 import type { BackgroundWork } from "../store/background-work.ts";
 import { backgroundRunner } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";

@@ -1,5 +1,6 @@
 import { operations, UNRESTRICTED } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
 import type { Config } from "../config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
@@ -9,7 +10,6 @@ import { changeAvatar } from "../domain/pictures.ts";
 import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
-import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, noAccounts } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
@@ -17,6 +17,9 @@ import type { Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs = "config" | "store" | "files";
+const bind = binder<Needs>();
 
 /** Groups that one call of `blockUser` leaves, and what each of them costs. */
 const GROUPS_PER_CALL = 100;
@@ -139,7 +142,7 @@ const getBlocked = bind(operations.getBlocked, async ({ store, caller, config },
   return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
 
-export const accounts = [
+export const accounts = resource<Needs>(
   getMe,
   getUser,
   getUsers,
@@ -149,7 +152,7 @@ export const accounts = [
   blockUser,
   unblockUser,
   getBlocked,
-];
+);
 
 function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string | undefined) {
   if (!links || fileId === undefined) {

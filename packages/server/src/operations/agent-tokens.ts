@@ -1,15 +1,18 @@
 import { type AgentToken, operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { revokeTokens } from "../domain/agent-tokens.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { lockActive } from "../domain/sessions.ts";
-import { bind } from "../operation.ts";
 import { isExternal } from "../rules/agents.ts";
 import { badField, conflict, notFound } from "../rules/failure.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
+import { hashToken } from "../rules/tokens.ts";
 import { newAgentToken } from "../security/agent-tokens.ts";
 import { tokenOf } from "../security/caller.ts";
-import { hashToken } from "../security/tokens.ts";
 import type { AgentTokenRecord } from "../store/agent-tokens.ts";
+
+type Needs = "config" | "store" | "audit";
+const bind = binder<Needs>();
 
 const MAX_TOKENS_PER_AGENT = 10;
 
@@ -65,7 +68,7 @@ const revokeAgentToken = bind(operations.revokeAgentToken, async (context, { tok
   });
 });
 
-export const agentTokens = [createAgentToken, getAgentTokens, revokeAgentToken];
+export const agentTokens = resource<Needs>(createAgentToken, getAgentTokens, revokeAgentToken);
 
 const shown = (token: AgentTokenRecord): AgentToken => ({
   id: token.id,

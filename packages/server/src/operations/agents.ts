@@ -1,4 +1,7 @@
 import { type AgentLimits, type AgentProfile, type InputOf, operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
+import { take } from "../calls/throttles.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import {
   type AgentChoice,
@@ -16,7 +19,6 @@ import {
 import { eraseAgent, finishErasure } from "../domain/erasures.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/tools.ts";
-import { bind, type Context } from "../operation.ts";
 import { isDefaultAgent, isExternal } from "../rules/agents.ts";
 import { badField, conflict } from "../rules/failure.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
@@ -24,6 +26,17 @@ import { type Caller, tokenOf } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs =
+  | "config"
+  | "store"
+  | "vault"
+  | "keyTester"
+  | "modelLists"
+  | "toolServers"
+  | "audit"
+  | "throttles";
+const bind = binder<Needs>();
 
 const getMyAgents = bind(operations.getMyAgents, (context) =>
   context.store.read(async (tx) => {
@@ -38,8 +51,7 @@ const getMyAgents = bind(operations.getMyAgents, (context) =>
 );
 
 const createAgent = bind(operations.createAgent, (context, input) => {
-  const { store, caller, config, accountCreations } = context;
-  accountCreations.take(`${caller.account.id}`);
+  const { store, caller, config } = context;
   return store.write(async (tx) => {
     const { username } = await insertAgent(tx, config, caller, input);
     return profile(tx, context, { agent_username: username });
@@ -100,10 +112,9 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) =
 });
 
 const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ...choice }) => {
-  const { store, audit, caller, config, keyTester, keyTests } = context;
+  const { store, audit, caller, config, keyTester } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
   checkModelAgent(config, agent.account);
-  keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
   const { works } = tested;
   const details = keyDetails(context, agent.account.provider ?? "");
@@ -112,10 +123,10 @@ const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ..
 });
 
 const getAgentModels = bind(operations.getAgentModels, async (context, choice) => {
-  const { store, caller, config, modelLists, keyTests } = context;
+  const { store, caller, config, modelLists } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
   checkModelAgent(config, agent.account);
-  return modelLists.of(agent, () => keyTests.take(`${caller.account.id}`));
+  return modelLists.of(agent, () => take(context, "key_tests"));
 });
 
 const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
@@ -173,7 +184,7 @@ const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, i
   return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
 });
 
-export const agents = [
+export const agents = resource<Needs>(
   getMyAgents,
   createAgent,
   updateAgent,
@@ -186,9 +197,9 @@ export const agents = [
   setAgentLimits,
   setAgentTools,
   getAgentUsage,
-];
+);
 
-const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) =>
+const keyProviderOf = ({ store, caller, config }: Context<Needs>, choice: AgentChoice) =>
   store.read((tx) => keyProvider(tx, config, caller, choice));
 
 /** One agent stands for all that use the key: clients fetch their agents together. */
@@ -199,12 +210,12 @@ async function announceKey(tx: WriteTx, { account }: Caller, provider: string): 
 }
 
 /** The agent as it is now. */
-const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
+const profile = async (tx: ReadTx, context: Context<Needs>, choice: AgentChoice) =>
   profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
 
 const profileOf = async (
   tx: ReadTx,
-  context: Context,
+  context: Context<Needs>,
   agent: AgentRecord,
   grantsOf = grantsShown(tx, context),
 ) =>
@@ -213,7 +224,7 @@ const profileOf = async (
     online: await isOnline(tx, agent),
   });
 
-const grantsShown = (tx: ReadTx, { caller, toolServers }: Context) =>
+const grantsShown = (tx: ReadTx, { caller, toolServers }: Context<Needs>) =>
   grantsShownTo(tx, caller.account.id, toolServers.operatorTools());
 
 async function changeProfile(
@@ -232,7 +243,7 @@ async function changeProfile(
   if (hasSettings) await announceSettings(tx, { ...agent, account });
 }
 
-const keyDetails = ({ caller, origin }: Context, provider: string) => ({
+const keyDetails = ({ caller, origin }: Context<Needs>, provider: string) => ({
   account: caller.account.username,
   origin,
   provider,

@@ -1,20 +1,24 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import type { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { answerElicitation } from "../domain/elicitations.ts";
 import { busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
-import { bind, type Context } from "../operation.ts";
+import { type AccountRecord, NOBODY } from "../rules/accounts.ts";
 import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
 import { refusalError, spendingRefusal } from "../rules/dispatch.ts";
 import { elicitationAnswer } from "../rules/elicitations.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord, NewAction } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs = "store" | "toolRequests" | "toolServers";
+const bind = binder<Needs>();
 
 /** A label may be as long as a message: longer ones are truncated. */
 const MAX_LABEL_LENGTH = 200;
@@ -61,14 +65,14 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
   });
 });
 
-export const components = [sendComponentAction];
+export const components = resource<Needs>(sendComponentAction);
 
-type RequestedTool = NonNullable<Awaited<ReturnType<Context["toolRequests"]["find"]>>>;
+type RequestedTool = NonNullable<Awaited<ReturnType<Context<Needs>["toolRequests"]["find"]>>>;
 type Action = z.output<typeof operations.sendComponentAction.input>;
 
 /** The tool that the action asks for, if an agent offered it in the message and may use it. */
 async function requestedTool(
-  { store, toolRequests, caller }: Context,
+  { store, toolRequests, caller }: Context<Needs>,
   { action, message_id }: Action,
 ): Promise<RequestedTool | null> {
   const name = askedTool(action);
@@ -122,7 +126,7 @@ async function decideOrAnswer(
   tx: WriteTx,
   message: MessageRecord,
   { action, fields = {} }: Action,
-  { caller, toolServers }: Context,
+  { caller, toolServers }: Context<Needs>,
 ): Promise<boolean> {
   const decided = decisionOf(action);
   const call = decided && (await tx.toolCall(decided.call_id));

@@ -1,5 +1,7 @@
 import { type InputOf, operations, type Policy } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
+import { take } from "../calls/throttles.ts";
 import { durable } from "../changes/change.ts";
 import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
 import {
@@ -20,7 +22,6 @@ import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
 import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
-import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { badField, forbidden, noAccounts } from "../rules/failure.ts";
@@ -28,6 +29,9 @@ import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { Caller, Participant } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
+
+type Needs = "config" | "store" | "throttles";
+const bind = binder<Needs>();
 
 const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.uuid() }));
 
@@ -51,7 +55,7 @@ const startChat = bind(operations.startChat, (context, input) => {
     await checkMayAdd(tx, policy, caller.account, others);
     await checkInvitation(tx, caller.account, others);
     if (!direct && caller.kind !== "delegate") {
-      await countStrangers(tx, context, caller.account, others);
+      take(context, "strangers", await countStrangers(tx, caller.account, others));
     }
     checkGroupSize(others.length + 1, config.limits);
     await lockActive(tx, caller.account);
@@ -135,7 +139,9 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
     await checkMayAdd(tx, policy, caller.account, added);
     await checkNotGone(tx, group, added);
     await checkInvitation(tx, caller.account, added);
-    if (caller.kind !== "delegate") await countStrangers(tx, context, caller.account, added);
+    if (caller.kind !== "delegate") {
+      take(context, "strangers", await countStrangers(tx, caller.account, added));
+    }
     checkGroupSize(group.participant_count + added.length, config.limits);
     if (added.length > 0) await addMembers(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);
@@ -183,7 +189,7 @@ const readChat = bind(operations.readChat, ({ store, caller, charge }, { chat_id
   }),
 );
 
-export const conversations = [
+export const conversations = resource<Needs>(
   startChat,
   getChats,
   getChat,
@@ -193,7 +199,7 @@ export const conversations = [
   removeChatMember,
   leaveChat,
   readChat,
-];
+);
 
 /**
  * The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403).

@@ -1,5 +1,6 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import {
   checkDailyBytes,
@@ -11,12 +12,14 @@ import {
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
-import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
 import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
 import type { ReadTx } from "../store/store.ts";
+
+type Needs = "config" | "store" | "files";
+const bind = binder<Needs>();
 
 /** How long the address of an upload takes bytes. */
 const UPLOAD_MS = 60 * 60 * 1000;
@@ -115,4 +118,4 @@ async function writable(tx: ReadTx, chatId: string, caller: Participant): Promis
   return conversation.id;
 }
 
-export const files = [createUpload, cancelUpload, getFileLinks, getChatFiles];
+export const files = resource<Needs>(createUpload, cancelUpload, getFileLinks, getChatFiles);

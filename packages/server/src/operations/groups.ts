@@ -1,11 +1,11 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
 import { checkMayAdd, policyOf } from "../domain/policies.ts";
 import { stopApprovedCalls } from "../domain/tool-calls.ts";
 import { stopTurns } from "../domain/turns.ts";
-import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
@@ -14,6 +14,9 @@ import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs = "config" | "store";
+const bind = binder<Needs>();
 
 const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {
@@ -67,13 +70,13 @@ const stopChatAgents = bind(operations.stopChatAgents, ({ store, caller }, { cha
   }),
 );
 
-export const groups = [
+export const groups = resource<Needs>(
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,
   setGroupAgentMode,
   stopChatAgents,
-];
+);
 
 async function findMember(
   tx: ReadTx,

@@ -1,15 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { type IncomingHook, operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { lockActive } from "../domain/sessions.ts";
-import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
 import { type Caller, tokenOf } from "../security/caller.ts";
-import { hashToken } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs = "store" | "audit";
+const bind = binder<Needs>();
 
 const MAX_HOOKS_PER_GROUP = 50;
 
@@ -17,7 +20,6 @@ const createIncomingHook = bind(operations.createIncomingHook, async (context, i
   const { audit, caller, origin } = context;
   const { chat_id, name } = input;
   const { username } = caller.account;
-  context.accountCreations.take(`${caller.account.id}`);
   const id = Bun.randomUUIDv7();
   const secret = randomBytes(32).toString("base64url");
   await audit.write(async (tx, record) => {
@@ -66,7 +68,11 @@ const deleteIncomingHook = bind(operations.deleteIncomingHook, async (context, {
   });
 });
 
-export const incomingHooks = [createIncomingHook, getIncomingHooks, deleteIncomingHook];
+export const incomingHooks = resource<Needs>(
+  createIncomingHook,
+  getIncomingHooks,
+  deleteIncomingHook,
+);
 
 /** The group, whose admin the caller must be (403). */
 async function ownGroup(tx: ReadTx, chatId: string, caller: Caller): Promise<ConversationRecord> {

@@ -1,4 +1,5 @@
-import type { Bound } from "../operation.ts";
+import type { Bound } from "../calls/bind.ts";
+import type { Needs } from "../calls/needs.ts";
 import { accounts } from "./accounts.ts";
 import { agentTokens } from "./agent-tokens.ts";
 import { agents } from "./agents.ts";
@@ -23,29 +24,30 @@ import { turns } from "./turns.ts";
 import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
-/** The handlers of all operations. */
-export const handlers: readonly Bound[] = [
-  ...sessions,
-  ...passwordResets,
-  ...signIn,
-  ...secondFactor,
-  ...accounts,
-  ...ownData,
-  ...conversations,
-  ...messages,
-  ...files,
-  ...reactions,
-  ...typing,
-  ...agents,
-  ...tools,
-  ...agentTokens,
-  ...turns,
-  ...groups,
-  ...components,
-  ...toolCalls,
-  ...service,
-  ...operators,
-  ...reports,
-  ...webhooks,
-  ...incomingHooks,
-];
+/** The handlers of all operations, for what they need. */
+export const handlers = (needs: Needs): Bound[] =>
+  [
+    sessions,
+    passwordResets,
+    signIn,
+    secondFactor,
+    accounts,
+    ownData,
+    conversations,
+    messages,
+    files,
+    reactions,
+    typing,
+    agents,
+    tools,
+    agentTokens,
+    turns,
+    groups,
+    components,
+    toolCalls,
+    service,
+    operators,
+    reports,
+    webhooks,
+    incomingHooks,
+  ].flatMap((resource) => resource(needs));

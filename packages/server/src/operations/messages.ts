@@ -1,5 +1,7 @@
 import { BLANK, type File, isBlank, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { durable, messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { checkFileCount, filesToSend } from "../domain/files.ts";
@@ -9,25 +11,27 @@ import { removeMessages } from "../domain/messages.ts";
 import { cursorOf, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
-import { bind, type Context } from "../operation.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Participant } from "../security/caller.ts";
-import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import { shareOfLoop } from "../store/event-loop.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
+type Needs = "config" | "store";
+const bind = binder<Needs>();
+
 const searchCursor = cursorOf(z.int());
 
 type SendInput = z.output<typeof operations.sendMessage.input>;
 
-type Sending = Pick<Context<Participant>, "caller" | "config" | "charge">;
+type Sending = Pick<Context<Needs, Participant>, "caller" | "config" | "charge">;
 
 const sendMessage = bind(operations.sendMessage, (context, input) => {
   const { store, caller, config } = context;
@@ -246,7 +250,7 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
   };
 });
 
-export const messages = [
+export const messages = resource<Needs>(
   sendMessage,
   getChatHistory,
   getMessage,
@@ -255,7 +259,7 @@ export const messages = [
   deleteMessagesForMe,
   getUpdates,
   searchMessages,
-];
+);
 
 /** Other work of the process goes on in between: a page of long messages takes a long time. */
 async function withSnippets(messages: readonly Message[], words: readonly string[]) {

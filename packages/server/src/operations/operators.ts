@@ -1,16 +1,19 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
 import { eraseAccount as erase } from "../domain/erasures.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
-import { bind } from "../operation.ts";
 import { conflict, noAccounts } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
 import type { ReadTx } from "../store/store.ts";
+
+type Needs = "config" | "store" | "erasures" | "audit";
+const bind = binder<Needs>();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -82,14 +85,14 @@ const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input
   return pageOf(found.map(entryOf), page, ({ id }) => auditCursor.encode(id));
 });
 
-export const operators = [
+export const operators = resource<Needs>(
   getAccounts,
   suspendAccount,
   restoreAccount,
   eraseAccount,
   getAuditLog,
   getStatistics,
-];
+);
 
 async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });

@@ -1,8 +1,9 @@
 import { type InputOf, operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import { checkConfirmed } from "../calls/confirmation.ts";
+import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
-import { bind, type Context } from "../operation.ts";
 import { badField, type Failure, forbidden } from "../rules/failure.ts";
-import { checkConfirmed } from "../security/confirmation.ts";
 import { checkNotLastOperator } from "../security/operators.ts";
 import {
   lockOwnHash,
@@ -12,9 +13,11 @@ import {
   verifyPassword,
 } from "../security/own-password.ts";
 
+type Needs = "config" | "exports" | "erasures" | "audit" | "store" | "signInThrottle" | "passwords";
+const bind = binder<Needs>();
+
 const exportMe = bind(operations.exportMe, async (context) => {
   const { exports, audit, caller, origin } = context;
-  context.exportLinks.take(`${caller.account.id}`);
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   const { path, expires_at } = exports.link(caller.account, sessionId);
   await audit.write((_, record) => record("account_exported", ownDetails(context)));
@@ -36,14 +39,14 @@ const deleteMe = bind(operations.deleteMe, async (context, input) => {
   erasures.wake();
 });
 
-export const ownData = [exportMe, deleteMe];
+export const ownData = resource<Needs>(exportMe, deleteMe);
 
 /**
  * People confirm with their password, and those who have none with their username, soon after a sign-in. Returns the hash of
  * the password.
  */
 async function confirm(
-  context: Context,
+  context: Context<Needs>,
   { password, username }: InputOf<"deleteMe">,
 ): Promise<string | null> {
   const hash = await ownHash(context);
@@ -61,7 +64,7 @@ async function confirm(
   return hash;
 }
 
-async function wrongPassword(context: Context): Promise<Failure> {
+async function wrongPassword(context: Context<Needs>): Promise<Failure> {
   await context.audit.record("account_deletion_refused", ownDetails(context));
   return forbidden("the password is wrong", { password: "is wrong" });
 }

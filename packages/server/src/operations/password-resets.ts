@@ -1,13 +1,18 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
+import { checkFailures, countFailure } from "../calls/throttles.ts";
 import * as resets from "../domain/password-resets.ts";
 import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
 import { replacePassword } from "../domain/sessions.ts";
-import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
 import type { PasswordResetRecord } from "../store/password-resets.ts";
+
+type Needs = "config" | "store" | "passwords" | "signInThrottle" | "audit" | "throttles";
+const bind = binder<Needs>();
 
 const createPasswordReset = bind(operations.createPasswordReset, async (context, { username }) => {
   const { audit, config, origin } = context;
@@ -46,20 +51,24 @@ const resetPassword = bind(operations.resetPassword, async (context, { token, ne
   signInThrottle.passwordReset(username, origin.network);
 });
 
-export const passwordResets = [createPasswordReset, getPasswordReset, resetPassword];
+export const passwordResets = resource<Needs>(createPasswordReset, getPasswordReset, resetPassword);
 
 /** Throws the same failure for every token that does not work, and `rate_limited` after many of them. */
-async function usable(context: Context<undefined>, token: string): Promise<PasswordResetRecord> {
-  const { config, store, resetTokens, origin } = context;
+async function usable(
+  context: Context<Needs, undefined>,
+  token: string,
+): Promise<PasswordResetRecord> {
+  const { config, store } = context;
   checkPasswordSignIn(config);
-  resetTokens.check(origin.network);
+  checkFailures(context, "reset_tokens");
   const found = await store.read((tx) => resets.usablePasswordReset(tx, token));
   if (!found) throw refused(context);
   return found;
 }
 
-function refused({ audit, resetTokens, origin }: Context<undefined>): Failure {
-  resetTokens.count(origin.network);
+function refused(context: Context<Needs, undefined>): Failure {
+  const { audit, origin } = context;
+  countFailure(context, "reset_tokens");
   audit.recordOnce("password_reset_refused", origin.network, { origin });
   return notFound("reset link that works with this token");
 }

@@ -1,16 +1,20 @@
 import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
-import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
+
+type Needs = "config" | "store";
+const bind = binder<Needs>();
 
 interface Target {
   message_id: string;
@@ -68,12 +72,17 @@ const getMessageReactions = bind(
     }),
 );
 
-export const reactions = [setMessageReaction, addReaction, removeReaction, getMessageReactions];
+export const reactions = resource<Needs>(
+  setMessageReaction,
+  addReaction,
+  removeReaction,
+  getMessageReactions,
+);
 
 async function find(
   tx: WriteTx,
   { message_id, emoji }: Target,
-  { caller, charge }: Context<Participant>,
+  { caller, charge }: Context<Needs, Participant>,
 ) {
   const { message, conversation } = await visibleMessage(tx, message_id, caller);
   charge(fanOutCost(conversation));

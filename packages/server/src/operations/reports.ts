@@ -1,18 +1,20 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
-import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
+
+type Needs = "config" | "store" | "audit";
+const bind = binder<Needs>();
 
 const reportCursor = cursorOf(z.string());
 
 const reportMessage = bind(operations.reportMessage, (context, { message_id, reason }) => {
   const { caller, origin, audit } = context;
-  context.reports.take(`${caller.account.id}`);
   return audit.write(async (tx, record) => {
     const { message } = await visibleMessage(tx, message_id, caller);
     const shown = await sharedView(tx, message_id);
@@ -63,7 +65,7 @@ const resolveReport = bind(operations.resolveReport, (context, { report_id, note
   }),
 );
 
-export const reports = [reportMessage, getReports, resolveReport];
+export const reports = resource<Needs>(reportMessage, getReports, resolveReport);
 
 /** Whether the sender is the caller, or an account that the caller's incoming hooks post as. */
 const isOwn = (sender: AccountRecord | null, { account }: Caller) =>

@@ -1,4 +1,6 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import {
   kindOfCode,
   replaceRecoveryCodes,
@@ -7,9 +9,8 @@ import {
   useCode,
 } from "../domain/second-factor.ts";
 import { endSessions } from "../domain/sessions.ts";
-import type { Recorder } from "../observe/audit-log.ts";
-import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
+import type { Recorder } from "../security/audit-log.ts";
 import {
   lockOwnHash,
   ownAttempt,
@@ -22,6 +23,9 @@ import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { newSecret, otpauthUri } from "../security/totp.ts";
 import type { SecondFactorRecord } from "../store/second-factor.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+
+type Needs = "config" | "store" | "vault" | "audit" | "signInThrottle" | "passwords";
+const bind = binder<Needs>();
 
 const ISSUER = "Parley";
 
@@ -99,17 +103,17 @@ const removeSecondFactor = bind(operations.removeSecondFactor, async (context, i
   });
 });
 
-export const secondFactor = [
+export const secondFactor = resource<Needs>(
   getSecondFactor,
   beginSecondFactor,
   confirmSecondFactor,
   renewRecoveryCodes,
   removeSecondFactor,
-];
+);
 
 /** Runs a unit of work of a caller who proves both the password and the second factor. */
 async function withSecondFactor<Result>(
-  context: Context,
+  context: Context<Needs>,
   { password, code }: { password: string; code: string },
   unit: (tx: WriteTx, record: Recorder) => Promise<Result>,
 ): Promise<Result> {
@@ -136,7 +140,7 @@ async function withSecondFactor<Result>(
  * attempt.
  */
 async function checkPassword(
-  context: Context,
+  context: Context<Needs>,
   attempt: PendingAttempt,
   password: string,
 ): Promise<string> {
@@ -149,12 +153,12 @@ async function checkPassword(
   return hash;
 }
 
-async function wrongPassword(context: Context): Promise<Failure> {
+async function wrongPassword(context: Context<Needs>): Promise<Failure> {
   await context.audit.record("second_factor_failed", ownDetails(context));
   return forbidden("the password is wrong", { password: "is wrong" });
 }
 
-async function wrongCode(context: Context): Promise<Failure> {
+async function wrongCode(context: Context<Needs>): Promise<Failure> {
   const details = { ...ownDetails(context), reason: "second_factor" } as const;
   await context.audit.record("second_factor_failed", details);
   return forbidden("the code is wrong, or was used already", { code: "is wrong" });

@@ -1,13 +1,16 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { checkWritable } from "../domain/access.ts";
 import { retryOnConflict } from "../domain/conflicts.ts";
 import { checkTimes, importMessages as importHistory } from "../domain/imported-messages.ts";
 import { upsertChats as upsertGroups } from "../domain/product-chats.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";
 import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
-import { bind } from "../operation.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
-import { NOBODY } from "../store/accounts.ts";
+
+type Needs = "config" | "store" | "audit" | "vault";
+const bind = binder<Needs>();
 
 const DEFAULT_EXPIRES_IN_S = 60 * 60;
 
@@ -67,4 +70,10 @@ const importMessages = bind(operations.importMessages, async (context, input) =>
   });
 });
 
-export const service = [upsertUsers, upsertChats, issueToken, revokeTokens, importMessages];
+export const service = resource<Needs>(
+  upsertUsers,
+  upsertChats,
+  issueToken,
+  revokeTokens,
+  importMessages,
+);

@@ -1,9 +1,11 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
+import { checkFailures, countFailure, take } from "../calls/throttles.ts";
 import { createPerson } from "../domain/accounts.ts";
 import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
 import { hasSecondFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
-import { bind, type Context, type Services } from "../operation.ts";
 import {
   conflict,
   Failure,
@@ -26,15 +28,18 @@ import { isSameSecret } from "../security/same-secret.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
+type Needs = "config" | "store" | "passwords" | "vault" | "signInThrottle" | "audit" | "throttles";
+const bind = binder<Needs>();
+
 const signUp = bind(operations.signUp, async (context, input) => {
-  const { config, passwords, store, signUps, audit, origin } = context;
+  const { config, passwords, store, audit, origin } = context;
   checkPasswordSignIn(config);
   await checkPolicy(context, input.invite_code);
   checkStrength("password", input.password, input.username);
   // Whoever has such a name is an operator.
   if (config.operators.includes(input.username)) throw taken();
   if (await store.read((tx) => tx.account(input.username))) throw taken();
-  signUps.take(origin.network);
+  take(context, "sign_ups");
   const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
   return audit.write(async (tx, record) => {
@@ -90,7 +95,10 @@ interface Entry {
  * Opens a session of an account whose password was right. Throws `suspended`,
  * `second_factor_required`, or `unauthorized` if the password has been changed since.
  */
-async function enter(context: Context<undefined>, { verified, attempt, device, code }: Entry) {
+async function enter(
+  context: Context<Needs, undefined>,
+  { verified, attempt, device, code }: Entry,
+) {
   const { audit, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
@@ -133,7 +141,7 @@ async function enter(context: Context<undefined>, { verified, attempt, device, c
 }
 
 async function wrongPassword(
-  { audit, origin }: Context<undefined>,
+  { audit, origin }: Context<Needs, undefined>,
   account: string | null,
 ): Promise<Failure> {
   await audit.record("sign_in_failed", { account, origin });
@@ -222,7 +230,7 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
   });
 });
 
-export const sessions = [
+export const sessions = resource<Needs>(
   signUp,
   signIn,
   changePassword,
@@ -230,11 +238,11 @@ export const sessions = [
   signOut,
   getSessions,
   revokeSession,
-];
+);
 
 const taken = () => conflict("the username is taken");
 
-async function checkPolicy(context: Context<undefined>, inviteCode: string | undefined) {
+async function checkPolicy(context: Context<Needs, undefined>, inviteCode: string | undefined) {
   const { signUp: policy } = context.config;
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
   if (policy.kind === "invite" && !(await isRightCode(context, policy.codes, inviteCode))) {
@@ -244,17 +252,21 @@ async function checkPolicy(context: Context<undefined>, inviteCode: string | und
 
 /** Records and counts a wrong code against the network. Throws `rate_limited`. */
 async function isRightCode(
-  { inviteCodes, audit, origin }: Context<undefined>,
+  context: Context<Needs, undefined>,
   codes: readonly string[],
   given: string | undefined,
 ): Promise<boolean> {
   if (given === undefined) return false;
-  inviteCodes.check(origin.network);
+  checkFailures(context, "invite_codes");
   if (codes.some((code) => isSameSecret(code, given))) return true;
-  inviteCodes.count(origin.network);
+  countFailure(context, "invite_codes");
+  const { audit, origin } = context;
   await audit.record("sign_in_failed", { account: null, origin, reason: "invite_code" });
   return false;
 }
 
-const networkFingerprint = ({ vault }: Services, { id }: AccountRecord, network: string) =>
-  vault.fingerprint(`${id} ${network}`);
+const networkFingerprint = (
+  { vault }: Pick<Context<Needs>, "vault">,
+  { id }: AccountRecord,
+  network: string,
+) => vault.fingerprint(`${id} ${network}`);

@@ -1,8 +1,12 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { openSession } from "../domain/sessions.ts";
-import { bind, type Context } from "../operation.ts";
 import { Failure, notFound } from "../rules/failure.ts";
 import type { OidcSignIn } from "../security/oidc-sign-in.ts";
+
+type Needs = "config" | "oidcAccounts" | "oidcSignIn" | "audit" | "vault";
+const bind = binder<Needs>();
 
 const getSignInMethods = bind(operations.getSignInMethods, async ({ config }) => {
   const { passwordSignIn: password, signUp, oidc } = config;
@@ -32,7 +36,7 @@ const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answe
   }
 });
 
-export const signIn = [getSignInMethods, startOidcSignIn, finishOidcSignIn];
+export const signIn = resource<Needs>(getSignInMethods, startOidcSignIn, finishOidcSignIn);
 
 function configured(signIn: OidcSignIn | null): OidcSignIn {
   if (!signIn) throw notFound("issuer to sign in with");
@@ -40,7 +44,7 @@ function configured(signIn: OidcSignIn | null): OidcSignIn {
 }
 
 /** Anybody can cause a failure at will, without an account. */
-function recordFailure({ audit, origin }: Context<undefined>, error: unknown): void {
+function recordFailure({ audit, origin }: Context<Needs, undefined>, error: unknown): void {
   if (!(error instanceof Failure) || error.code === "not_found") return;
   const details = { origin, method: "oidc" } as const;
   const { network } = origin;

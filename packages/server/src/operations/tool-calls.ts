@@ -1,11 +1,14 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { pendingQuestions } from "../domain/elicitations.ts";
 import { decide } from "../domain/tool-calls.ts";
-import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 import { toolCallDetail } from "../rules/tool-calls.ts";
+
+type Needs = "store" | "toolServers";
+const bind = binder<Needs>();
 
 const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message_id }) =>
   store.read(async (tx) => {
@@ -44,4 +47,4 @@ const decideToolCall = bind(operations.decideToolCall, async (context, input) =>
   });
 });
 
-export const toolCalls = [getToolCalls, getPendingToolCalls, decideToolCall];
+export const toolCalls = resource<Needs>(getToolCalls, getPendingToolCalls, decideToolCall);

@@ -1,24 +1,28 @@
 import { operations, type ToolServer } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
+import { take } from "../calls/throttles.ts";
 import { announceSettings } from "../domain/agents.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
-import { bind, type Context } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
 import { checkUrlField } from "../security/destination.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { ToolServerRecord } from "../store/tools.ts";
 
+type Needs = "config" | "vault" | "toolServers" | "audit" | "throttles";
+const bind = binder<Needs>();
+
 const MAX_SERVERS = 20;
 
-type KnownServer = Awaited<ReturnType<Context["toolServers"]["known"]>>[number];
+type KnownServer = Awaited<ReturnType<Context<Needs>["toolServers"]["known"]>>[number];
 
 const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
   const { config, audit, caller, vault, toolServers } = context;
   const { id: owner_id } = caller.account;
   // A name that cannot be resolved now may be later.
   await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
-  context.toolContacts.take(`${owner_id}`);
   const id = Bun.randomUUIDv7();
   const secrets = token ? sealToolSecrets(vault, { id, owner_id }, { token }) : null;
   await audit.write(async (tx, record) => {
@@ -37,12 +41,12 @@ const getToolServers = bind(operations.getToolServers, async ({ toolServers, cal
 }));
 
 const updateToolServer = bind(operations.updateToolServer, async (context, changes) => {
-  const { config, audit, caller, toolServers, toolContacts } = context;
+  const { config, audit, caller, toolServers } = context;
   const { server_id: id, name, url, token } = changes;
   const owner = caller.account.id;
   if (url !== undefined) await checkUrlField(url, config.allowPrivateAddresses, "address_unknown");
   const isContacted = url !== undefined || token !== undefined;
-  if (isContacted) toolContacts.take(`${owner}`);
+  if (isContacted) take(context, "tool_contacts");
   const before = await audit.write(async (tx, record) => {
     const server = await ownServer(tx, context, id);
     if (name !== undefined && !(await tx.renameToolServer(server, name))) {
@@ -62,7 +66,6 @@ const updateToolServer = bind(operations.updateToolServer, async (context, chang
 });
 
 const refreshToolServer = bind(operations.refreshToolServer, (context, { server_id }) => {
-  context.toolContacts.take(`${context.caller.account.id}`);
   return context.toolServers.refresh(context.caller.account.id, server_id).then(shown);
 });
 
@@ -86,7 +89,6 @@ const authorizeToolServer = bind(operations.authorizeToolServer, async (context,
   if (toolServers.operatorTools().has(server_id)) {
     throw forbidden("the operator offers this server");
   }
-  context.toolContacts.take(`${caller.account.id}`);
   const url = await toolServers.authorize(caller.account.id, server_id, origin.base ?? "");
   if (!url) throw notFound("tool server");
   return { url };
@@ -94,11 +96,10 @@ const authorizeToolServer = bind(operations.authorizeToolServer, async (context,
 
 const finishToolServer = bind(operations.finishToolServer, async (context, answer) => {
   const { id } = context.caller.account;
-  context.toolContacts.take(`${id}`);
   return shownIfLeft(await context.toolServers.finishAuthorization(id, answer));
 });
 
-export const tools = [
+export const tools = resource<Needs>(
   addToolServer,
   getToolServers,
   updateToolServer,
@@ -106,12 +107,12 @@ export const tools = [
   removeToolServer,
   authorizeToolServer,
   finishToolServer,
-];
+);
 
 const nameTaken = () => conflict("another tool server has this name", { name: "is taken" });
 
 /** Throws `forbidden` for a server of the operator, and `not_found` for those of others. */
-async function ownServer(tx: ReadTx, { caller, toolServers }: Context, id: string) {
+async function ownServer(tx: ReadTx, { caller, toolServers }: Context<Needs>, id: string) {
   if (toolServers.operatorTools().has(id)) throw forbidden("the operator offers this server");
   const server = await tx.toolServer(id);
   if (server?.owner_id !== caller.account.id) throw notFound("tool server");
@@ -123,7 +124,7 @@ async function ownServer(tx: ReadTx, { caller, toolServers }: Context, id: strin
  * sent to another one: whoever steals a session could read them there.
  */
 function changedSecrets(
-  { vault }: Context,
+  { vault }: Context<Needs>,
   server: ToolServerRecord,
   { url = server.url, token }: { url?: string | undefined; token?: string | null | undefined },
 ) {
@@ -151,7 +152,7 @@ function shown(server: KnownServer | null): ToolServer {
   return { id, name, url, status, tools, error, operator };
 }
 
-const detailsOf = ({ caller, origin }: Context, id: string) => ({
+const detailsOf = ({ caller, origin }: Context<Needs>, id: string) => ({
   account: caller.account.username,
   tool_server: id,
   origin,

@@ -1,9 +1,9 @@
 import { operations, type TurnReceipt } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { transient } from "../changes/change.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { checkMayAsk } from "../domain/blocks.ts";
 import { deltaOf, type Ending, endTurn, stopTurns, turnsQueued } from "../domain/turns.ts";
-import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../rules/agents.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
@@ -15,6 +15,9 @@ import type { AgentCaller, Caller } from "../security/caller.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
+
+type Needs = "store" | "externalTurns";
+const bind = binder<Needs>();
 
 /** The longest answer of an external agent: about what models write at most. */
 const MAX_ANSWER_BYTES = 131_072;
@@ -145,7 +148,7 @@ const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
   }),
 );
 
-export const turns = [
+export const turns = resource<Needs>(
   claimTurn,
   writeTurn,
   setTurnStatus,
@@ -153,7 +156,7 @@ export const turns = [
   stopAgentTurn,
   retryAgentTurn,
   getTurn,
-];
+);
 
 /** Why the turn failed, in the program's own words if it says why; null if it has not failed. */
 function errorOf(

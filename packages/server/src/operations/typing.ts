@@ -1,8 +1,11 @@
 import { operations } from "@parley/protocol";
+import { binder, resource } from "../calls/bind.ts";
 import { personTyping } from "../changes/change.ts";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
-import { bind } from "../operation.ts";
 import { fanOutCost } from "../rules/costs.ts";
+
+type Needs = "store" | "changes";
+const bind = binder<Needs>();
 
 const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
   const { store, caller, changes, charge } = context;
@@ -13,4 +16,4 @@ const sendChatAction = bind(operations.sendChatAction, async (context, input) =>
   changes.signal(personTyping(input.chat_id, caller.account, on));
 });
 
-export const typing = [sendChatAction];
+export const typing = resource<Needs>(sendChatAction);

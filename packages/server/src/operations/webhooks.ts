@@ -1,20 +1,24 @@
 import { operations, type Webhook, type WebhookDelivery } from "@parley/protocol";
 import { z } from "zod";
+import { binder, resource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { joinedConversation } from "../domain/access.ts";
 import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
-import { bind, type Context } from "../operation.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
 import { CLAIM_MS, WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import { checkUrlField } from "../security/destination.ts";
 import type { Vault } from "../security/vault.ts";
-import { NOBODY } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
+
+type Needs = "config" | "store" | "vault" | "webhooks" | "audit";
+const bind = binder<Needs>();
 
 /** Every event is matched against all of them. */
 const MAX_WEBHOOKS = 100;
@@ -124,14 +128,14 @@ const replayDelivery = bind(operations.replayDelivery, async (context, { deliver
   webhooks.wake();
 });
 
-export const webhooks = [
+export const webhooks = resource<Needs>(
   createWebhook,
   getWebhooks,
   setWebhook,
   deleteWebhook,
   getDeliveries,
   replayDelivery,
-];
+);
 
 function newWebhook(vault: Vault) {
   const id = Bun.randomUUIDv7();
@@ -194,7 +198,7 @@ function checkCreator(webhook: WebhookRecord, caller: AnyCaller): void {
 async function checkCreatorReading(
   tx: ReadTx,
   webhook: WebhookRecord,
-  { config }: Context<AnyCaller>,
+  { config }: Context<Needs, AnyCaller>,
 ): Promise<void> {
   if (await mayCreatorRead(tx, webhook, config.operators)) return;
   throw conflict("the creator of the webhook may not read its conversation any more");

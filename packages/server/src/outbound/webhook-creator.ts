@@ -1,4 +1,4 @@
-import type { AuditLog } from "../observe/audit-log.ts";
+import type { AuditLog } from "../security/audit-log.ts";
 import { isOperator } from "../security/operators.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import type { WebhookRecord } from "../store/webhooks.ts";

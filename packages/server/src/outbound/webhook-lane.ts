@@ -1,5 +1,5 @@
-import type { AuditLog } from "../observe/audit-log.ts";
 import type { Logger } from "../observe/log.ts";
+import type { AuditLog } from "../security/audit-log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { WriteTx } from "../store/store.ts";
 import type {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { EventFrame } from "@parley/protocol";
+import { type EventContract, type EventFrame, events } from "@parley/protocol";
 import type { LoggedChange } from "../changes/change.ts";
-import type { Cursor, LogEntry } from "../store/changes.ts";
+import type { Cursor, LogEntry } from "../changes/log.ts";
 import type { Store } from "../store/store.ts";
 import type { NewDelivery, WebhookRecord } from "../store/webhooks.ts";
 import { type CreatorChecks, disableUnreadable } from "./webhook-creator.ts";
@@ -52,7 +52,7 @@ function deliveriesOf(
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
   if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
-  if (isPrivate(change)) return [];
+  if (isOwn(change)) return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks
@@ -73,11 +73,13 @@ function deliveriesOf(
 }
 
 /**
- * Whether a change concerns one account alone, such as whom a person has blocked, which messages they
- * have hidden, or the settings of their agents.
+ * Whether a change concerns an account's own clients alone, such as whom a person has blocked, which
+ * messages they have hidden, or the settings of their agents: its event always does, or it has `own_seq`.
  */
-const isPrivate = ({ delivery, to, concerns }: LoggedEvent) =>
-  delivery === "durable" && "users" in to && !concerns;
+function isOwn(change: LoggedEvent): boolean {
+  const { isOwn, carries }: EventContract = events[change.name];
+  return isOwn || (carries === "own_seq" && frameOf(change).own_seq !== undefined);
+}
 
 /** A delivery does not need the people who receive a new name, who may be many. */
 const withoutAudience = ({ concerns, ...change }: LoggedEvent): LoggedEvent =>

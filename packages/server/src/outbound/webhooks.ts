@@ -1,7 +1,7 @@
 import type { Changes } from "../changes/stream.ts";
-import type { AuditLog } from "../observe/audit-log.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { AuditLog } from "../security/audit-log.ts";
 import type { GuardedFetch } from "../security/guarded-fetch.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
@@ -21,7 +21,7 @@ export interface Webhooks {
 
 export interface WebhooksOptions {
   readonly store: Store;
-  readonly changes: Pick<Changes, "subscribe">;
+  readonly changes: Pick<Changes<WriteTx>, "subscribe">;
   readonly vault: Vault;
   readonly fetch: GuardedFetch;
   readonly audit: AuditLog;

@@ -1,7 +1,7 @@
 import { closeCodes } from "@parley/protocol";
+import type { Bus } from "../changes/bus.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { ownerNameOf } from "../rules/agents.ts";
-import type { Bus } from "./bus.ts";
 import type { Client, People, Person } from "./people.ts";
 import type { Sockets } from "./sockets.ts";
 

@@ -1,12 +1,12 @@
+import type { Bus, Counter, Delivered } from "../changes/bus.ts";
+import { alone } from "../changes/cluster.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
-import type { Bus, Counter, Delivered } from "./bus.ts";
 import {
   closeAfterLoss,
   closeClientsOfAccount,
   closeClientsOfSession,
   readMembershipsAgain,
 } from "./close-clients.ts";
-import { alone } from "./cluster.ts";
 import { ConnectedPeople } from "./connected-people.ts";
 import { EventDelivery, type Publish } from "./event-delivery.ts";
 import { allClients, type Client, conversationTopic, type Person, userTopic } from "./people.ts";

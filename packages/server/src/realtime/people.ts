@@ -1,5 +1,5 @@
+import type { Interest } from "../changes/bus.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
-import type { Interest } from "./bus.ts";
 
 /** An open socket, as the hub uses it. */
 export interface Client {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { alone, type Cluster } from "./cluster.ts";
+import { alone, type Cluster } from "../changes/cluster.ts";
 
 /** Counts the open sockets of each account on all nodes. */
 export interface Sockets {

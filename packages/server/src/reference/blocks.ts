@@ -3,7 +3,7 @@ import { mayReturnNothing, ownErrors } from "./contract.ts";
 import { answerExample, eventExample, exampleOf, frameExample, inputExample } from "./examples.ts";
 import { shape } from "./fields.ts";
 import { errorLink, example, pretty, render } from "./markdown.ts";
-import { policyMeaning, SENSITIVE } from "./prose.ts";
+import { policyMeaning, SENSITIVE, throttleMeaning } from "./prose.ts";
 import type { Schema, SchemaBook } from "./schemas.ts";
 
 /** An entry of the page: its text, and beside it examples. */
@@ -20,7 +20,7 @@ export const entry = (
 
 /** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): string {
-  const { name, socket, summary, access, agents, policy, sensitive } = operation;
+  const { name, socket, summary, access, agents, policy, sensitive, throttles } = operation;
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
   const levels = [access, ...(agents ? ["agent"] : [])].map((level) => `[${level}](#access)`);
@@ -30,6 +30,7 @@ export function operationBlock(operation: Operation, book: SchemaBook): string {
     summary,
     policy && policyMeaning(policy),
     sensitive && SENSITIVE,
+    ...throttles.map(throttleMeaning),
     "#### Input",
     hasFields(input) ? shape(input, "required") : "None.",
     "#### Result",

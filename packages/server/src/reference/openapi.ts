@@ -21,6 +21,7 @@ import {
   resourceTag,
   resourceTitle,
   SENSITIVE,
+  throttleMeaning,
 } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
 
@@ -146,13 +147,14 @@ function securityOf({ access, agents }: Operation) {
 }
 
 /** How the operation is called on the socket, and by whom. */
-const callDescription = ({ socket, access, agents, policy, sensitive }: Operation) =>
+const callDescription = ({ socket, access, agents, policy, sensitive, throttles }: Operation) =>
   [
     access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`,
     `Access: \`${access}\`. ${accessMeanings[access]}`,
     ...(agents ? [AGENTS_TOO] : []),
     ...(policy ? [policyMeaning(policy)] : []),
     ...(sensitive ? [SENSITIVE] : []),
+    ...throttles.map(throttleMeaning),
   ].join(" ");
 
 function requestBody(operation: Operation, book: SchemaBook) {

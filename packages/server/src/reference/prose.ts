@@ -1,4 +1,13 @@
-import type { Access, closeCodes, ErrorCode, Governed, TurnErrorCode } from "@parley/protocol";
+import {
+  type Access,
+  allowanceOf,
+  type closeCodes,
+  type ErrorCode,
+  type Governed,
+  type Throttled,
+  type TurnErrorCode,
+  throttles,
+} from "@parley/protocol";
 
 /**
  * Explanations in the reference that no schema carries. Tables over closed lists are exhaustive by
@@ -96,6 +105,10 @@ export const policyMeaning = ({ field, input }: Governed) =>
 /** Of operations that change what outlives a session, or leaves the service. */
 export const SENSITIVE =
   "Sensitive: people must have signed in, or confirmed their password, in the last `confirm_minutes`.";
+
+/** Of operations that count against a throttle. */
+export const throttleMeaning = ({ name, of }: Throttled) =>
+  `${of ?? "Each call"} counts as one of the ${throttles[name].counts}: ${allowanceOf(name)}.`;
 
 /** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {

@@ -13,6 +13,12 @@ export interface AccountRecord extends Account {
   readonly erased_at: number | null;
 }
 
+/**
+ * The viewer id that no account has. Views for it show nothing that differs between viewers, such as
+ * a viewer's own reactions: they are what events carry.
+ */
+export const NOBODY = -1;
+
 /** The id of the person whose limits hold for an account: its own, or that of the agent's owner. */
 export const personOf = ({ id, owner_id }: Pick<AccountRecord, "id" | "owner_id">): number =>
   owner_id ?? id;

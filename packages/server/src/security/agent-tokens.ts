@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import type { AuditLog } from "../observe/audit-log.ts";
 import { isExternal } from "../rules/agents.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
 import type { Store } from "../store/store.ts";
+import type { AuditLog } from "./audit-log.ts";
 import type { AgentCaller, Origin } from "./caller.ts";
-import { hashToken, isStale } from "./tokens.ts";
+import { isStale } from "./tokens.ts";
 
 const PREFIX = "pla_";
 

@@ -1,13 +1,13 @@
-import type { AuditLog } from "../observe/audit-log.ts";
 import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { agentTokens, isAgentToken } from "./agent-tokens.ts";
+import type { AuditLog } from "./audit-log.ts";
 import type { AgentCaller, Origin, SessionCaller } from "./caller.ts";
-import type { OidcTokens } from "./oidc.ts";
-import type { OidcAccounts } from "./oidc-accounts.ts";
+import type { OidcAccounts, OidcTokens } from "./oidc.ts";
 import { isServiceKey } from "./service-keys.ts";
-import { hashToken, isStale, type SessionLimits, sessionEnd } from "./tokens.ts";
+import { isStale, type SessionLimits, sessionEnd } from "./tokens.ts";
 
 interface Validity {
   readonly expires_at: number;

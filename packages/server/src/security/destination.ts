@@ -1,19 +1,9 @@
-/** Which addresses the server may contact: those that an operator configures, and all others. */
+/** Which supplied addresses the server may contact. */
 
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { badField } from "../rules/failure.ts";
-import { isLoopbackHost, isPublicAddress } from "./ip-ranges.ts";
-
-/**
- * Whether responses from an address that the operator configured cannot be tampered with in transit:
- * https, or http to this machine.
- */
-export function isTamperProof(address: string): boolean {
-  const url = URL.parse(address);
-  if (url?.protocol === "https:") return true;
-  return url?.protocol === "http:" && isLoopbackHost(url.hostname);
-}
+import { isPublicAddress } from "./ip-ranges.ts";
 
 /** Why a request to an address that somebody supplied failed. */
 export type FetchErrorCode =

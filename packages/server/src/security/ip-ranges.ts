@@ -46,14 +46,6 @@ export function isPublicAddress(address: string): boolean {
   return GLOBAL_IPV6.check(address, "ipv6") && !SPECIAL_IPV6.check(address, "ipv6");
 }
 
-const LOOPBACK_IPV4 = blockList("ipv4", ["127.0.0.0/8"]);
-
-/** Whether the host of a URL is this machine itself. */
-export function isLoopbackHost(hostname: string): boolean {
-  if (hostname === "localhost" || hostname === "[::1]") return true;
-  return isIPv4(hostname) && LOOPBACK_IPV4.check(hostname, "ipv4");
-}
-
 function blockList(family: "ipv4" | "ipv6", ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {

@@ -9,8 +9,8 @@ import {
 } from "jose";
 import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
+import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
-import { isTamperProof } from "./destination.ts";
 
 /** An OpenID Connect issuer, found by its discovery document on first use. */
 export interface Issuer {

@@ -2,8 +2,8 @@ import type { JWTPayload } from "jose";
 import { z } from "zod";
 import type { OidcClient } from "../config/oidc.ts";
 import type { Logger } from "../observe/log.ts";
+import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
-import { isTamperProof } from "./destination.ts";
 import { fetchFromIssuer, type IssuerMetadata, unreachable } from "./issuer.ts";
 import { isText } from "./oidc.ts";
 

@@ -1,7 +1,10 @@
 import { cleanName, isReservedName } from "@parley/protocol";
 import type { JWTPayload } from "jose";
 import { z } from "zod";
+import type { AccountRecord } from "../rules/accounts.ts";
 import { unauthorized } from "../rules/failure.ts";
+import type { WriteTx } from "../store/store.ts";
+import type { Origin } from "./caller.ts";
 import type { Issuer } from "./issuer.ts";
 
 /** A person authenticated by the issuer. `issuer` and `subject` together identify them permanently. */
@@ -12,6 +15,21 @@ export interface Identity {
   readonly requestedName: string;
   /** Null if the token has no name that may be used as a display name. */
   readonly display_name: string | null;
+}
+
+/** Opens a session of an account in the unit of work of the sign-in. */
+export type OpenSession<Result> = (
+  tx: WriteTx,
+  account: AccountRecord,
+) => Promise<{ session_id: string; result: Result }>;
+
+/** The accounts of identities. */
+export interface OidcAccounts {
+  /**
+   * Signs in an identity with a session that `open` opens. Creates the account of an identity that has
+   * none, and takes over the issuer's display name. Throws `suspended`.
+   */
+  signIn<Result>(identity: Identity, origin: Origin, open: OpenSession<Result>): Promise<Result>;
 }
 
 /** Tokens of the issuer that callers send as bearer tokens. */

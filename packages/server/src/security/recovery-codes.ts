@@ -1,4 +1,4 @@
-import { hashToken } from "./tokens.ts";
+import { hashToken } from "../rules/tokens.ts";
 import { randomBase32 } from "./totp.ts";
 
 const CODES = 10;

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import type { AuditLog } from "../observe/audit-log.ts";
 import { badField, forbidden, suspended, unauthorized } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
+import type { AuditLog } from "./audit-log.ts";
 import type { DelegateCaller, Origin, ServiceCaller, ServiceKey } from "./caller.ts";
-import { hashToken, isStale } from "./tokens.ts";
+import { isStale } from "./tokens.ts";
 
 const PREFIX = "pls_";
 
@@ -13,9 +14,6 @@ export const newServiceKey = () => `${PREFIX}${randomBytes(32).toString("base64u
 
 export const isServiceKey = (token: string | null): token is string =>
   token?.startsWith(PREFIX) ?? false;
-
-/** The form of a key that PARLEY_SERVICE_KEY_FILE gives. */
-export const SERVICE_KEY_FORM = /^pls_[A-Za-z0-9_-]{32,256}$/;
 
 /** The names that keys may have. */
 export const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

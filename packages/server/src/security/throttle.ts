@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { alone, type Cluster } from "../realtime/cluster.ts";
+import { alone, type Cluster } from "../changes/cluster.ts";
 import { rateLimited } from "../rules/failure.ts";
 import { sweepEveryMinute } from "./sweep.ts";
 

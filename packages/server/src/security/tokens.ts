@@ -20,6 +20,3 @@ export interface SessionLimits {
 
 /** An opaque access token of 256 random bits. The store has only its hash. */
 export const newToken = () => `ply_${randomBytes(32).toString("base64url")}`;
-
-export const hashToken = (token: string) =>
-  new Bun.CryptoHasher("sha256").update(token).digest("hex");

@@ -18,7 +18,6 @@ export interface Vault {
 }
 
 const FORMAT = "v1";
-const MASTER_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const ALGORITHM = "aes-256-gcm";
@@ -79,17 +78,6 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
     isCurrent: (sealed) => sealed.split(".")[1] === known.keys().next().value,
   };
 }
-
-/** Parses master keys: 32 bytes each in base64, newest first. Null if one is invalid. */
-export function parseMasterKeys(text: string): Buffer[] | null {
-  const keys = text
-    .split(/[,\s]+/)
-    .filter(Boolean)
-    .map((part) => Buffer.from(part, "base64"));
-  return keys.length > 0 && keys.every((key) => key.length === MASTER_BYTES) ? keys : null;
-}
-
-export const newMasterKey = () => randomBytes(MASTER_BYTES).toString("base64");
 
 const MASK = "••••••••";
 

@@ -9,12 +9,6 @@ import type { Sql } from "./sql.ts";
 
 export type { AccountRecord };
 
-/**
- * The viewer id that no account has. Views for it show nothing that differs between viewers, such as
- * a viewer's own reactions: they are what events carry.
- */
-export const NOBODY = -1;
-
 export const accountReads = {
   /** The account with that username, suspended and erased ones included. */
   account: (db: Sql, username: string) =>

@@ -1,34 +1,10 @@
 import type { Delivery } from "@parley/protocol";
 import type { Change, LoggedChange } from "../changes/change.ts";
+import type { ChangeLog, Cursor, LogEntry } from "../changes/log.ts";
 import type { BackgroundRunner } from "./background-work.ts";
 import { NOW, type Sql, type Statement } from "./sql.ts";
 
-/** A position in the change log. Later entries have greater cursors. */
-export type Cursor = number;
-
-/** The durable changes of one transaction, in the order in which its units took effect. */
-export interface LogEntry {
-  readonly cursor: Cursor;
-  /** The node that committed the transaction. */
-  readonly node: string;
-  readonly changes: readonly LoggedChange[];
-}
-
-/**
- * The durable changes of all nodes in commit order. Entries are written in the transaction that
- * made the changes: an entry exists exactly when its changes are visible. Old entries are pruned.
- */
-export interface ChangeLog {
-  /** The cursor of the newest entry that is safe to read: no entry before it can still appear. */
-  head(): Promise<Cursor>;
-  /**
-   * Entries after a cursor in commit order, at most `limit`. An entry that commits late is never
-   * skipped: entries after it are returned only once it has committed or rolled back. Null when an
-   * entry after the cursor was pruned. Entries of `skippedNode` come without their changes: a node
-   * that tails the log has delivered its own.
-   */
-  read(after: Cursor, limit: number, skippedNode?: string): Promise<readonly LogEntry[] | null>;
-}
+export type { ChangeLog, Cursor, LogEntry };
 
 /**
  * Encodes the durable changes of a transaction for the log, in their order; null when there are none.

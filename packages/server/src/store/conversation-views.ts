@@ -5,10 +5,10 @@ import type {
   Message,
   SharedConversation,
 } from "@parley/protocol";
-import { type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { type AccountRow, NOBODY, publicAccount } from "../rules/accounts.ts";
 import { excerptOf } from "../rules/excerpt.ts";
 import { iso } from "../rules/time.ts";
-import { type JsonObject, NOBODY } from "./accounts.ts";
+import type { JsonObject } from "./accounts.ts";
 import { conversationReads } from "./conversations.ts";
 import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
 import { latestMessages } from "./message-views.ts";

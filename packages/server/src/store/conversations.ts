@@ -1,4 +1,5 @@
 import type { AccountRecord, JsonObject } from "./accounts.ts";
+
 import type { Awaitable } from "./awaitable.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
 import type { Sql, Value } from "./sql.ts";

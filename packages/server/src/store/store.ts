@@ -1,9 +1,10 @@
 import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
+import type { ChangeLog } from "../changes/log.ts";
 import { Failure } from "../rules/failure.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
-import type { ChangeLog } from "./changes.ts";
 import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
+
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { HotMessageWrites } from "./messages.ts";

@@ -1,14 +1,16 @@
-import { MCP_BOUNDS, type Mcp } from "../mcp/mcp.ts";
+import type { Invoke } from "../calls/invoke.ts";
+import { type CountedRate, chargeBytes } from "../calls/rates.ts";
 import type { Logger } from "../observe/log.ts";
-import { type CountedRate, chargeBytes, type Invoke, type Services } from "../operation.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
 import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
+import { MCP_BOUNDS, type Mcp } from "./mcp/mcp.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successText } from "./responses.ts";
+import type { Services } from "./services.ts";
 import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** Answers GET requests to a path that is no operation: a page of the web client, a document, metrics. */

@@ -1,10 +1,10 @@
 import type { Config } from "../config.ts";
 import { VERSION } from "../observe/version.ts";
-import type { Services } from "../operation.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Route, Routes } from "./http.ts";
 import { hostOf, isSecure } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
+import type { Services } from "./services.ts";
 import { toolServerRoutes } from "./tool-servers.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 

@@ -6,16 +6,10 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
+import type { Invoke, Outcome } from "../calls/invoke.ts";
+import { chargeBytes, owedMs, takeRate } from "../calls/rates.ts";
 import { helloFrame } from "../changes/change.ts";
 import { readStartPoint, type StartPoint } from "../domain/updates.ts";
-import {
-  chargeBytes,
-  type Invoke,
-  type Outcome,
-  owedMs,
-  type Services,
-  takeRate,
-} from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -25,6 +19,7 @@ import type { Authenticated } from "../security/authenticate.ts";
 import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed, SUBPROTOCOL, subprotocols, subprotocolToken } from "./headers.ts";
+import type { Services } from "./services.ts";
 
 /** Concurrent calls of one socket; further frames wait. */
 const CALLS_AT_ONCE = 64;
@@ -191,7 +186,9 @@ class Connection implements Client, Reader {
     hub.listen(person, this, conversations);
     const account = publicAccount(person.account);
     this.socket.send(helloFrame(account, history_id));
-    if (this.kind === "agent") services.externalTurns.connected(account.username);
+    if (this.kind === "agent") {
+      services.changes.signalHere({ kind: "agent_connected", username: account.username });
+    }
     this.startWaiting();
   }
 

@@ -1,4 +1,5 @@
 import type { EventParams, SharedConversation } from "@parley/protocol";
+import type { Counter } from "../../src/changes/bus.ts";
 import {
   type Change,
   conversationShared,
@@ -7,8 +8,7 @@ import {
   durable,
   type EventChange,
 } from "../../src/changes/change.ts";
-import type { Counter } from "../../src/realtime/bus.ts";
-import type { ChangeLog, Cursor, LogEntry } from "../../src/store/changes.ts";
+import type { ChangeLog, Cursor, LogEntry } from "../../src/changes/log.ts";
 import type { Store } from "../../src/store/store.ts";
 import { human } from "./broker.ts";
 

@@ -1,6 +1,6 @@
 import type { Delivery, EventFrame } from "@parley/protocol";
+import type { Bus } from "../../src/changes/bus.ts";
 import type { Audience, Change, EventChange, StreamPart } from "../../src/changes/change.ts";
-import type { Bus } from "../../src/realtime/bus.ts";
 
 /** An event described by its frame. */
 export interface EventSpec extends Partial<Omit<EventChange, "kind" | "name" | "data" | "stream">> {

@@ -1,9 +1,9 @@
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
+import type { Delivered } from "../../src/changes/bus.ts";
+import { NatsBus, type NatsBusOptions } from "../../src/changes/bus-nats.ts";
+import { type Cluster, cluster as newCluster } from "../../src/changes/cluster.ts";
 import { type Changes, changeStream } from "../../src/changes/stream.ts";
-import type { Delivered } from "../../src/realtime/bus.ts";
-import { NatsBus, type NatsBusOptions } from "../../src/realtime/bus-nats.ts";
-import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.ts";
 import { type Hub, hub as newHub } from "../../src/realtime/hub.ts";
 import { sockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";

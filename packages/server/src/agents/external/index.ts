@@ -1,17 +1,16 @@
 import type { ClaimedTurn } from "@parley/protocol";
+import type { Delivered } from "../../changes/bus.ts";
 import { transient } from "../../changes/change.ts";
+import type { Changes } from "../../changes/stream.ts";
 import { beginTurn, endTurn } from "../../domain/turns.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { Delivered } from "../../realtime/bus.ts";
-import type { Hub } from "../../realtime/hub.ts";
-import type { Person } from "../../realtime/people.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS, UNCLAIMED_MS } from "../../rules/agents.ts";
 import type { AgentCaller } from "../../security/caller.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { Store } from "../../store/store.ts";
 import type { OfflineWaits } from "../../store/turns.ts";
 import { type Claim, claimAgain, claimTurn, requestedTurns } from "./claim-turn.ts";
-import { Presence } from "./presence.ts";
+import { type ConnectedAccount, type ConnectedAccounts, Presence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
 
 const TICK_MS = 1000;
@@ -33,7 +32,8 @@ export interface ClaimOptions {
 
 export interface ExternalTurnsOptions {
   readonly store: Store;
-  readonly hub: Pick<Hub, "people" | "person" | "receive">;
+  readonly changes: Pick<Changes, "signalHere">;
+  readonly connected: ConnectedAccounts;
   readonly log: Logger;
   /** How often agents without a program are looked for. */
   readonly tickMs?: number;
@@ -49,7 +49,7 @@ export class ExternalTurns {
   readonly #waiting = new WaitingClaims();
   readonly #presence: Presence;
   /** The turns that the sockets of each agent on this node were told of, while it has any. */
-  readonly #announced = new WeakMap<Person, ReadonlySet<number>>();
+  readonly #announced = new WeakMap<ConnectedAccount, ReadonlySet<number>>();
   /** Claimed turns that did not reach their programs, with the ids of their agents. */
   readonly #lost = new Map<number, number>();
   /** Since when programs have had the time to connect again. */
@@ -62,7 +62,7 @@ export class ExternalTurns {
 
   constructor(options: ExternalTurnsOptions) {
     this.#options = options;
-    this.#presence = new Presence(options.store, options.hub);
+    this.#presence = new Presence(options.store, options.connected);
   }
 
   start(): void {
@@ -113,20 +113,20 @@ export class ExternalTurns {
     return null;
   }
 
-  /** A socket of the agent was opened: its program is told of the turns that wait. */
-  connected(username: string): void {
-    const agent = this.#options.hub.person(username);
-    if (agent) this.#announced.delete(agent);
-    this.#announce(username);
-  }
-
-  /** Wakes programs when turns were queued, and ends the calls of those whose token was revoked. */
+  /**
+   * Wakes programs when turns were queued, tells those that connect of the turns that wait, and ends the
+   * calls of those whose token was revoked.
+   */
   receive(change: Delivered): void {
     if (change.kind === "turns_queued") {
       for (const username of change.agents ?? []) {
         this.#waiting.wake(username);
         this.#announce(username);
       }
+    } else if (change.kind === "agent_connected") {
+      const agent = this.#options.connected.person(change.username);
+      if (agent) this.#announced.delete(agent);
+      this.#announce(change.username);
     } else if (change.kind === "turns_ended") {
       for (const { id } of change.turns) this.#lost.delete(id);
     } else if (change.kind === "session_ended") {
@@ -160,8 +160,8 @@ export class ExternalTurns {
 
   /** Tells the sockets of an agent on this node of turns that they were not told of before. */
   async #sendRequests(username: string): Promise<void> {
-    const { store, hub } = this.#options;
-    const agent = hub.person(username);
+    const { store, changes, connected } = this.#options;
+    const agent = connected.person(username);
     if (!agent) return;
     const { id } = agent.account;
     const requests = await store.read((tx) => requestedTurns(tx, id, MAX_ANNOUNCED_TURNS));
@@ -169,8 +169,8 @@ export class ExternalTurns {
     this.#announced.set(agent, new Set(requests.map(({ turn_id }) => turn_id)));
     for (const request of requests) {
       if (before?.has(request.turn_id)) continue;
-      // Not `signal`: each node tells its own sockets, so that none is told twice.
-      hub.receive(transient("events.turnRequested", request, { users: [username] }));
+      // Each node tells its own sockets, so that none is told twice.
+      changes.signalHere(transient("events.turnRequested", request, { users: [username] }));
     }
   }
 

@@ -1,6 +1,16 @@
-import type { Hub } from "../../realtime/hub.ts";
+import type { AccountRecord } from "../../rules/accounts.ts";
 import { isExternal } from "../../rules/agents.ts";
 import type { Store } from "../../store/store.ts";
+
+/** An account that has sockets on this node: the same object while it has any. */
+export interface ConnectedAccount {
+  readonly account: AccountRecord;
+}
+
+export interface ConnectedAccounts {
+  person(username: string): ConnectedAccount | undefined;
+  people(): Iterable<ConnectedAccount>;
+}
 
 /** How old the stored time of an agent becomes before it is written again. */
 const REFRESH_MS = 3000;
@@ -8,14 +18,14 @@ const REFRESH_MS = 3000;
 /** Stores which external agents have a program that is connected to this node, or calls it. */
 export class Presence {
   readonly #store: Store;
-  readonly #hub: Pick<Hub, "people">;
+  readonly #connected: Pick<ConnectedAccounts, "people">;
   /** Agents that made calls since the last flush. */
   readonly #called = new Set<number>();
   readonly #storedAt = new Map<number, number>();
 
-  constructor(store: Store, hub: Pick<Hub, "people">) {
+  constructor(store: Store, connected: Pick<ConnectedAccounts, "people">) {
     this.#store = store;
-    this.#hub = hub;
+    this.#connected = connected;
   }
 
   seen(agentId: number): void {
@@ -28,7 +38,7 @@ export class Presence {
     for (const [id, at] of this.#storedAt) {
       if (now - at >= REFRESH_MS) this.#storedAt.delete(id);
     }
-    const present = new Set([...this.#called, ...polling, ...this.#connected()]);
+    const present = new Set([...this.#called, ...polling, ...this.#connectedAgents()]);
     const due = [...present].filter((id) => !this.#storedAt.has(id));
     if (due.length === 0) return;
     await this.#store.note((tx) => tx.noteAgentsSeen(due));
@@ -38,7 +48,7 @@ export class Presence {
     }
   }
 
-  *#connected(): Generator<number> {
-    for (const { account } of this.#hub.people()) if (isExternal(account)) yield account.id;
+  *#connectedAgents(): Generator<number> {
+    for (const { account } of this.#connected.people()) if (isExternal(account)) yield account.id;
   }
 }

@@ -18,10 +18,10 @@ import {
   type ToolSecrets,
 } from "../../domain/tools.ts";
 import { VERSION } from "../../observe/version.ts";
+import { isTamperProof } from "../../rules/addresses.ts";
 import { conflict, Failure, forbidden } from "../../rules/failure.ts";
-import { isTamperProof } from "../../security/destination.ts";
+import { hashToken } from "../../rules/tokens.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
-import { hashToken } from "../../security/tokens.ts";
 import type { ToolServerRecord } from "../../store/tools.ts";
 import { CALLBACK_PATH, CLIENT_PATH, clientMetadata } from "./client-metadata.ts";
 import { contactError } from "./contact-error.ts";

@@ -1,8 +1,8 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
+import type { Delivered } from "../../changes/bus.ts";
 import { messageChanged } from "../../changes/change.ts";
 import { elicitationForm } from "../../domain/elicitation-form.ts";
 import { ANSWER_MS } from "../../domain/elicitations.ts";
-import type { Delivered } from "../../realtime/bus.ts";
 import { formProblem } from "../../rules/elicitation-fields.ts";
 import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";

@@ -11,7 +11,7 @@ import {
   sealToolSecrets,
   type ToolSecrets,
 } from "../../domain/tools.ts";
-import { isTamperProof } from "../../security/destination.ts";
+import { isTamperProof } from "../../rules/addresses.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { Store } from "../../store/store.ts";

@@ -1,9 +1,9 @@
 import type { Message } from "@parley/protocol";
 import type { Provider } from "../../config.ts";
+import { NOBODY } from "../../rules/accounts.ts";
 import { type ModelContext, modelContext } from "../../rules/context.ts";
 import { toolTokens } from "../../rules/token-estimate.ts";
 import { continuedMessages } from "../../rules/tool-context.ts";
-import { NOBODY } from "../../store/accounts.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ConversationRecord } from "../../store/conversations.ts";
 import type { ReadTx } from "../../store/store.ts";

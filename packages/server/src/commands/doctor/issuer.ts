@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OidcClient, OidcSettings } from "../../config/oidc.ts";
 import type { Config } from "../../config.ts";
-import { isTamperProof } from "../../security/destination.ts";
+import { isTamperProof } from "../../rules/addresses.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
 import { ask } from "./network.ts";
 

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileProblem } from "../../config/error.ts";
+import { parseMasterKeys } from "../../config/master-keys.ts";
 import type { Config } from "../../config.ts";
 import { secondFactorBinding } from "../../domain/second-factor.ts";
 import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";
 import { isSandboxKey } from "../../rules/sandbox.ts";
-import { parseMasterKeys, type SealBinding, vault } from "../../security/vault.ts";
+import { type SealBinding, vault } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/sealed-texts.ts";
 import { type Check, failed, ok } from "./check.ts";
 

@@ -10,6 +10,7 @@ import {
 } from "../changes.ts";
 import { changeLog, changeWriter, wasCommitted } from "../hot/changes-postgres.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-postgres.ts";
+
 import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
 import { hotMessageWrites } from "../hot/messages-postgres.ts";
 import { hotTurnWrites } from "../hot/turns-postgres.ts";

@@ -1,5 +1,5 @@
 import type { Change } from "../../changes/change.ts";
-import type { Cursor } from "../changes.ts";
+import type { Cursor } from "../../changes/log.ts";
 import { Unavailable } from "../store.ts";
 import type { CommitOrder } from "./commit-order.ts";
 import type { Connection, Connections } from "./connection.ts";

@@ -1,6 +1,7 @@
 import type { Message } from "@parley/protocol";
 import { type Change, messageChanged } from "../../../src/changes/change.ts";
-import { type AccountRecord, type NewAccount, NOBODY } from "../../../src/store/accounts.ts";
+import { type AccountRecord, NOBODY } from "../../../src/rules/accounts.ts";
+import type { NewAccount } from "../../../src/store/accounts.ts";
 import type { Awaitable } from "../../../src/store/awaitable.ts";
 import type { LogLimits } from "../../../src/store/changes.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";

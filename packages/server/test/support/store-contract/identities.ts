@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import { auditLog } from "../../../src/observe/audit-log.ts";
+import { oidcAccounts } from "../../../src/domain/oidc-accounts.ts";
 import { logger } from "../../../src/observe/log.ts";
-import { oidcAccounts } from "../../../src/security/oidc-accounts.ts";
+import { auditLog } from "../../../src/security/audit-log.ts";
 import { type Check, START } from "./fixture.ts";
 
 export function identities(check: Check) {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { NOBODY } from "../../../src/store/accounts.ts";
+import { NOBODY } from "../../../src/rules/accounts.ts";
 import type { ImportedMessage } from "../../../src/store/imported-messages.ts";
 import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import {

@@ -1,14 +1,15 @@
 import { expect } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
+import { memoryBus } from "../../../src/changes/bus-memory.ts";
 import { type Change, counted, frameOf, messageChanged } from "../../../src/changes/change.ts";
+import { alone } from "../../../src/changes/cluster.ts";
+import type { Cursor, LogEntry } from "../../../src/changes/log.ts";
+import { replayable } from "../../../src/changes/replay.ts";
 import { changeStream } from "../../../src/changes/stream.ts";
 import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
-import { memoryBus } from "../../../src/realtime/bus-memory.ts";
-import { alone } from "../../../src/realtime/cluster.ts";
 import { publicAccount } from "../../../src/rules/accounts.ts";
-import type { Cursor } from "../../../src/store/changes.ts";
-import type { Store } from "../../../src/store/store.ts";
+import type { Store, WriteTx } from "../../../src/store/store.ts";
 import { type Check, NOBODY, recordOf, START, send } from "./fixture.ts";
 
 const log = pino({ level: "silent" });
@@ -20,15 +21,15 @@ interface Options {
   from?: Cursor | "now";
   leaseMs?: number;
   pollMs?: number;
-  before?: ChangeHandler;
+  before?: ChangeHandler<WriteTx>;
 }
 
 /** An audit trail of what messages were written and deleted. */
-function newTrail(before?: ChangeHandler) {
+function newTrail(store: Store, before?: ChangeHandler<WriteTx>) {
   const lines: string[] = [];
-  const handler: ChangeHandler = async (entries, resolve) => {
-    await before?.(entries, resolve);
-    lines.push(...(await resolve()).flatMap(lineOf));
+  const handler: ChangeHandler<WriteTx> = async (entries) => {
+    await before?.(entries);
+    lines.push(...(await replayed(store, entries)).flatMap(lineOf));
   };
   const has = (...expected: string[]) =>
     until(() => lines.length >= expected.length, expected.join(", ")).then(() =>
@@ -37,10 +38,19 @@ function newTrail(before?: ChangeHandler) {
   return { lines, handler, has };
 }
 
+/** The changes with the current text of their messages. */
+const replayed = (store: Store, entries: readonly LogEntry[]) =>
+  store.read((tx) =>
+    replayable(
+      tx,
+      entries.flatMap(({ changes }) => changes),
+    ),
+  );
+
 /** A small subscriber, which polls often. */
 function audit(store: Store, options: Options = {}) {
   const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
-  const { lines, handler, has } = newTrail(before);
+  const { lines, handler, has } = newTrail(store, before);
   const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });
   return { lines, has, wake: () => started.wake(), stop: () => started.stop() };
 }
@@ -94,7 +104,7 @@ export function subscriptions(check: Check): void {
       const node = Bun.randomUUIDv7();
       const options = { bus: memoryBus(), cluster: alone, node, log, everyMs: 1000 };
       const stream = await changeStream({ store, ...options });
-      const { handler, has } = newTrail();
+      const { handler, has } = newTrail(store);
       stream.subscribe("audit", { from: 0 }, handler);
       return { has, stop: () => stream.stop() };
     };
@@ -169,8 +179,8 @@ export function subscriptions(check: Check): void {
     const stored: string[] = [];
     const undone: boolean[] = [];
     const isOperator = () => store.read((tx) => tx.isOperator(alice.id));
-    const handler: ChangeHandler = async (_, resolve) => {
-      const lines = (await resolve()).flatMap(lineOf);
+    const handler: ChangeHandler<WriteTx> = async (entries) => {
+      const lines = (await replayed(store, entries)).flatMap(lineOf);
       if (lines.includes("new a")) undone.push(!(await isOperator()));
       return {
         store: async (tx) => {
@@ -352,20 +362,20 @@ export function subscriptions(check: Check): void {
     await edit("second");
     await react("🎉");
     await edit("third");
-    const replayed: unknown[] = [];
-    const record: ChangeHandler = async (_, resolve) => {
-      const changes = await resolve();
+    const shown: unknown[] = [];
+    const record: ChangeHandler<WriteTx> = async (entries) => {
+      const changes = await replayed(store, entries);
       for (const change of changes) {
         const frame = change.kind === "event" ? frameOf(change) : null;
         if (frame?.method !== "events.messageNew" && frame?.method !== "events.messageEdited")
           continue;
         const { version, content, reactions } = frame.params;
-        replayed.push([version, content, reactions.map(({ emoji }) => emoji)]);
+        shown.push([version, content, reactions.map(({ emoji }) => emoji)]);
       }
     };
     const trail = audit(store, { before: record });
-    await until(() => replayed.length === 3, "three events");
-    expect(replayed).toEqual([
+    await until(() => shown.length === 3, "three events");
+    expect(shown).toEqual([
       [1, "third", []],
       [3, "third", ["👍"]],
       [5, "third", ["👍", "🎉"]],

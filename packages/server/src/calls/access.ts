@@ -1,0 +1,60 @@
+import type { Access, Operation } from "@parley/protocol";
+import { checkAllowed } from "../domain/policies.ts";
+import { forbidden } from "../rules/failure.ts";
+import { isSwitch, type ServerPolicy } from "../rules/policies.ts";
+import type { AgentCaller, AnyCaller, Caller } from "../security/caller.ts";
+import { isOperator } from "../security/operators.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { Store } from "../store/store.ts";
+
+/** Why a caller may not call operations of a level. */
+const missingAccess: Record<Access, string> = {
+  public: "this operation takes no token",
+  session: "a service key calls this operation for a person, named in the header x-parley-as",
+  agent: "only an agent may call this operation",
+  service: "only a service key that acts for nobody may call this operation",
+  operator: "only an operator may call this operation",
+};
+
+export interface AccessOptions {
+  readonly store: Pick<Store, "read">;
+  /** `operators`: the usernames in PARLEY_OPERATORS. */
+  readonly config: { readonly operators: readonly string[]; readonly policy: ServerPolicy };
+}
+
+/** Throws `forbidden` unless the caller has the operation's access level. */
+export function checkAccess(
+  options: AccessOptions,
+  { access, agents }: Operation,
+  caller: AnyCaller | AgentCaller,
+): Awaitable<void> {
+  if (caller.kind === "agent") {
+    if (access === "agent" || agents) return;
+    throw forbidden("an agent may not call this operation");
+  }
+  if (access === "session" && caller.kind !== "service") return;
+  if (access === "service" && caller.kind === "service") return;
+  if (access === "operator") {
+    return caller.kind === "service" ? undefined : checkOperator(options, caller);
+  }
+  throw forbidden(missingAccess[access]);
+}
+
+/** Throws `forbidden` if the policy of the caller's person forbids the operation with this input. */
+export function checkPolicy(
+  { store, config }: AccessOptions,
+  { policy }: Operation,
+  caller: AnyCaller | AgentCaller | undefined,
+  input: unknown,
+): Awaitable<void> {
+  if (policy === null || !caller || caller.kind === "service") return;
+  const { field, input: governed } = policy;
+  if (!isSwitch(field)) return;
+  if (governed !== null && Reflect.get(input as object, governed) === undefined) return;
+  return store.read((tx) => checkAllowed(tx, config, caller.account, field));
+}
+
+async function checkOperator({ store, config }: AccessOptions, { account }: Caller) {
+  const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
+  if (!allowed) throw forbidden(missingAccess.operator);
+}

@@ -1,0 +1,95 @@
+import { messageChanged } from "../changes/change.ts";
+import { notFound } from "../rules/failure.ts";
+import type { ServerPolicy } from "../rules/policies.ts";
+import { slackContent } from "../rules/slack.ts";
+import { hashToken } from "../rules/tokens.ts";
+import { isSameSecret } from "../security/same-secret.ts";
+import type { Throttle } from "../security/throttle.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
+import type { ReadTx, Store } from "../store/store.ts";
+import { checkAllowed } from "./policies.ts";
+
+/** A request to the address of an incoming hook. */
+export interface HookRequest {
+  readonly id: string;
+  readonly secret: string;
+  /** The network of the client. */
+  readonly network: string;
+  /** Read only once the secret is checked. */
+  body(): Promise<string>;
+}
+
+export interface IncomingHooks {
+  /**
+   * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
+   * another one, or its creator does not take part in the group any more, and `forbidden` when the
+   * policy of its creator forbids hooks.
+   */
+  post(request: HookRequest): Promise<void>;
+}
+
+export interface IncomingHooksOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  readonly config: { readonly policy: ServerPolicy };
+  /** Limits the posts of a hook. */
+  readonly posts: Throttle;
+  /** What the posts of all hooks of one creator cost together. */
+  readonly costs: Throttle;
+  /** Limits all requests of a network, also those that no hook accepts. */
+  readonly requests: Throttle;
+}
+
+/** Rendering the markup of a payload takes far longer than parsing JSON. */
+const POST_COST = 5;
+const BYTES_PER_COST = 256;
+
+export const incomingHooks = ({
+  store,
+  config,
+  posts,
+  costs,
+  requests,
+}: IncomingHooksOptions): IncomingHooks => ({
+  async post({ id, secret, network, body }) {
+    requests.take(network);
+    const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
+    if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");
+    posts.take(hook.id);
+    const payer = `hooks of ${hook.creator}`;
+    costs.take(payer, POST_COST);
+    const payload = await body();
+    costs.charge(payer, payload.length / BYTES_PER_COST);
+    const content = slackContent(payload);
+    await store.write(async (tx) => {
+      const { conversation, sender } = await placeOf(tx, config, hook.id);
+      const message = await tx.insertMessage({
+        conversation,
+        sender,
+        content,
+        client_msg_id: null,
+        reply_to_id: null,
+        mentions: [],
+        at: Date.now(),
+      });
+      if (message) tx.emit(messageChanged("events.messageNew", message, message.seq));
+    });
+  },
+});
+
+/** Where a hook posts, and as whom. */
+async function placeOf(
+  tx: ReadTx,
+  config: IncomingHooksOptions["config"],
+  id: string,
+): Promise<{ conversation: ConversationRecord; sender: AccountRecord }> {
+  const hook: IncomingHookRecord | null = await tx.incomingHook(id);
+  const creator = hook && (await tx.account(hook.creator));
+  const conversation = creator && (await tx.conversation(hook.chat, creator.id));
+  const sender = hook && (await tx.account(hook.account));
+  const isActive = conversation?.joined && creator?.suspended_at === null;
+  if (!sender || !conversation || !isActive) throw notFound("hook");
+  await checkAllowed(tx, config, creator, "hooks");
+  return { conversation, sender };
+}

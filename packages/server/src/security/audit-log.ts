@@ -1,0 +1,132 @@
+import type { AuditAction } from "@parley/protocol";
+import type { Logger } from "../observe/log.ts";
+import type { NewAuditEntry } from "../store/audit-log.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { Store, WriteTx } from "../store/store.ts";
+
+/** The fields of an entry. None of them, except the user agent, contains what a user typed. */
+export interface AuditDetails {
+  /** The username of an existing account. */
+  readonly account?: string | null;
+  readonly origin?: { readonly address: string; readonly user_agent: string | null };
+  readonly session_id?: string;
+  /** The name of the service key that the call was made with. */
+  readonly service_key?: string;
+  /** The username of the operator who made the call. */
+  readonly operator?: string;
+  readonly method?: "password" | "oidc" | "service_key";
+  /** How the second factor was proved. */
+  readonly second_factor?: "totp" | "recovery_code";
+  readonly operation?: string;
+  readonly provider?: string;
+  readonly reason?:
+    | "signed_out"
+    | "revoked"
+    | "tokens_revoked"
+    | "suspended"
+    | "second_factor"
+    | "invite_code"
+    | "creator";
+  readonly sessions_ended?: number;
+  readonly keys_resealed?: number;
+  readonly works?: boolean;
+  readonly issuer?: string;
+  /** The id of a report. */
+  readonly report?: string;
+  /** The username of the person who made a report. */
+  readonly reporter?: string;
+  /** The id of a webhook or of an incoming hook. */
+  readonly webhook?: string;
+  /** The id of a tool server. */
+  readonly tool_server?: string;
+  /** The username of an agent. */
+  readonly agent?: string;
+  /** The id of a conversation. */
+  readonly conversation?: string;
+  /** The id of a token of an external agent. */
+  readonly agent_token?: string;
+  /** The number of imported messages. */
+  readonly messages?: number;
+}
+
+/** Records an entry in the unit of work that it was made for. */
+export type Recorder = (action: AuditAction, details: AuditDetails) => Awaitable<void>;
+
+/** The audit log: every entry is stored, and written as a log line too. */
+export interface AuditLog {
+  /**
+   * Runs a unit of work that records entries. They are stored with its changes, and their log lines
+   * are written once it has committed.
+   */
+  write<Result>(unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>): Promise<Result>;
+  /** Records an entry that belongs to no unit of work. Never rejects. */
+  record(action: AuditAction, details: AuditDetails): Promise<void>;
+  /** Records at most once a minute per action and key: for what anybody can cause at will. */
+  recordOnce(action: AuditAction, key: string, details: AuditDetails): void;
+}
+
+const ONCE_MS = 60_000;
+/** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
+const MAX_KEYS = 10_000;
+
+export function auditLog(log: Logger, store: Pick<Store, "write">): AuditLog {
+  let recorded = new Set<string>();
+  let since = performance.now();
+
+  const writeLine = ({ action, account, details }: NewAuditEntry) =>
+    log.info({ event: action, account, ...details }, "security event");
+
+  async function write<Result>(
+    unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>,
+  ): Promise<Result> {
+    let entries: NewAuditEntry[] = [];
+    const result = await store.write((tx) => {
+      // The unit may run again.
+      entries = [];
+      return unit(tx, (action, details) => {
+        const entry = entryOf(action, details);
+        entries.push(entry);
+        return tx.insertAuditEntry(entry);
+      });
+    });
+    entries.forEach(writeLine);
+    return result;
+  }
+
+  async function record(action: AuditAction, details: AuditDetails): Promise<void> {
+    const entry = entryOf(action, details);
+    writeLine(entry);
+    await store
+      .write((tx) => tx.insertAuditEntry(entry))
+      .catch((err) => log.error({ err, event: action }, "audit entry was not stored"));
+  }
+
+  return {
+    write,
+    record,
+    recordOnce(action, key, details) {
+      const now = performance.now();
+      if (now - since > ONCE_MS || recorded.size >= MAX_KEYS) {
+        recorded = new Set();
+        since = now;
+      }
+      const actionKey = `${action} ${key}`;
+      if (recorded.has(actionKey)) return;
+      recorded.add(actionKey);
+      void record(action, details);
+    },
+  };
+}
+
+const entryOf = (
+  action: AuditAction,
+  { account = null, origin, ...details }: AuditDetails,
+): NewAuditEntry => ({
+  at: Date.now(),
+  action,
+  account,
+  details: {
+    ...details,
+    ...(origin && { address: origin.address, user_agent: origin.user_agent }),
+  },
+});
