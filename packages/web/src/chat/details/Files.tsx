@@ -119,7 +119,13 @@ function FileLine({ entry, onJump }: { entry: Entry } & FilesProps) {
   return (
     <li className="flex items-center gap-1">
       <OpenFile entry={entry} />
-      <IconButton icon="chat" label={`Show ${file.name} in conversation`} small onClick={jump} />
+      <IconButton
+        icon="next"
+        label={`Show ${file.name} in conversation`}
+        small
+        className="pointer-coarse:size-11"
+        onClick={jump}
+      />
     </li>
   );
 }
