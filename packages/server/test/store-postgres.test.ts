@@ -1125,14 +1125,14 @@ describe("a unit during which its process is paused", () => {
     const [store] = own.stores;
     const { alice, chat } = await place(store);
     let isPaused = false;
-    /** The server closes the connection meanwhile. */
+    /** The server closes the connection meanwhile, and gives up its locks. */
     async function pause(): Promise<void> {
       if (isPaused) return;
       isPaused = true;
       const isOpen = `datname = current_database() AND state = 'idle in transaction'`;
       await execute(
         own.url,
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOpen}`,
+        `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE ${isOpen}`,
       );
       setSystemTime(Date.now() + 20_000);
     }
