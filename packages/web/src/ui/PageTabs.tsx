@@ -8,19 +8,13 @@ interface PageTabsProps {
   open: string;
 }
 
-/** Leads to the pages that belong together. On a narrow screen it scrolls. */
+/** Leads to the pages that belong together. On a narrow screen it has several rows. */
 export const PageTabs = ({ label, tabs, open }: PageTabsProps) => (
-  <nav
-    aria-label={label}
-    className="flex shrink-0 gap-0.5 overflow-x-auto rounded-md bg-sunken p-0.5 [scrollbar-width:none]"
-  >
+  <nav aria-label={label} className="flex flex-wrap gap-0.5 rounded-md bg-sunken p-0.5">
     {tabs.map(([path, name]) => (
       <Link
         key={path}
         to={path}
-        ref={(link) => {
-          if (path === open) link?.scrollIntoView({ block: "nearest", inline: "nearest" });
-        }}
         aria-current={path === open ? "page" : undefined}
         className="flex h-8 flex-1 items-center justify-center rounded-sm px-2 text-sm font-medium whitespace-nowrap text-ink-2 transition-colors hover:text-ink aria-[current]:bg-chosen aria-[current]:text-ink aria-[current]:shadow-low forced-colors:aria-[current]:outline-2 pointer-coarse:h-10"
       >
