@@ -10,7 +10,7 @@ import { saveCosts, savedCosts, secondsOf } from "./costs.ts";
 import { prepareNeeds, startServices } from "./needs.ts";
 import { reportFile, reportRun } from "./report.ts";
 import { type Outcome, runJobs } from "./run.ts";
-import { type Job, jobsOf, nameOf, suiteOf } from "./suites.ts";
+import { type Job, jobsOf, nameOf, suiteOf, together } from "./suites.ts";
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const { values, positionals } = parseArgs({
@@ -20,7 +20,11 @@ const { values, positionals } = parseArgs({
 });
 const [command = "test", ...words] = positionals;
 const saved = savedCosts();
-const jobs = inOrder(chosenJobs());
+const SMALL_SECONDS = 0.5;
+const isSmall = (job: Job) => (saved[nameOf(job)]?.cpu ?? SMALL_SECONDS) < SMALL_SECONDS;
+// What is saved is the cost of each file.
+const chosen = chosenJobs();
+const jobs = inOrder(values.save ? chosen : together(chosen, isSmall));
 if (jobs.length === 0) {
   say("No test file is chosen.");
   process.exit(words.length > 0 ? 1 : 0);

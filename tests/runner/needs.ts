@@ -66,4 +66,8 @@ export async function startServices(jobs: readonly Job[]) {
 }
 
 const filesOf = (jobs: readonly Job[]) =>
-  new Set(jobs.flatMap(({ file }) => [...reach(file).keys()]));
+  new Set(
+    jobs.flatMap(({ file, more = [] }) =>
+      [file, ...more].flatMap((each) => [...reach(each).keys()]),
+    ),
+  );

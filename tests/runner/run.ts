@@ -38,10 +38,14 @@ export async function runJobs(
 
 async function runJob(job: Job, env: Record<string, string>): Promise<Outcome> {
   const startedAt = performance.now();
-  const child = Bun.spawn(
-    [process.execPath, "test", "--timeout", `${TEST_TIMEOUT_MS}`, join(ROOT, job.file)],
-    { cwd: ROOT, env: { ...process.env, ...env }, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-  );
+  const files = [job.file, ...(job.more ?? [])].map((file) => join(ROOT, file));
+  const child = Bun.spawn([process.execPath, "test", "--timeout", `${TEST_TIMEOUT_MS}`, ...files], {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const cpu = measureCpu(child.pid);
   const hang = setTimeout(() => child.kill("SIGKILL"), HANG_MS);
   const [stdout, stderr, code] = await Promise.all([

@@ -3,6 +3,8 @@ import { reach, testFiles, textOf } from "./files.ts";
 /** One run of a test file. */
 export interface Job {
   file: string;
+  /** Files that run in the same process after it. */
+  more?: readonly string[];
   /** How an ordinary file runs once more in `all`. */
   variant?: "on two nodes" | "at full count";
 }
@@ -14,9 +16,11 @@ const LONG = /^tests\/(cluster|deploy)\//;
 /** Tests of these folders that need no process still belong to `unit`. */
 const STARTS_PROCESS = /\bBun\.spawn|node:child_process|playwright-core|new Worker\(/;
 const TEST_CODE = /^(tests|packages\/testkit)\/|\/test\//;
-/** They need no process, but as much time as many others together. */
+/** They start no process of ours, but take as much time as many others together. */
 const NOT_UNIT = [
+  "packages/server/test/context-files.test.ts",
   "packages/server/test/hostile-tool-servers.test.ts",
+  "packages/server/test/webhooks.test.ts",
   "tests/hostile-markdown.test.ts",
 ];
 
@@ -74,6 +78,19 @@ const isUnit = (file: string): boolean =>
     (each) => TEST_CODE.test(each) && STARTS_PROCESS.test(textOf(each)),
   );
 
+/** Files that run in one process at most. */
+const TOGETHER = 30;
+
+/** Gives small unit tests one process for many: starting one costs more than they do. */
+export function together(jobs: readonly Job[], isSmall: (job: Job) => boolean): Job[] {
+  const small = jobs.filter((job) => !job.variant && isSmall(job) && isUnit(job.file));
+  const others = jobs.filter((job) => !small.includes(job));
+  const groups = Array.from({ length: Math.ceil(small.length / TOGETHER) }, (_, place) =>
+    small.slice(place * TOGETHER, (place + 1) * TOGETHER).map(({ file }) => file),
+  );
+  return [...others, ...groups.map(([file = "", ...more]) => ({ file, more }))];
+}
+
 /** Whether chance decides what the tests of a file do: these run longer in `all`. */
 const isRandom = (file: string) => reach(file).has("packages/testkit/src/rounds.ts");
 
@@ -96,4 +113,7 @@ export function suiteOf(file: string): Suite {
   return LONG.test(file) ? "all" : "test";
 }
 
-export const nameOf = ({ file, variant }: Job): string => (variant ? `${file} ${variant}` : file);
+export const nameOf = ({ file, variant, more = [] }: Job): string => {
+  if (variant) return `${file} ${variant}`;
+  return more.length > 0 ? `${file} and ${more.length} others` : file;
+};
