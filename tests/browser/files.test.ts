@@ -200,3 +200,27 @@ test("files are accessible in both themes, also on a phone", async () => {
     expect(visit.problems()).toEqual([]);
   }
 });
+
+test("a PDF opens in the viewer of the browser, and is a download where there is none", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const pdf = new TextEncoder().encode("%PDF-1.4\n1 0 obj<</Type/Pages/Count 0>>endobj\n%%EOF");
+  await sendFiles(bob, chat, { "report.pdf": pdf });
+  // A window of its own: the script stays in it.
+  await using visit = await harness().visit(ada, { path, locale: "en-GB" });
+  const { page } = visit;
+  await page.getByRole("link", { name: /^Download report.pdf/ }).waitFor();
+  await page.addInitScript(() =>
+    Object.defineProperty(navigator, "pdfViewerEnabled", { value: true }),
+  );
+  await page.reload();
+  await page.getByRole("button", { name: /^Open report.pdf/ }).click();
+  const preview = page.getByRole("dialog", { name: "report.pdf" });
+  await preview.locator("iframe[src^='blob:']").waitFor();
+  const downloading = page.waitForEvent("download");
+  await preview.getByRole("link", { name: "Download" }).click();
+  expect((await downloading).suggestedFilename()).toBe("report.pdf");
+  await expectNoViolations(page);
+  await page.keyboard.press("Escape");
+  await preview.waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});

@@ -15,6 +15,8 @@ const webPolicy = (page: string) =>
     // Placeholders are data URLs, and pictures that are not uploaded yet have object URLs.
     "img-src 'self' data: blob:",
     "media-src 'self'",
+    // The preview of a PDF is a copy of the file in the page.
+    "frame-src blob:",
     "font-src 'self'",
     "manifest-src 'self'",
     "base-uri 'none'",

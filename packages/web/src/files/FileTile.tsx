@@ -1,3 +1,4 @@
+import { lazy, Suspense, useState } from "react";
 import { formatSize } from "../lib/format-size.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { extensionOf, splitName } from "./describe.ts";
@@ -8,7 +9,16 @@ import { UploadProgress } from "./UploadProgress.tsx";
 const LOOK =
   "relative flex w-80 max-w-full items-center gap-3 overflow-hidden rounded-lg border border-line bg-surface p-2 pr-3 text-left";
 
-/** A file with its name, type and size; a click downloads it once it is sent, unless its bytes are lost. */
+const PdfPreview = lazy(() => import("./PdfPreview.tsx"));
+
+/** Whether the browser shows the file in a viewer of its own. */
+const isShownByBrowser = ({ type }: ShownFile) =>
+  type === "application/pdf" && navigator.pdfViewerEnabled;
+
+/**
+ * A file with its name, type and size. Once it is sent, unless its bytes are lost, a click opens it where
+ * the browser can show it, and otherwise downloads it.
+ */
 export function FileTile({ file }: { file: ShownFile }) {
   const { id, name, isSent } = file;
   const link = useFileLink(isSent ? id : null);
@@ -25,6 +35,7 @@ export function FileTile({ file }: { file: ShownFile }) {
       </div>
     );
   }
+  if (isShownByBrowser(file)) return <PdfTile file={file} />;
   return (
     <a
       data-pressable
@@ -38,6 +49,32 @@ export function FileTile({ file }: { file: ShownFile }) {
         <Icon name="download" size={17} />
       </span>
     </a>
+  );
+}
+
+function PdfTile({ file }: { file: ShownFile }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        data-pressable
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+        className={`${LOOK} transition-colors hover:bg-hover`}
+      >
+        <span className="sr-only">Open </span>
+        <FileLabel file={file} />
+        <span className="text-ink-2">
+          <Icon name="show" size={17} />
+        </span>
+      </button>
+      {isOpen && (
+        <Suspense>
+          <PdfPreview file={file} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 
