@@ -7,10 +7,7 @@ import { readConfig } from "../src/config.ts";
 import { logger } from "../src/observe/log.ts";
 import { newAccount, newGroup } from "./support/store-contract/fixture.ts";
 
-for (const [strict, outcome] of [
-  ["on", /^setTitle changes conversation 1, which its unit does not own$/],
-  ["off", /^the unit does not own conversation 1, which it changes$/],
-] as const) {
+for (const strict of ["on", "off"]) {
   test(`with strict errors ${strict}, a unit may not change a conversation that it does not own`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "parley-backends-"));
     const config = readConfig({ PARLEY_DATA: folder, PARLEY_STRICT_ERRORS: strict });
@@ -18,13 +15,13 @@ for (const [strict, outcome] of [
     const room = await store.write(async (tx) =>
       newGroup(tx, [await newAccount(tx, { username: "ada" })]),
     );
-    const changed = store
+    const outcome = store
       .write((tx) => tx.setTitle(room.id, "new"))
       .then(
         () => "changed",
         ({ message }: Error) => message,
       );
-    expect(await changed).toMatch(outcome);
+    expect(await outcome).toBe(`the unit does not own conversation ${room.id}, which it changes`);
     await store.close();
     rmSync(folder, { recursive: true });
   });

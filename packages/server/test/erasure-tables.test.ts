@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { agentOf, answerTo, groupOf, say, signUp } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
-import { erasureStatements, toolCallErasures } from "../src/store/shared/erasures.ts";
+import { erasureWrites } from "../src/store/erasures.ts";
+import type { Sql } from "../src/store/sql.ts";
 import { migrate } from "../src/store/sqlite/connection.ts";
 
 /** Tables that keep rows of an erased account, and why. */
@@ -17,7 +18,7 @@ const KEPT = {
   erasures: "what is still to be done",
 };
 
-test("an erasure knows every table that has rows of an account", () => {
+test("an erasure knows every table that has rows of an account", async () => {
   const db = new Database(":memory:");
   migrate(db);
   const tables = db
@@ -37,10 +38,17 @@ test("an erasure knows every table that has rows of an account", () => {
     suspended_at: null,
     erased_at: null,
   } as const;
-  const statements = [
-    ...erasureStatements(account, 0).map(({ sql }) => sql),
-    ...toolCallErasures("IN (?)"),
-  ];
+  const statements: string[] = [];
+  const recording = {
+    ownRow: () => {},
+    own: () => {},
+    changesUnowned: () => {},
+    list: () => "",
+    change: (sql: string) => statements.push(sql),
+    changed: () => [],
+  } as Partial<Sql> as Sql;
+  await erasureWrites.eraseAccount(recording, account, { messages: true, at: 0 });
+  await erasureWrites.eraseToolCalls(recording, 1, []);
   const isErased = (name: string) =>
     statements.some((sql) => new RegExp(`^(UPDATE|DELETE FROM) ${name}\\b`).test(sql));
   const unknown = tables.filter(({ name }) => !isErased(name) && !(name in KEPT));

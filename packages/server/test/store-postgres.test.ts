@@ -21,10 +21,11 @@ import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
 import { SCHEMA } from "../src/store/postgres/migrations/0.1.0.ts";
 import { NEWEST_SCHEMA } from "../src/store/postgres/migrations/index.ts";
+import type { Unit } from "../src/store/postgres/unit.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import { type ReadTx, type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { afterMigration, olderData } from "./support/older-data.ts";
-import { checkingLocks } from "./support/owned-writes.ts";
+import { expectOwnership } from "./support/ownership.ts";
 import { searchPatiently } from "./support/search.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
 import { endsIn, readLog } from "./support/store-contract/changes.ts";
@@ -99,9 +100,7 @@ describe("the contract", () => {
   afterAll(() => idle?.close());
 
   storeContract("PostgreSQL", async () => {
-    const openChecked = async (logLimits: Partial<LogLimits> = {}) =>
-      checkingLocks(await open(shared.url, logLimits));
-    const first = idle ?? (await openChecked());
+    const first = idle ?? (await open(shared.url));
     idle = null;
     let store = first;
     let isReusable = true;
@@ -117,7 +116,7 @@ describe("the contract", () => {
       reopen: async (logLimits) => {
         isReusable = false;
         await store.close();
-        store = await openChecked(logLimits);
+        store = await open(shared.url, logLimits);
         return store;
       },
       storedEntries: async () => {
@@ -293,6 +292,18 @@ const seqs = async (url: string, { id }: Chat) =>
   (await execute(url, `SELECT seq FROM messages WHERE conversation_id = ${id} ORDER BY seq`)).map(
     ({ seq }) => Number(seq),
   );
+
+test("a method cannot change a conversation that it does not name, or that its unit does not own", async () => {
+  await using cluster = await nodes(1);
+  const [store] = cluster.stores;
+  const { alice, chat } = await place(store);
+  const another = await store.write((tx) => newGroup(tx, [alice]));
+  await store.write(async (tx) => {
+    await conversationOf(tx, chat);
+    const { unit } = tx as unknown as { unit: Unit };
+    await expectOwnership(() => unit.next(), chat.id, another.id);
+  });
+});
 
 test("an account that is being added to a group is erased afterwards, and then added to none", async () => {
   await using cluster = await nodes(2);

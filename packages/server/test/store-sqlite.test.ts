@@ -32,8 +32,10 @@ import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/mainte
 import { SCHEMA } from "../src/store/sqlite/migrations/0.1.0.ts";
 import { NEWEST_SCHEMA } from "../src/store/sqlite/migrations/index.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
+import { portOf } from "../src/store/sqlite/sql.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import { afterMigration, olderData } from "./support/older-data.ts";
+import { expectOwnership } from "./support/ownership.ts";
 import { indexesOf, recordStatements, wholeTableSteps } from "./support/query-plans.ts";
 import { searchPatiently } from "./support/search.ts";
 import { storeContract } from "./support/store-contract/index.ts";
@@ -88,6 +90,14 @@ describe("of the statements that the contract runs", () => {
     using db = openDatabase(migrated.database);
     expect(indexesOf(db, sql)).toEqual(["deliveries_ended", "deliveries_ended"]);
   });
+});
+
+test("a method cannot change a conversation that it does not name, or that its unit does not own", async () => {
+  using files = emptyStore();
+  using db = openDatabase(files.database);
+  const unit = connection(db);
+  unit.own(1);
+  await expectOwnership(portOf(unit), 1, 2);
 });
 
 /** A temporary folder for one database. */

@@ -26,25 +26,14 @@ export async function openBackends(config: Config, node: string, log: Logger): P
   const { database, nats } = config;
   const migrated = (from: number, to: number) => log.info({ from, to }, "database migrated");
   if (!database || !nats) {
-    const opened = await openStore(config, { node, migrated });
-    const store = await strictly(opened, config);
+    const store = await openStore(config, { node, migrated });
     return { store, bus: memoryBus(), cluster: alone };
   }
   const { NatsBus } = await import("../changes/bus-nats.ts");
-  const store = await strictly(await openShared(database, { node, migrated }), config);
+  const store = await openShared(database, { node, migrated });
   const prefix = `parley.${store.installation}`;
   const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
   return { store, bus, cluster: newCluster(bus.channel, { log }) };
-}
-
-/** Where errors are strict, a unit that changes a conversation it does not own fails. */
-async function strictly<Opened extends Store>(
-  store: Opened,
-  { strictErrors }: Config,
-): Promise<Opened> {
-  if (!strictErrors) return store;
-  const { checkingOwnership } = await import("../store/checked-store.ts");
-  return checkingOwnership(store);
 }
 
 interface StoreOptions {

@@ -176,7 +176,7 @@ export const accountWrites = {
  * Increments the counter that all names and pictures share. A unit owns it until it commits, so that
  * versions become visible in their order.
  */
-async function countName(db: Sql): Promise<number> {
+export async function countName(db: Sql): Promise<number> {
   await db.ownRow("name_counter", 1);
   const [counter] = await db.changed<{ seq: number }>(
     "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",

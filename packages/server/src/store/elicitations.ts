@@ -43,26 +43,24 @@ export const elicitationWrites = {
     uuid: string,
     { action, content }: ElicitationAnswer,
   ): Promise<void> {
-    const answered = await db.changed<InConversation>(
+    await db.changed(
       `UPDATE elicitations SET action = $2, content = $3 WHERE uuid = $1 AND action IS NULL
        RETURNING conversation_id`,
       uuid,
       action,
       JSON.stringify(content),
     );
-    for (const { conversation_id } of answered) db.changes(conversation_id);
   },
   /**
    * Deletes the questions in these messages that have no answer, and returns their UUIDs. The unit owns
    * the conversation.
    */
   async cancelElicitations(db: Sql, messageUuids: readonly string[]): Promise<string[]> {
-    const cancelled = await db.changed<InConversation & { uuid: string }>(
+    const cancelled = await db.changed<{ uuid: string }>(
       `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
        RETURNING uuid, conversation_id`,
       db.list(messageUuids),
     );
-    for (const { conversation_id } of cancelled) db.changes(conversation_id);
     return cancelled.map(({ uuid }) => uuid);
   },
   /**
@@ -70,11 +68,10 @@ export const elicitationWrites = {
    * conversation.
    */
   async deleteElicitations(db: Sql, callUuid: string): Promise<void> {
-    const deleted = await db.changed<InConversation>(
+    await db.changed(
       "DELETE FROM elicitations WHERE call_uuid = $1 RETURNING conversation_id",
       callUuid,
     );
-    for (const { conversation_id } of deleted) db.changes(conversation_id);
   },
 };
 
@@ -99,8 +96,6 @@ export interface ElicitationAnswer {
 export interface ElicitationRecord extends Omit<NewElicitation, "message_uuid"> {
   readonly answer: ElicitationAnswer | null;
 }
-
-type InConversation = Pick<NewElicitation, "conversation_id">;
 
 type ElicitationRow = Omit<ElicitationRecord, "schema" | "answer"> & {
   schema: string | null;

@@ -19,8 +19,12 @@ export const incomingHookReads = {
 };
 
 export const incomingHookWrites = {
-  /** From then on the account of the hook counts as a former member: it may have sent messages. */
+  /**
+   * From then on the account of the hook counts as a former member: it may have sent messages. The unit
+   * owns the conversation then.
+   */
   async insertIncomingHook(db: Sql, hook: IncomingHookRecord): Promise<void> {
+    await db.ownOf("SELECT id FROM conversations WHERE uuid = $1", hook.chat);
     await db.change(
       `INSERT INTO incoming_hooks (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
       hook.id,

@@ -9,6 +9,7 @@ import { conversationViewReads } from "./conversation-views.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { directoryReads } from "./directory.ts";
 import { elicitationReads, elicitationWrites } from "./elicitations.ts";
+import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
@@ -49,6 +50,7 @@ export const reads = {
   ...conversationViewReads,
   ...directoryReads,
   ...elicitationReads,
+  ...erasureReads,
   ...fileReads,
   ...groupChangeReads,
   ...hiddenMessageReads,
@@ -87,6 +89,7 @@ export const writes = {
   ...componentWrites,
   ...conversationWrites,
   ...elicitationWrites,
+  ...erasureWrites,
   ...fileWrites,
   ...groupChangeWrites,
   ...hiddenMessageWrites,

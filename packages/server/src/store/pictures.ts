@@ -1,6 +1,6 @@
-import type { AccountRecord } from "./accounts.ts";
+import { type AccountRecord, countName } from "./accounts.ts";
 import { deleteFile, usePicture } from "./files.ts";
-import { ACCOUNT, COUNT_NAME } from "./shared/accounts.ts";
+import { ACCOUNT } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
 /** Pictures of accounts and groups: files that were uploaded for no conversation. */
@@ -35,15 +35,12 @@ export const pictureWrites = {
     await db.ownRow("accounts", accountId);
     const former = await db.get<PictureRow>(ofAccount, accountId);
     if (!(await replace(db, former, fileId, at, null))) return null;
-    // A unit that owns the counter commits before the next one increments it: versions become visible
-    // in their order.
-    await db.ownRow("name_counter", 1);
-    const [counted] = await db.changed<{ seq: number }>(COUNT_NAME);
+    const version = await countName(db);
     await db.change(
       "UPDATE accounts SET picture_id = $2, version = $3 WHERE id = $1",
       accountId,
       fileId,
-      counted?.seq ?? 0,
+      version,
     );
     return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, accountId);
   },

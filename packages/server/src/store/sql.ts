@@ -29,7 +29,10 @@ export interface Sql {
   get<Row>(sql: Statement, ...values: Value[]): Awaitable<Row | null>;
   /** Runs a statement that changes something, and returns the number of changed rows. */
   change(sql: Statement, ...values: Value[]): Awaitable<number>;
-  /** The rows that a statement with RETURNING has changed. */
+  /**
+   * The rows that a statement with RETURNING has changed. The method has stated that it changes the
+   * conversations whose ids they have as `conversation_id`.
+   */
   changed<Row>(sql: Statement, ...values: Value[]): Awaitable<Row[]>;
   /**
    * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
@@ -40,8 +43,13 @@ export interface Sql {
   ownOf(sql: string, value: Value): Awaitable<boolean>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
-  /** States that this method changes a conversation. Throws if the unit does not own it. */
+  /**
+   * States that this method changes a conversation. Throws if the unit does not own it. A method that
+   * has not stated it, and owns no conversation itself, cannot run a statement that changes one.
+   */
   changes(conversationId: number): void;
+  /** States that this method needs to own no conversation: no other unit decides by what it changes. */
+  changesUnowned(): void;
   /**
    * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
    * the counter of names. A unit owns them in this order, after the conversation.
@@ -73,6 +81,34 @@ export type Bound<Methods> = {
     ? (...values: Values) => Awaitable<Awaited<Result>>
     : never;
 };
+
+/** Statements that change conversations, except that they insert one: nobody else sees it yet. */
+const CHANGES_CONVERSATION = new RegExp(
+  [
+    String.raw`\b(UPDATE|DELETE FROM) (conversations|counters)\b|`,
+    String.raw`\b(INSERT INTO|UPDATE|DELETE FROM) (component_uses|conversation_changes|elicitations`,
+    "|final_departures|former_members|hidden|members|mentions|messages|reactions|tool_calls|turns)",
+    String.raw`\b`,
+  ].join(""),
+);
+
+/** What a statement changes: a conversation, also one that its rows name, or something else. */
+export type Effect = "conversation" | "named" | "other";
+
+const effects = new Map<string, Effect>();
+
+export function effectOf(sql: string): Effect {
+  let effect = effects.get(sql);
+  if (!effect) {
+    const isNamed = /\bRETURNING\b.*\bconversation_id\b/s.test(sql);
+    effect = !CHANGES_CONVERSATION.test(sql) ? "other" : isNamed ? "named" : "conversation";
+    effects.set(sql, effect);
+  }
+  return effect;
+}
+
+export const notStated = (sql: string) =>
+  new Error(`a method has not stated which conversation it changes: ${sql}`);
 
 /** Throws if a unit changes a conversation that it does not own. */
 export function checkOwned(isOwned: boolean, conversationId: number): void {

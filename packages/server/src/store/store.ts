@@ -4,8 +4,6 @@ import { Failure } from "../rules/failure.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
-
-import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { HotMessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
@@ -67,7 +65,7 @@ export interface SharedStore extends Store {
 }
 
 /** What a unit of work may read. Each resource's file documents its methods. */
-export interface ReadTx extends Bound<typeof reads>, ErasureReads, HotConversationReads {}
+export interface ReadTx extends Bound<typeof reads>, HotConversationReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -82,7 +80,6 @@ export interface ReadTx extends Bound<typeof reads>, ErasureReads, HotConversati
 export interface WriteTx
   extends ReadTx,
     Bound<typeof writes>,
-    ErasureWrites,
     HotConversationWrites,
     HotMessageWrites,
     ImportedMessageWrites,

@@ -91,12 +91,11 @@ export const turnWrites = {
   },
   /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
   async dropTurns(db: Sql, ids: readonly number[]): Promise<void> {
-    const dropped = await db.changed<InConversation>(
+    await db.changed(
       `DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'
        RETURNING conversation_id`,
       db.list(ids),
     );
-    for (const { conversation_id } of dropped) db.changes(conversation_id);
   },
   /**
    * Claims waiting turns for a node, oldest first: at most one for each agent and conversation, and
@@ -183,6 +182,7 @@ export const turnWrites = {
    */
   async renewLeases(db: Sql, node: string, ids: readonly number[], leaseMs: number): Promise<void> {
     // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.
+    db.changesUnowned();
     const mode = leaseMs > 0 ? "FOR UPDATE SKIP LOCKED" : "FOR UPDATE";
     await db.change(
       `UPDATE turns SET lease_until = ${NOW} + $2
@@ -202,7 +202,7 @@ export const turnWrites = {
     id: number,
     { messageUuid, model, at }: { messageUuid: string; model: string; at: number },
   ): Promise<void> {
-    const [begun] = await db.changed<InConversation>(
+    await db.changed(
       `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
          started_at = $4 WHERE id = $1 RETURNING conversation_id`,
       id,
@@ -210,7 +210,6 @@ export const turnWrites = {
       model,
       at,
     );
-    if (begun) db.changes(begun.conversation_id);
   },
   /**
    * Reserves the most that a turn may spend, in place of what it has reserved before. The turn has
@@ -232,10 +231,12 @@ export const turnWrites = {
   },
   /** Stores what the calls of the model have taken so far. */
   async setRounds(db: Sql, id: number, rounds: readonly TurnRound[]): Promise<void> {
+    db.changesUnowned();
     await db.change("UPDATE turns SET rounds = $2::jsonb WHERE id = $1", id, db.json(rounds));
   },
   /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
   async setAttempt(db: Sql, id: number, { tries, input_tokens }: TurnAttempt): Promise<void> {
+    db.changesUnowned();
     await db.change(
       "UPDATE turns SET tries = $2, input_tokens = $3 WHERE id = $1 AND status = 'running'",
       id,
@@ -403,11 +404,10 @@ export interface NewChunk {
   at: number;
 }
 
-type InConversation = Pick<TurnRecord, "conversation_id">;
-
 /** A waiting or abandoned turn that may be claimed. */
-interface TurnHead extends InConversation {
+interface TurnHead {
   id: number;
+  conversation_id: number;
 }
 
 /** Selects `TurnHead`s: the first waiting turns where no turn of the agent runs. */

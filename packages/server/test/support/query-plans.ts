@@ -8,8 +8,6 @@ const WHOLE_TABLES = [
   "audit_log",
   "changes_pruned",
   "erasures",
-  // Few people leave a group for good. Only an erasure reads them all.
-  "final_departures",
   "history",
   "incoming_hooks",
   "operators",

@@ -57,6 +57,7 @@ async function appendChunks(
   if (held) throw new Conflict(`turns:${held.turn_id}`);
   const first = chunks.filter((chunk) => chunk.first);
   if (first.length > 0) {
+    unit.changesUnowned();
     await unit.write(
       `UPDATE turns SET first_token_at = $3
        WHERE id = ANY($1::bigint[]) AND node = $2 AND first_token_at IS NULL`,

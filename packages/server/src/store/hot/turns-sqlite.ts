@@ -1,7 +1,7 @@
-import type { Connection } from "../sqlite/connection.ts";
+import type { CheckedConnection } from "../sqlite/sql.ts";
 import type { HotTurnWrites } from "../turns.ts";
 
-export function hotTurnWrites(db: Connection): HotTurnWrites {
+export function hotTurnWrites(db: CheckedConnection): HotTurnWrites {
   // Apart from the insertion: a statement that reads the table it inserts into needs a temporary one.
   const place = db.query<{ message_id: number }>(
     `SELECT message_id FROM turns t WHERE id = ?1 AND status = 'running' AND node = ?4
@@ -14,8 +14,9 @@ export function hotTurnWrites(db: Connection): HotTurnWrites {
   );
 
   return {
-    appendChunks: (node, chunks) =>
-      chunks
+    appendChunks: (node, chunks) => {
+      db.changesUnowned();
+      return chunks
         .filter(({ turn_id, text, offset, first, at }) => {
           const answer = place.get(turn_id, offset, text, node);
           if (!answer) return true;
@@ -23,7 +24,8 @@ export function hotTurnWrites(db: Connection): HotTurnWrites {
           if (first) setFirstToken.run(turn_id, at);
           return false;
         })
-        .map(({ turn_id }) => turn_id),
+        .map(({ turn_id }) => turn_id);
+    },
     // There are no others who would ask.
     renewNode: () => {},
   };

@@ -21,7 +21,6 @@ import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
 import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
-import { erasureReads, erasureWrites } from "./erasures.ts";
 import type { Lane } from "./job-queue.ts";
 import { migrate } from "./migrate.ts";
 import { ReadLane } from "./read-lane.ts";
@@ -34,7 +33,6 @@ import { WriteLane } from "./write-lane.ts";
 const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 };
 
 const reads: ReadMethods = {
-  ...erasureReads,
   ...shared.reads,
   ...hotConversationReads,
   ...hotWebhookReads,
@@ -42,7 +40,6 @@ const reads: ReadMethods = {
 
 const writes: WriteMethods = {
   ...reads,
-  ...erasureWrites,
   ...shared.writes,
   ...hotConversationWrites,
   ...hotMessageWrites,

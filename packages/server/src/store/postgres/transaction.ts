@@ -1,15 +1,8 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
-import {
-  checkOwned,
-  type Encoded,
-  type IndexedMessage,
-  type OwnedTable,
-  type Statement,
-} from "../sql.ts";
+import type { OwnedTable } from "../sql.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
-import { reindex } from "./search.ts";
-import { type Batch, list, textList, type Unit } from "./unit.ts";
+import { type Batch, list } from "./unit.ts";
 
 /**
  * The rows that a unit can own: a conversation (its row of counters), a turn, an account and the
@@ -277,10 +270,8 @@ const NOTHING_LOCKED: Promise<ReadonlySet<string>> = Promise.resolve(new Set<str
 
 const newLockBatch = (): LockBatch => ({ requests: [], locked: Promise.withResolvers() });
 
-const textOf = (sql: Statement) => (typeof sql === "string" ? sql : sql.postgres);
-
 /** One run of a unit in a transaction. */
-export class UnitRun implements Unit {
+export class UnitRun {
   readonly owned = new Set<string>();
   /** What statements that need the same row at once wait for, by the key of the row. */
   readonly owning = new Map<string, Promise<void>>();
@@ -291,7 +282,7 @@ export class UnitRun implements Unit {
   readonly emitted: Change[] = [];
   result: unknown;
   failure: { error: unknown } | null = null;
-  private readonly transaction: Transaction;
+  readonly transaction: Transaction;
   private hasWritten = false;
   /** Number of statements that may change something and have not ended. */
   private writing = 0;
@@ -305,9 +296,9 @@ export class UnitRun implements Unit {
     return this.hasWritten || this.writing > 0;
   }
 
-  async perform(work: (unit: Unit) => unknown): Promise<void> {
+  async perform(work: () => unknown): Promise<void> {
     try {
-      this.result = await work(this);
+      this.result = await work();
       this.transaction.finished.push(this);
     } catch (error) {
       this.failure = { error };
@@ -316,76 +307,17 @@ export class UnitRun implements Unit {
     }
   }
 
-  all<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
-    return this.transaction.run<Row>(this, textOf(sql), values);
-  }
-
-  async get<Row>(sql: Statement, ...values: unknown[]): Promise<Row | null> {
-    return (await this.all<Row>(sql, ...values))[0] ?? null;
-  }
-
-  async change(sql: Statement, ...values: unknown[]): Promise<number> {
-    return (await this.write(sql, ...values)).count;
-  }
-
-  changed<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
-    return this.write<Row>(sql, ...values);
-  }
-
-  async write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>> {
-    const text = textOf(sql);
+  async write<Row>(sql: string, values: unknown[]): Promise<Rows<Row>> {
     this.writing++;
-    const rows = await this.transaction.run<Row>(this, text, values);
+    const rows = await this.transaction.run<Row>(this, sql, values);
     this.writing--;
     // A statement of several parts may have changed something in another one than the last.
-    this.hasWritten ||= rows.count > 0 || /^\s*WITH\b/.test(text);
+    this.hasWritten ||= rows.count > 0 || /^\s*WITH\b/.test(sql);
     return rows;
   }
 
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result> {
     this.hasWritten ||= batch.writes;
     return this.transaction.together(this, batch, call);
-  }
-
-  own(conversationId: number): Awaitable<void> {
-    return this.transaction.own(this, "counters", conversationId);
-  }
-
-  async ownOf(sql: string, value: unknown): Promise<boolean> {
-    const found = await this.get<{ id: number }>(sql, value);
-    if (found) await this.own(found.id);
-    return found !== null;
-  }
-
-  changes(conversationId: number): void {
-    checkOwned(this.owned.has(`counters:${conversationId}`), conversationId);
-  }
-
-  ownRow(table: OwnedTable, id: number): Awaitable<void> {
-    return this.transaction.own(this, table, id);
-  }
-
-  async ownFree(conversationIds: readonly number[]): Promise<number[]> {
-    const own = (id: number) => this.transaction.ownFree(this, "counters", id);
-    const owned = await Promise.all(conversationIds.map(own));
-    return conversationIds.filter((_, place) => owned[place]);
-  }
-
-  index(message: IndexedMessage, text: string | null): Promise<void> {
-    return reindex(this, message, text);
-  }
-
-  list(values: readonly (number | string | null)[]): string {
-    return textList(values);
-  }
-
-  json(value: object): Encoded;
-  json(value: object | null | undefined): Encoded | null;
-  json(value: object | null | undefined): Encoded | null {
-    return (value ?? null) as Encoded | null;
-  }
-
-  emit(change: Change): void {
-    this.emitted.push(change);
   }
 }

@@ -12,6 +12,8 @@ export interface Unit extends Sql {
   write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>>;
   /** Makes a call in one statement with the calls of other units at the same time. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
+  /** The port for another call of a method in the same unit. */
+  next(): Unit;
   /** Hands a change to subscribers once the unit has committed. */
   emit(change: Change): void;
 }
@@ -49,7 +51,7 @@ export function binder<Tx>(methods: object): (unit: Unit) => Tx {
   for (const [name, method] of Object.entries(methods)) {
     const call = method as (unit: Unit, ...values: never[]) => unknown;
     const bound: Method = function (this: Bound, ...values: never[]) {
-      return call(this.unit, ...values);
+      return call(this.unit.next(), ...values);
     };
     Object.defineProperty(Bound.prototype, name, { value: bound });
   }

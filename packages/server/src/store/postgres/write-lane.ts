@@ -1,6 +1,7 @@
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../../changes/log.ts";
 import { Unavailable } from "../store.ts";
+import { Call } from "./call.ts";
 import type { CommitOrder } from "./commit-order.ts";
 import type { Connection, Connections } from "./connection.ts";
 import {
@@ -90,7 +91,9 @@ export class WriteLane implements Lane {
       .use(async (connection) => {
         const transaction = new Transaction(connection, { begin: "BEGIN", ...options });
         const running = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
-        await Promise.all(running.map(({ job, run }) => run.perform(job.work)));
+        await Promise.all(
+          running.map(({ job, run }) => run.perform(() => job.work(new Call(run)))),
+        );
         const { failed } = transaction;
         if (failed?.error instanceof Unavailable) throw failed.error;
         const isUndone = failed !== null || running.some(({ run }) => run.failure && run.wrote);

@@ -70,6 +70,3 @@ export async function accountsById(db: Sql, ids: readonly number[]): Promise<Map
   );
   return new Map(rows.map((row) => [row.id, publicAccount(row)]));
 }
-
-/** Increments the counter that all names and pictures share. */
-export const COUNT_NAME = "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq";

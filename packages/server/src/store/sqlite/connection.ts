@@ -90,8 +90,11 @@ export interface Connection {
   /** Throws if the unit does not own the conversation. */
   changes(conversationId: number): void;
   query<Row>(sql: string): ReadStatement<Row>;
-  /** A statement that changes something; with RETURNING, `get` and `all` return rows. */
-  change<Row = never>(sql: string): ReadStatement<Row> & { run(...values: Binding[]): Changed };
+  /**
+   * A statement that changes something; with RETURNING, `get` and `all` return rows. `check` is called
+   * each time before it runs.
+   */
+  change<Row = never>(sql: string, check?: () => void): WriteStatement<Row>;
   readonly wrote: boolean;
 }
 
@@ -101,6 +104,10 @@ type Changed = { changes: number; lastInsertRowid: number };
 export interface ReadStatement<Row> {
   get(...values: Binding[]): Row | null;
   all(...values: Binding[]): Row[];
+}
+
+export interface WriteStatement<Row> extends ReadStatement<Row> {
+  run(...values: Binding[]): Changed;
 }
 
 /** Units that only read own nothing. */
@@ -123,20 +130,23 @@ export function connection(db: Database, { readOnly = false } = {}): Connection 
         all: (...values) => statement().all(...values),
       };
     },
-    change: (sql) => {
+    change: (sql, check) => {
       const statement = prepared(db, sql);
       return {
         run: (...values) => {
+          check?.();
           const changed = statement().run(...values) as Changed;
           self.wrote ||= changed.changes > 0;
           return changed;
         },
         get: (...values) => {
+          check?.();
           const row = statement().get(...values);
           self.wrote ||= row !== null;
           return row;
         },
         all: (...values) => {
+          check?.();
           const rows = statement().all(...values);
           self.wrote ||= rows.length > 0;
           return rows;

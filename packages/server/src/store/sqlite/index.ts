@@ -10,17 +10,17 @@ import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { searchQueue } from "../search-queue.ts";
+import type { Sql } from "../sql.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
-import { erasureReads, erasureWrites } from "./erasures.ts";
 import { followHistory } from "./history.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { NEWEST_SCHEMA } from "./migrations/index.ts";
 import { searchChangePruning } from "./search-changes.ts";
-import { bind, sqlOf } from "./sql.ts";
+import { bind, hot, portOf } from "./sql.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
 const ERASE_MS = 10 * 60_000;
@@ -43,6 +43,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   // Readers have a connection of their own, which sees committed transactions only.
   const readerDb = openDatabase(path);
   const writer = connection(db);
+  const port = portOf(writer);
   const log = startLogSync(path);
   // Closed after the database only: closing it releases SQLite's locks, which belong to the process.
   const file = openSync(path, "r");
@@ -67,7 +68,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const batches = batchWriter({
     db,
     connection: writer,
-    tx: { ...reads(writer), ...writes(writer) },
+    tx: { ...reads(writer, port), ...writes(writer, port) },
     log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
     sync: async () => {
       await log.sync();
@@ -77,7 +78,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     finished: watchWrites(background),
   });
   const reader = connection(readerDb, { readOnly: true });
-  const readTx = reads(reader);
+  const readTx = reads(reader, portOf(reader));
   const searchChanges = searchChangePruning(reader, writer);
   const maintenance = new Maintenance({
     background,
@@ -100,11 +101,10 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   process.once("exit", closeDatabase);
 
   const limits = { ...LOG_LIMITS, ...options.logLimits };
-  const pruned = sqlOf(writer);
   const pruning = pruneRegularly(
     background,
     limits.pruneEveryMs,
-    () => batches.write(() => pruneChanges(pruned, limits)) as Promise<boolean>,
+    () => batches.write(() => pruneChanges(port(), limits)) as Promise<boolean>,
   );
 
   return {
@@ -142,19 +142,20 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   };
 }
 
-const reads = (db: Connection): ReadTx => ({
-  ...bind(shared.reads, sqlOf(db)),
-  ...erasureReads(db),
+const reads = (db: Connection, port: () => Sql): ReadTx => ({
+  ...bind(shared.reads, port),
   ...hotConversationReads(db),
 });
 
-const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
-  ...bind(shared.writes, sqlOf(db)),
-  ...erasureWrites(db),
-  ...hotConversationWrites(db),
-  ...hotMessageWrites(db),
-  ...importedMessageWrites(db),
-  ...hotTurnWrites(db),
+const writes = (
+  db: Connection,
+  port: () => Sql,
+): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
+  ...bind(shared.writes, port),
+  ...hot(hotConversationWrites, db),
+  ...hot(hotMessageWrites, db),
+  ...hot(importedMessageWrites, db),
+  ...hot(hotTurnWrites, db),
 });
 
 /** How long a search waits for the index. After an import of a million messages it is behind for long. */
