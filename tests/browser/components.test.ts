@@ -95,7 +95,7 @@ test("a form is submitted with its values, and a second time only after confirma
   expect(await form.getByRole("button", { name: "Submit", exact: true }).count()).toBe(0);
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("Question").waitFor();
-  await result.getByText("rating: 9").waitFor();
+  await result.getByText("Your rating, as a number: 9").waitFor();
   await message(page, "You submitted the form").waitFor();
 
   await outcome.click();
@@ -116,7 +116,7 @@ test("an optional select in which nothing is chosen submits nothing", async () =
   await form.getByLabel("Your rating, as a number").fill("9");
   await form.getByRole("button", { name: "Submit" }).click();
   const result = page.getByRole("region", { name: "Form submitted" });
-  await result.getByText("rating: 9").waitFor();
+  await result.getByText("Your rating, as a number: 9").waitFor();
   expect(await result.innerText()).not.toMatch(/Praise|Question|Problem/);
   expect(visit.problems()).toEqual([]);
 });
