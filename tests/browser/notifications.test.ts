@@ -54,7 +54,7 @@ const setWindowFocus = (page: Page, isFocused: boolean) =>
 
 test("notifications stay off if the browser refuses them", async () => {
   const { ada } = await groupChat(harness());
-  await using visit = await harness().visit(ada, { path: "/settings" });
+  await using visit = await harness().visit(ada, { path: "/settings/notifications" });
   const { page } = visit;
   await page.addInitScript(() => {
     const requestPermission = async () => "denied";

@@ -293,7 +293,7 @@ describe("somebody who cannot be looked up", () => {
     const chat = await groupOf(await signUp(server.url), ada);
     const answer = async (username: string) => {
       const { body } = await post(server.url, name, inputFor(username, chat), ada.token);
-      return JSON.stringify(body).replace(username, "<name>");
+      return JSON.stringify(body).replaceAll(username, "<name>");
     };
     for (const suffix of ["", ":claude"]) {
       const toNobody = await answer(`nobody_at_all${suffix}`);
