@@ -18,6 +18,7 @@ const STARTS_PROCESS = /\bBun\.spawn|node:child_process|playwright-core|new Work
 const TEST_CODE = /^(tests|packages\/testkit)\/|\/test\//;
 /** They start no process of ours, but take as much time as many others together. */
 const NOT_UNIT = [
+  "packages/protocol/test/hostile-markup.test.ts",
   "packages/server/test/context-files.test.ts",
   "packages/server/test/hostile-tool-servers.test.ts",
   "packages/server/test/webhooks.test.ts",
