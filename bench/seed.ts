@@ -3,7 +3,7 @@ import { masterKeyFile } from "../packages/server/src/config/master-keys.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { hashToken } from "../packages/server/src/rules/tokens.ts";
 import { sessionEnd } from "../packages/server/src/security/tokens.ts";
-import { vault } from "../packages/server/src/security/vault.ts";
+import { createVault } from "../packages/server/src/security/vault.ts";
 import type { AccountRecord } from "../packages/server/src/store/accounts.ts";
 import type { ConversationRecord } from "../packages/server/src/store/conversations.ts";
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
@@ -111,7 +111,7 @@ async function addAgents(
   provider: string,
   toolServer: SeedToolServer | undefined,
 ): Promise<void> {
-  const sealing = vault(masterKeyFile(join(dataDir, "master.key")).read());
+  const sealing = createVault(masterKeyFile(join(dataDir, "master.key")).read());
   for (const [place, owner] of accounts.entries()) {
     const conversation = conversations[place];
     if (!conversation) return;

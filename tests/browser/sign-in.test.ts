@@ -3,7 +3,7 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { post, signUp } from "@parley/testkit/client.ts";
 import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
-import { vault } from "../../packages/server/src/security/vault.ts";
+import { createVault } from "../../packages/server/src/security/vault.ts";
 import { expectNoViolations } from "./axe.ts";
 import { type RealIssuer, startIssuer } from "./issuer.ts";
 import { sharedHarness, test, type Visit } from "./support.ts";
@@ -149,7 +149,7 @@ test("somebody who does not consent is told so, and can try again", async () => 
 });
 
 test("a sign-in that took too long is refused", async () => {
-  const sealed = vault([MASTER_KEY]);
+  const sealed = createVault([MASTER_KEY]);
   const binding = { owner_id: 0, provider: "oidc sign-in" };
   await using visit = await open();
   const { page } = visit;

@@ -8,7 +8,7 @@ import { Person, post, signUp } from "@parley/testkit/client.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import type { JWTPayload } from "jose";
-import { vault } from "../../packages/server/src/security/vault.ts";
+import { createVault } from "../../packages/server/src/security/vault.ts";
 
 const issuer = new Issuer();
 await issuer.rotate();
@@ -241,7 +241,7 @@ describe("an answer is refused", () => {
   });
 
   test("after the time for it has passed", async () => {
-    const sealed = vault([MASTER_KEY]);
+    const sealed = createVault([MASTER_KEY]);
     const { answer } = await begun(freshName());
     const binding = { owner_id: 0, provider: "oidc sign-in" };
     const flow = JSON.parse(sealed.open(answer.flow, binding));

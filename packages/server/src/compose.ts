@@ -1,14 +1,14 @@
 import type { Server } from "bun";
-import { contextFiles } from "./agents/context-files/index.ts";
+import { createContextFiles } from "./agents/context-files/index.ts";
 import { Deltas } from "./agents/deltas.ts";
 import { Dispatcher } from "./agents/dispatcher.ts";
 import { ExternalTurns } from "./agents/external/index.ts";
-import { keyTester } from "./agents/key-test.ts";
-import { modelLists } from "./agents/model-lists.ts";
-import { elicitations } from "./agents/tools/elicitation.ts";
+import { createKeyTester } from "./agents/key-test.ts";
+import { createModelLists } from "./agents/model-lists.ts";
+import { createElicitations } from "./agents/tools/elicitation.ts";
 import { loadClient } from "./agents/tools/load-client.ts";
-import { toolServers } from "./agents/tools/servers.ts";
-import { toolRequests } from "./agents/tools/tool-requests.ts";
+import { createToolServers } from "./agents/tools/servers.ts";
+import { createToolRequests } from "./agents/tools/tool-requests.ts";
 import { TurnLoads } from "./agents/turn-loads.ts";
 import type { Bound } from "./calls/bind.ts";
 import { invoker } from "./calls/invoke.ts";
@@ -23,25 +23,25 @@ import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { incomingHooks } from "./domain/incoming-hooks.ts";
 import { oidcAccounts as newOidcAccounts } from "./domain/oidc-accounts.ts";
-import { exports } from "./files/exports/exports.ts";
-import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
+import { createExports } from "./files/exports/exports.ts";
+import { maintainFiles, noFileMaintenance } from "./files/maintenance.ts";
 import { refuseUnmounted } from "./files/mount.ts";
-import { filesService } from "./files/service.ts";
+import { createFiles } from "./files/service.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
 import { handlers } from "./operations/index.ts";
-import { webhooks as startWebhooks } from "./outbound/webhooks.ts";
+import { startWebhooks } from "./outbound/webhooks.ts";
 import { type Backlog, backlog } from "./realtime/backlog.ts";
 import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
-import { auditLog } from "./security/audit-log.ts";
-import { authenticator } from "./security/authenticate.ts";
-import { guardedFetch } from "./security/guarded-fetch.ts";
-import { passwords } from "./security/passwords.ts";
-import { serviceKeys } from "./security/service-keys.ts";
-import { signInThrottle } from "./security/sign-in-throttle.ts";
-import { throttle } from "./security/throttle.ts";
+import { createAuditLog } from "./security/audit-log.ts";
+import { createAuthenticator } from "./security/authenticate.ts";
+import { createGuardedFetch } from "./security/guarded-fetch.ts";
+import { createPasswords } from "./security/passwords.ts";
+import { createServiceKeys } from "./security/service-keys.ts";
+import { createSignInThrottle } from "./security/sign-in-throttle.ts";
+import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { Store, WriteTx } from "./store/store.ts";
@@ -52,9 +52,9 @@ import { metricsResponse, type RouteOptions, routes } from "./transport/routes.t
 import type { Services as TransportServices } from "./transport/services.ts";
 import { type Connection, type SocketTransport, socketTransport } from "./transport/socket.ts";
 import { type UnsentAnswers, unsentAnswers } from "./transport/unsent-answers.ts";
-import { erasures as startErasures } from "./upkeep/erasures.ts";
-import { upkeep as startUpkeep } from "./upkeep/expiry.ts";
-import { retention } from "./upkeep/retention.ts";
+import { startErasures } from "./upkeep/erasures.ts";
+import { startUpkeep } from "./upkeep/expiry.ts";
+import { startRetention } from "./upkeep/retention.ts";
 
 /** How long `stop()` waits for calls in progress before it closes their connections. */
 const STOP_MS = 5000;
@@ -82,16 +82,16 @@ export interface Running {
  */
 async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
   if (!oidc) return { oidcTokens: null, oidcSignIn: null };
-  const [{ issuer: newIssuer }, { oidcTokens }, { oidcSignIn }] = await Promise.all([
+  const [{ createIssuer }, { createOidcTokens }, { createOidcSignIn }] = await Promise.all([
     import("./security/issuer.ts"),
     import("./security/oidc.ts"),
     import("./security/oidc-sign-in.ts"),
   ]);
-  const issuer = newIssuer(oidc.issuer, log);
+  const issuer = createIssuer(oidc.issuer, log);
   const { audience, client } = oidc;
   return {
-    oidcTokens: audience === null ? null : oidcTokens({ ...oidc, audience }, issuer),
-    oidcSignIn: client && oidcSignIn({ settings: { ...oidc, client }, issuer, vault, log }),
+    oidcTokens: audience === null ? null : createOidcTokens({ ...oidc, audience }, issuer),
+    oidcSignIn: client && createOidcSignIn({ settings: { ...oidc, client }, issuer, vault, log }),
   };
 }
 
@@ -143,7 +143,7 @@ export async function compose(config: Config): Promise<Running> {
   const server = serve(config, transports, log);
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
-  const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
+  const deletion = startRetention({ store, node, days: config.retentionDays, log, metrics });
   cluster.start();
   agents.start();
   return {
@@ -170,14 +170,14 @@ export async function compose(config: Config): Promise<Running> {
 /** All agents of this node: those that models answer for, and those that programs answer for. */
 function buildAgents(services: Services, changes: Changes, cluster: Cluster, node: string) {
   const { config, store, vault, files, toolServers, externalTurns, log, metrics } = services;
-  const asking = elicitations(store);
+  const asking = createElicitations(store);
   const agents = new Dispatcher({
     node,
     config,
     store: yieldingStore(store),
     vault,
     deltas: new Deltas(store, node),
-    contextFiles: contextFiles({ store, blobs: files?.blobs ?? null, log }),
+    contextFiles: createContextFiles({ store, blobs: files?.blobs ?? null, log }),
     toolServers,
     elicit: asking.ask,
     loads: new TurnLoads(cluster),
@@ -272,20 +272,20 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { limits, providers, operators } = config;
   await refuseOtherMasterKey(config, store, log);
   const vault = openVault(config);
-  const audit = auditLog(log, store);
+  const audit = createAuditLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
   const oidcAccounts = newOidcAccounts({ audit, providers, operators });
   const metrics = newMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const { pixels, ...limited } = throttles(limits, cluster);
-  const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
-  const servers = toolServers({
+  const fetch = createGuardedFetch({ allowPrivate: config.allowPrivateAddresses });
+  const servers = createToolServers({
     store: yieldingStore(store),
     vault,
     fetch,
     offered: config.toolServers,
-    operatorFetch: guardedFetch({ allowPrivate: true }),
+    operatorFetch: createGuardedFetch({ allowPrivate: true }),
     log,
     metrics,
   });
@@ -294,15 +294,15 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     store,
     hub,
     changes,
-    passwords: passwords(),
+    passwords: createPasswords(),
     vault,
     webhooks: startWebhooks({ store, changes, vault, fetch, audit, operators, log, metrics }),
-    authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, audit }),
+    authenticator: createAuthenticator({ store, oidcTokens, oidcAccounts, limits, audit }),
     oidcSignIn,
     oidcAccounts,
-    serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, audit }),
-    exports: exports({ store, blobs, vault, log }),
-    files: blobs && filesService({ store, blobs, vault, limits, metrics, pixels }),
+    serviceKeys: createServiceKeys({ store, configuredHash: config.serviceKeyHash, audit }),
+    exports: createExports({ store, blobs, vault, log }),
+    files: blobs && createFiles({ store, blobs, vault, limits, metrics, pixels }),
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({
       store,
@@ -312,10 +312,10 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     }),
     ...limited,
     externalTurns: new ExternalTurns({ store, changes, connected: hub, log }),
-    keyTester: keyTester({ config, vault, log }),
+    keyTester: createKeyTester({ config, vault, log }),
     toolServers: servers,
-    toolRequests: toolRequests(store, servers),
-    modelLists: modelLists({ config, vault, log }),
+    toolRequests: createToolRequests(store, servers),
+    modelLists: createModelLists({ config, vault, log }),
     log,
     audit,
     metrics,
@@ -330,7 +330,7 @@ function startFileMaintenance(config: Config, services: Services, node: string) 
     return noFileMaintenance;
   }
   const { blobs } = files;
-  return fileMaintenance({ store, blobs, node, isShared: config.database !== null, log, metrics });
+  return maintainFiles({ store, blobs, node, isShared: config.database !== null, log, metrics });
 }
 
 /** Handlers by their HTTP names, and by all names, which a socket accepts. */
@@ -361,8 +361,8 @@ function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
 function hookRates(limits: Limits, cluster: Cluster) {
   const { operations_per_second: perSecond, operation_burst: burst } = limits;
   return {
-    posts: throttle(HOOK_POSTS, { cluster, name: "hook posts" }),
-    requests: throttle({ perSecond, burst }, { cluster, name: "hook requests" }),
+    posts: createThrottle(HOOK_POSTS, { cluster, name: "hook posts" }),
+    requests: createThrottle({ perSecond, burst }, { cluster, name: "hook requests" }),
   };
 }
 
@@ -370,7 +370,7 @@ function hookRates(limits: Limits, cluster: Cluster) {
 function throttles(limits: Limits, cluster: Cluster) {
   const shared = (name: string) => ({ cluster, name });
   const rate = (name: string, perSecond: number, burst: number) =>
-    throttle({ perSecond, burst }, shared(name));
+    createThrottle({ perSecond, burst }, shared(name));
   return {
     rates: {
       messages: rate("messages", limits.messages_per_second, limits.message_burst),
@@ -383,7 +383,7 @@ function throttles(limits: Limits, cluster: Cluster) {
       costs: rate("costs", limits.cost_per_second, limits.cost_burst),
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
-    signInThrottle: signInThrottle(shared),
+    signInThrottle: createSignInThrottle(shared),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
     throttles: newThrottles(limits, cluster),
   };

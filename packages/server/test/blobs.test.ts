@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { startS3 } from "@parley/testkit/s3.ts";
 import type { Blobs } from "../src/files/blobs.ts";
-import { diskBlobs } from "../src/files/disk.ts";
-import { s3Blobs } from "../src/files/s3.ts";
+import { openDiskBlobs } from "../src/files/disk.ts";
+import { openS3Blobs } from "../src/files/s3.ts";
 import { blockThreadPool } from "./support/thread-pool.ts";
 
 const root = mkdtempSync(join(tmpdir(), "parley-blobs-"));
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 mkdirSync(join(root, "incoming"));
 const inBucket = async (prefix: string, options = {}) =>
-  s3Blobs(
+  openS3Blobs(
     {
       endpoint: s3.url,
       bucket: s3.bucket,
@@ -31,7 +31,7 @@ const inBucket = async (prefix: string, options = {}) =>
   );
 
 const backends = {
-  disk: (name: string) => diskBlobs(join(root, name)),
+  disk: (name: string) => openDiskBlobs(join(root, name)),
   S3: (name: string) => inBucket(`${name}/`),
 };
 
@@ -139,7 +139,7 @@ describe("S3", () => {
 });
 
 test("a folder that is full or cannot be written is unavailable", async () => {
-  const blobs = await diskBlobs(join(root, "occupied"));
+  const blobs = await openDiskBlobs(join(root, "occupied"));
   const name = Bun.randomUUIDv7();
   // A file where the folder of the object should be.
   await Bun.write(join(root, "occupied", name.slice(-2)), "");
@@ -148,7 +148,7 @@ test("a folder that is full or cannot be written is unavailable", async () => {
 
 test("what a restore or a file system has in the folder is not taken for objects", async () => {
   const folder = join(root, "mounted");
-  const blobs = await diskBlobs(folder);
+  const blobs = await openDiskBlobs(folder);
   const name = await stored(blobs, "x");
   for (const other of ["restoring", "lost+found"]) {
     await Bun.write(join(folder, other, Bun.randomUUIDv7()), "y");
@@ -158,7 +158,7 @@ test("what a restore or a file system has in the folder is not taken for objects
 
 test("files on disk are readable for their owner alone", async () => {
   const folder = join(root, "private");
-  const blobs = await diskBlobs(folder);
+  const blobs = await openDiskBlobs(folder);
   await stored(blobs, "x");
   for (const name of readdirSync(folder)) {
     const { stdout } = Bun.spawnSync(["stat", "-c", "%a", join(folder, name)]);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { File } from "@parley/protocol";
-import { contextFiles, type TurnFiles } from "../src/agents/context-files/index.ts";
+import { createContextFiles, type TurnFiles } from "../src/agents/context-files/index.ts";
 import { runBuiltIn } from "../src/agents/tools/built-in.ts";
 import type { Blobs } from "../src/files/blobs.ts";
 import { logger } from "../src/observe/log.ts";
@@ -21,7 +21,7 @@ function conversationWith(file: Pick<File, "type" | "size">, maxHeldBytes?: numb
     const content = new Blob(["x".repeat(file.size)]);
     return { size: file.size, stream: async () => content.stream() };
   };
-  const loader = contextFiles({
+  const loader = createContextFiles({
     store,
     blobs: { open } as unknown as Blobs,
     log: logger("silent"),

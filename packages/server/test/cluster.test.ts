@@ -8,8 +8,8 @@ import { type Cluster, cluster as newCluster } from "../src/changes/cluster.ts";
 import { hub as newHub } from "../src/realtime/hub.ts";
 import { sockets } from "../src/realtime/sockets.ts";
 import { Failure } from "../src/rules/failure.ts";
-import { type FailureThrottle, failureThrottle } from "../src/security/failure-throttle.ts";
-import { type Throttle, throttle } from "../src/security/throttle.ts";
+import { createFailureThrottle, type FailureThrottle } from "../src/security/failure-throttle.ts";
+import { createThrottle, type Throttle } from "../src/security/throttle.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 
 const CHAT = "0190f000-0000-7000-8000-000000000001";
@@ -479,7 +479,7 @@ function isAllowed(call: () => void): boolean {
 describe("rate limits", () => {
   const rate = { perSecond: 10, burst: 20 };
   const nodeThrottle = ({ cluster }: { cluster: Cluster }) =>
-    throttle(rate, { cluster, name: "messages" });
+    createThrottle(rate, { cluster, name: "messages" });
   const drain = ({ take }: { take(key: string): void }, key = "alice") => {
     let taken = 0;
     while (isAllowed(() => take(key))) taken++;
@@ -523,7 +523,7 @@ describe("rate limits", () => {
 describe("failed sign-ins", () => {
   const FREE = 3;
   const nodeFailureThrottle = ({ cluster }: { cluster: Cluster }) =>
-    failureThrottle(FREE, 20, { cluster, name: "sign_in" });
+    createFailureThrottle(FREE, 20, { cluster, name: "sign_in" });
   const attempt = (failures: FailureThrottle, key: string) => {
     failures.check(key);
     failures.count(key);

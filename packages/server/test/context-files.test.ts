@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { deflateSync } from "node:zlib";
 import type { File } from "@parley/protocol";
-import { contextFiles } from "../src/agents/context-files/index.ts";
+import { createContextFiles } from "../src/agents/context-files/index.ts";
 import { PdfInspector } from "../src/agents/context-files/pdf-pages.ts";
 import { scaleImage } from "../src/agents/context-files/scale-image.ts";
 import { type PdfFacts, scanPdf } from "../src/agents/context-files/scan-pdf.ts";
@@ -219,7 +219,7 @@ describe("loading files for a model", () => {
     const records = files.map(({ id }) => ({ id, blob: id }));
     const store = { read: async () => records } as unknown as Pick<Store, "read">;
     const blobs = { open } as Blobs;
-    return contextFiles({ store, blobs, log: logger("silent"), ...options });
+    return createContextFiles({ store, blobs, log: logger("silent"), ...options });
   }
 
   async function load(

@@ -6,19 +6,19 @@ import { type SharedPostgres, sharedPostgres } from "@parley/testkit/postgres.ts
 import { fails, stallsAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { until } from "@parley/testkit/until.ts";
-import { contextFiles } from "../src/agents/context-files/index.ts";
+import { createContextFiles } from "../src/agents/context-files/index.ts";
 import { Deltas } from "../src/agents/deltas.ts";
 import { Dispatcher } from "../src/agents/dispatcher.ts";
-import { elicitations } from "../src/agents/tools/elicitation.ts";
-import { toolServers } from "../src/agents/tools/servers.ts";
+import { createElicitations } from "../src/agents/tools/elicitation.ts";
+import { createToolServers } from "../src/agents/tools/servers.ts";
 import { TurnLoads } from "../src/agents/turn-loads.ts";
 import { alone, type Cluster } from "../src/changes/cluster.ts";
 import { readConfig } from "../src/config.ts";
 import { stopTurns } from "../src/domain/turns.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
-import { guardedFetch } from "../src/security/guarded-fetch.ts";
-import { vault as newVault } from "../src/security/vault.ts";
+import { createGuardedFetch } from "../src/security/guarded-fetch.ts";
+import { createVault } from "../src/security/vault.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { type Store, Unavailable, type WriteTx } from "../src/store/store.ts";
@@ -26,7 +26,7 @@ import { askAgent, newAccount, newAgent } from "./support/store-contract/fixture
 
 const NODE = "here";
 const log = logger("silent");
-const vault = newVault([Buffer.alloc(32, 1)]);
+const vault = createVault([Buffer.alloc(32, 1)]);
 let folder: string;
 let postgres: SharedPostgres;
 beforeAll(async () => {
@@ -58,17 +58,17 @@ const withIdleNode: Cluster = {
 
 /** Everything that a node needs to run turns. */
 function nodeOn(store: Store, environment = {}, cluster = alone) {
-  const fetch = guardedFetch({ allowPrivate: false });
-  const servers = toolServers({ store, vault, fetch, log, metrics: metrics() });
+  const fetch = createGuardedFetch({ allowPrivate: false });
+  const servers = createToolServers({ store, vault, fetch, log, metrics: metrics() });
   const agents = new Dispatcher({
     node: NODE,
     config: readConfig(environment),
     store,
     vault,
     deltas: new Deltas(store, NODE),
-    contextFiles: contextFiles({ store, blobs: null, log }),
+    contextFiles: createContextFiles({ store, blobs: null, log }),
     toolServers: servers,
-    elicit: elicitations(store).ask,
+    elicit: createElicitations(store).ask,
     loads: new TurnLoads(cluster),
     log,
   });

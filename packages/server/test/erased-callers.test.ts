@@ -10,14 +10,14 @@ import { eraseAccount } from "../src/domain/erasures.ts";
 import { suspend } from "../src/domain/suspension.ts";
 import { logger } from "../src/observe/log.ts";
 import { handlers } from "../src/operations/index.ts";
-import { auditLog } from "../src/security/audit-log.ts";
-import { vault } from "../src/security/vault.ts";
+import { createAuditLog } from "../src/security/audit-log.ts";
+import { createVault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-erased-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const audit = auditLog(logger("silent"), store);
+const audit = createAuditLog(logger("silent"), store);
 const config = readConfig({
   PARLEY_DATA: folder,
   PARLEY_SANDBOX: "on",
@@ -34,7 +34,7 @@ function call(name: string, input: object, account: AccountRecord) {
   const bound = handlers({} as Needs).find(({ contract }) => contract.name === name);
   if (!bound) throw new Error(`${name} is missing`);
   const context = {
-    ...{ config, store, audit, vault: vault([Buffer.alloc(32, 1)]) },
+    ...{ config, store, audit, vault: createVault([Buffer.alloc(32, 1)]) },
     throttles: { tool_contacts: unlimited },
     files: { links: { sign: () => "" }, quota: { check: () => {}, add: () => {} } },
     caller: { kind: "session", account, session_id: Bun.randomUUIDv7() },

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unzip } from "@parley/testkit/zip.ts";
-import { exports } from "../src/files/exports/exports.ts";
+import { createExports } from "../src/files/exports/exports.ts";
 import { logger } from "../src/observe/log.ts";
-import { vault } from "../src/security/vault.ts";
+import { createVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { newAccount } from "./support/store-contract/fixture.ts";
 
@@ -16,7 +16,7 @@ test("a link expires after ten minutes, and another master key does not open it"
   const store = openSqliteStore(join(folder, "parley.db"));
   const log = logger("silent");
   const of = (key: number) =>
-    exports({ store, blobs: null, vault: vault([Buffer.alloc(32, key)]), log });
+    createExports({ store, blobs: null, vault: createVault([Buffer.alloc(32, key)]), log });
   const account = await store.write((tx) => newAccount(tx, { username: "ada" }));
   const { path, expires_at } = of(1).link(account);
   const token = path.slice("/exports/".length);
@@ -35,7 +35,12 @@ test("a download that stalled and ends does not end the next one of the same per
   const folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const log = logger("silent");
-  const service = exports({ store, blobs: null, vault: vault([Buffer.alloc(32, 1)]), log });
+  const service = createExports({
+    store,
+    blobs: null,
+    vault: createVault([Buffer.alloc(32, 1)]),
+    log,
+  });
   const account = await store.write((tx) => newAccount(tx, { username: "ada" }));
   const open = () => service.open(service.link(account).path.slice("/exports/".length));
   const { now } = performance;

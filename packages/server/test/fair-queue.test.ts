@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { fairQueue } from "../src/security/fair-queue.ts";
+import { createFairQueue } from "../src/security/fair-queue.ts";
 
 /** A queue that runs one at a time, and the order in which work began. */
 function counter(waiting = 6) {
-  const enter = fairQueue({ running: 1, waiting, full: () => new Error("full") });
+  const enter = createFairQueue({ running: 1, waiting, full: () => new Error("full") });
   const begun: string[] = [];
   const gate = Promise.withResolvers<void>();
   const come = (key: string, name = key) =>
@@ -26,7 +26,7 @@ test("keys take turns, regardless of how many tasks each has waiting", async () 
 });
 
 test("large tasks do not hold up small ones of other keys", async () => {
-  const enter = fairQueue({ running: 1, waiting: 6, full: () => new Error("full") });
+  const enter = createFairQueue({ running: 1, waiting: 6, full: () => new Error("full") });
   const begun: string[] = [];
   const gate = Promise.withResolvers<void>();
   const come = (key: string, work: number) =>
@@ -67,7 +67,7 @@ test("when the queue is full, the key with the most waiting tasks loses its late
 });
 
 test("a task whose signal aborts while it waits never starts, and leaves its place", async () => {
-  const enter = fairQueue({ running: 1, waiting: 1, full: () => new Error("full") });
+  const enter = createFairQueue({ running: 1, waiting: 1, full: () => new Error("full") });
   const gate = Promise.withResolvers<string>();
   const first = enter("one", () => gate.promise);
   const abort = new AbortController();
@@ -87,7 +87,7 @@ test("a task whose signal aborts while it waits never starts, and leaves its pla
 });
 
 test("the next task starts after one that fails", async () => {
-  const enter = fairQueue({ running: 1, waiting: 5, full: () => new Error("full") });
+  const enter = createFairQueue({ running: 1, waiting: 5, full: () => new Error("full") });
   const failing = enter("a", () => Promise.reject(new Error("no")));
   const next = enter("a", async () => "yes");
   await expect(failing).rejects.toThrow("no");

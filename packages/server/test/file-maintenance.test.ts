@@ -6,8 +6,8 @@ import type { EventFrame } from "@parley/protocol";
 import { until } from "@parley/testkit/until.ts";
 import type { Delivered } from "../src/changes/bus.ts";
 import { type Blobs, previewOf } from "../src/files/blobs.ts";
-import { diskBlobs } from "../src/files/disk.ts";
-import { fileMaintenance } from "../src/files/maintenance.ts";
+import { openDiskBlobs } from "../src/files/disk.ts";
+import { maintainFiles } from "../src/files/maintenance.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
 import { NOBODY } from "../src/rules/accounts.ts";
@@ -34,7 +34,7 @@ async function installation(name: string) {
     }
   });
   const storage = join(folder, name);
-  const blobs = await diskBlobs(storage);
+  const blobs = await openDiskBlobs(storage);
   const { ada, chat } = await store.write(async (tx) => {
     const ada = await newAccount(tx, { username: "ada" });
     return { ada, chat: await newGroup(tx, [ada]) };
@@ -93,7 +93,7 @@ type Settings = { node?: string; isShared?: boolean; figures?: ReturnType<typeof
 
 const start = (store: Store, blobs: Blobs, settings: Settings = {}) => {
   const { node = "one", isShared = true, figures = metrics() } = settings;
-  return fileMaintenance({
+  return maintainFiles({
     ...{ store, blobs, node, isShared },
     log: logger("silent"),
     metrics: figures,

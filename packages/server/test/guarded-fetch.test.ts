@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { rawServer } from "@parley/testkit/raw-server.ts";
 import { FetchError, type Resolve } from "../src/security/destination.ts";
-import { type GuardedRequest, guardedFetch } from "../src/security/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedRequest } from "../src/security/guarded-fetch.ts";
 
 const certificate = selfSigned("DNS:hooks.test,DNS:second.test");
 const ofAnother = selfSigned("DNS:another.test");
@@ -19,8 +19,8 @@ const ca = [certificate, ofAnother, ofAddress]
 
 /** Every name leads to this machine. */
 const toLoopback: Resolve = async () => ["127.0.0.1"];
-const open = guardedFetch({ allowPrivate: true, resolve: toLoopback, ca });
-const closed = guardedFetch({ allowPrivate: false, resolve: toLoopback, ca });
+const open = createGuardedFetch({ allowPrivate: true, resolve: toLoopback, ca });
+const closed = createGuardedFetch({ allowPrivate: false, resolve: toLoopback, ca });
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
 const ok = (socket: Socket) => socket.end(`${HEAD}content-length: 2\r\n\r\nok`);
@@ -65,7 +65,7 @@ describe("the connection", () => {
     await using second = await rawServer(ok, { certificate, host: "127.0.0.2", port: first.port });
     let asked = 0;
     const resolve: Resolve = async () => [asked++ === 0 ? "127.0.0.1" : "127.0.0.2"];
-    const rebound = guardedFetch({ allowPrivate: true, resolve, ca });
+    const rebound = createGuardedFetch({ allowPrivate: true, resolve, ca });
     const response = await rebound(`https://hooks.test:${first.port}/`);
     expect(await response.text()).toBe("ok");
     expect([asked, first.connections(), second.connections()]).toEqual([1, 1, 0]);
@@ -96,7 +96,7 @@ describe("the connection", () => {
 
   test("needs a certificate of a known authority", async () => {
     await using server = await rawServer(ok, { certificate });
-    const strict = guardedFetch({ allowPrivate: true, resolve: toLoopback });
+    const strict = createGuardedFetch({ allowPrivate: true, resolve: toLoopback });
     const error = await failure(strict(`https://hooks.test:${server.port}/`));
     expect(error.code).toBe("connection_failed");
     expect(server.received).toEqual([]);
@@ -141,7 +141,7 @@ describe("the connection", () => {
       await using second = await rawServer(keepOpen, elsewhere);
       let asked = 0;
       const resolve: Resolve = async () => [asked++ < 2 ? "127.0.0.1" : "127.0.0.2"];
-      const rebound = guardedFetch({ allowPrivate: true, resolve, ca });
+      const rebound = createGuardedFetch({ allowPrivate: true, resolve, ca });
       for (let count = 0; count < 3; count++) {
         await (await rebound(`https://hooks.test:${first.port}/`, { reuseConnection })).text();
       }
@@ -210,7 +210,7 @@ describe("the connection", () => {
   async function requestWith(environment: Record<string, string>, address: string) {
     const script = `
       import { guardedFetch } from "${import.meta.dir}/../src/security/guarded-fetch.ts";
-      const fetch = guardedFetch({ allowPrivate: true });
+      const fetch = createGuardedFetch({ allowPrivate: true });
       const result = fetch("${address}").then((response) => response.text());
       process.stdout.write(await result.catch(({ code }) => code));`;
     const child = Bun.spawn([process.execPath, "-e", script], {
@@ -427,7 +427,7 @@ describe("the deadline", () => {
   });
 
   test("ends waiting for the resolver", async () => {
-    const stuck = guardedFetch({ allowPrivate: true, resolve: () => new Promise(() => {}) });
+    const stuck = createGuardedFetch({ allowPrivate: true, resolve: () => new Promise(() => {}) });
     expect(await codeOf(stuck("https://hooks.test/", { timeoutMs }))).toBe("timeout");
   });
 });

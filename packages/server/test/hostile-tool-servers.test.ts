@@ -11,7 +11,7 @@ import {
   tool,
 } from "@parley/testkit/tool-server.ts";
 import { until } from "@parley/testkit/until.ts";
-import { guardedFetch } from "../src/security/guarded-fetch.ts";
+import { createGuardedFetch } from "../src/security/guarded-fetch.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 
 /** Calls that hang end soon. Everything else has the time that a slow machine needs. */
@@ -325,7 +325,7 @@ describe("the tools of a server", () => {
 test("a name that leads to a private address is refused, also when it did not at first", async () => {
   await using server = new ToolServer();
   const { port } = new URL(server.url);
-  const fetch = guardedFetch({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
+  const fetch = createGuardedFetch({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
   await using tools = await startToolServers({ fetch });
   const added = await tools.add(`https://tools.example.com:${port}/mcp`);
   expect(added).toMatchObject({

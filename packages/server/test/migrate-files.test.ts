@@ -6,7 +6,7 @@ import { startS3 } from "@parley/testkit/s3.ts";
 import { countMissing, migrateFiles } from "../src/commands/migrate-files.ts";
 import { existingBlobs } from "../src/compose/backends.ts";
 import type { FileStorage } from "../src/config/file-storage.ts";
-import { diskBlobs } from "../src/files/disk.ts";
+import { openDiskBlobs } from "../src/files/disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "parley-migrate-files-"));
 const s3 = await startS3();
@@ -32,7 +32,7 @@ const targets: Record<string, FileStorage> = {
 for (const [name, files] of Object.entries(targets)) {
   test(`migrating copies files to ${name}, each once`, async () => {
     const dataDir = join(root, name);
-    const source = await diskBlobs(join(dataDir, "files"));
+    const source = await openDiskBlobs(join(dataDir, "files"));
     const put = async (object: string) => {
       const path = join(source.incoming, object);
       writeFileSync(path, `bytes of ${object}`);
@@ -65,7 +65,7 @@ test("files that have no place after the migration stop it", async () => {
   mkdirSync(dataDir);
   const run = (files: FileStorage | null) => migrateFiles({ dataDir, files, print: () => {} });
   await run(null);
-  const source = await diskBlobs(join(dataDir, "files"));
+  const source = await openDiskBlobs(join(dataDir, "files"));
   await run(null);
   const path = join(source.incoming, "x");
   writeFileSync(path, "x");

@@ -19,7 +19,7 @@ import { type Responder, startProvider } from "@parley/testkit/provider-server.t
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters } from "../src/agents/providers/index.ts";
 import { sleep } from "../src/agents/providers/sleep.ts";
-import { providerSource } from "../src/agents/providers/source.ts";
+import { createProviderSource } from "../src/agents/providers/source.ts";
 import {
   API_KEY,
   callOutcome,
@@ -161,7 +161,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         cutsAfter(received.promise, "Hello"),
         answers("Hello"),
       );
-      const call = callModel(providerSource(adapters[protocol]), requestTo(provider.url));
+      const call = callModel(createProviderSource(adapters[protocol]), requestTo(provider.url));
       while ((await call.next()).value?.type !== "text");
       received.resolve();
       const error = await call.next().catch((thrown) => thrown);
@@ -284,7 +284,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       const stop = new AbortController();
       await using provider = await startProvider(stallsAfter("Hel"));
       const request = requestTo(provider.url, { signal: stop.signal });
-      const call = callModel(providerSource(adapters[protocol]), request);
+      const call = callModel(createProviderSource(adapters[protocol]), request);
       while ((await call.next()).value?.type !== "text");
       stop.abort(new Error("stopped"));
       await provider.requests[0]?.closed;
@@ -308,7 +308,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
     test("is implied when the caller stops reading", async () => {
       await using provider = await startProvider(stallsAfter("Hel"));
       for await (const output of callModel(
-        providerSource(adapters[protocol]),
+        createProviderSource(adapters[protocol]),
         requestTo(provider.url),
       ))
         if (output.type === "text") break;

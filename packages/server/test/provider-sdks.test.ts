@@ -9,7 +9,7 @@ import { toolsFolder } from "@parley/testkit/tools.ts";
 import type { ModelRequest } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
-import { providerSource } from "../src/agents/providers/source.ts";
+import { createProviderSource } from "../src/agents/providers/source.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import { API_KEY, PROTOCOLS, requestTo } from "./support/model-call.ts";
 import { TOOL_PARAMS, TOOL_ROUNDS, TOOLS } from "./support/tool-round.ts";
@@ -194,7 +194,7 @@ describe.each(PROTOCOLS)("a request in the %s protocol", (protocol) => {
     const params = request.official[protocol];
     await sendWithSdk[protocol](provider.url, params);
     await Array.fromAsync(
-      callModel(providerSource(adapters[protocol]), requestTo(provider.url, request.ours)),
+      callModel(createProviderSource(adapters[protocol]), requestTo(provider.url, request.ours)),
     );
     const [official, ours] = provider.requests;
     expect(official?.body).toEqual({ ...params });
@@ -232,7 +232,7 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     await using provider = await startProvider(responder);
     const official = await callsWithSdk[protocol](provider.url);
     const outputs = await Array.fromAsync(
-      callModel(providerSource(adapters[protocol]), requestTo(provider.url)),
+      callModel(createProviderSource(adapters[protocol]), requestTo(provider.url)),
     );
     expect(official).toHaveLength(2);
     expect<object[]>(outputs.filter(({ type }) => type === "tool_use")).toEqual(official);

@@ -12,7 +12,7 @@ import { type Responder, startProvider } from "@parley/testkit/provider-server.t
 import type { ModelOutput } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters } from "../src/agents/providers/index.ts";
-import { providerSource } from "../src/agents/providers/source.ts";
+import { createProviderSource } from "../src/agents/providers/source.ts";
 import type {
   AssistantPart,
   FilePart,
@@ -126,7 +126,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         allSent.resolve();
       });
       const request = requestTo(provider.url);
-      const call = callModel(providerSource(adapters[protocol]), request, {
+      const call = callModel(createProviderSource(adapters[protocol]), request, {
         backpressure: () => ready.promise,
       });
       const first = call.next();
@@ -147,10 +147,14 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       });
       const send = (text: string) => body.enqueue(Buffer.from(textFrame[protocol](text)));
       let backpressure: Promise<void> | undefined;
-      const call = callModel(providerSource(adapters[protocol]), requestTo("http://127.0.0.1"), {
-        fetch: async () => new Response(stream),
-        backpressure: () => backpressure,
-      });
+      const call = callModel(
+        createProviderSource(adapters[protocol]),
+        requestTo("http://127.0.0.1"),
+        {
+          fetch: async () => new Response(stream),
+          backpressure: () => backpressure,
+        },
+      );
       const first = call.next();
       send("one ");
       expect(await first).toMatchObject({ value: { type: "text", text: "one " } });

@@ -12,7 +12,7 @@ import type { Change } from "../src/changes/change.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
-import { retention } from "../src/upkeep/retention.ts";
+import { startRetention } from "../src/upkeep/retention.ts";
 import { newAccount, newGroup, send, wholeHistory } from "./support/store-contract/fixture.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -38,8 +38,8 @@ test("old messages are deleted in batches, and clients receive the events", asyn
   const figures = metrics();
   const log = logger("silent");
   const options = { store, days: 7, log, metrics: figures };
-  const one = retention({ ...options, node: "one" });
-  const other = retention({ ...options, node: "other", metrics: metrics() });
+  const one = startRetention({ ...options, node: "one" });
+  const other = startRetention({ ...options, node: "other", metrics: metrics() });
   const texts = () =>
     store.read(async (tx) =>
       (await Promise.all(chats.map((chat) => wholeHistory(tx, chat, ada))))
@@ -76,7 +76,7 @@ test("the deletion ends after the current batch when the server stops", async ()
     if (isDeletion) stopping ??= started.stop();
   });
   const log = logger("silent");
-  const started = retention({ store, days: 7, log, metrics: metrics(), node: "one" });
+  const started = startRetention({ store, days: 7, log, metrics: metrics(), node: "one" });
   await until(() => stopping !== undefined, "the server stops");
   await stopping;
   const left = await store.read((tx) => wholeHistory(tx, chat, ada));

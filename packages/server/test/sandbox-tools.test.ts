@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { actionTokens } from "@parley/protocol/markup";
 import type { ModelOutput, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
-import { makeSandbox } from "../src/agents/sandbox/index.ts";
+import { createSandbox } from "../src/agents/sandbox/index.ts";
 import type {
   AssistantPart,
   ModelMessage,
@@ -12,7 +12,7 @@ import type {
 import { functionName } from "../src/rules/tool-names.ts";
 import { endOf, requestTo, textOf, usageOf } from "./support/model-call.ts";
 
-const sandbox = makeSandbox({ speed: Number.POSITIVE_INFINITY });
+const sandbox = createSandbox({ speed: Number.POSITIVE_INFINITY });
 
 const tool = (name: string): ToolDefinition => ({
   name,

@@ -4,11 +4,11 @@ import { stripedPng } from "@parley/testkit/pictures.ts";
 import type { ModelOutput, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { ProviderError } from "../src/agents/providers/provider-errors.ts";
-import { makeSandbox, sandbox } from "../src/agents/sandbox/index.ts";
+import { createSandbox, sandbox } from "../src/agents/sandbox/index.ts";
 import type { FilePart, ImagePart, ModelMessage, UserPart } from "../src/rules/model-content.ts";
 import { isSandboxKey } from "../src/rules/sandbox.ts";
 
-const withoutDelays = makeSandbox({ speed: Number.POSITIVE_INFINITY });
+const withoutDelays = createSandbox({ speed: Number.POSITIVE_INFINITY });
 
 const requestWith = (text: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   system: "You are alice:claude. Participants: Alice, Bob Stone.",

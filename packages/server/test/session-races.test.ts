@@ -13,11 +13,11 @@ import { logger } from "../src/observe/log.ts";
 import { ownData } from "../src/operations/own-data.ts";
 import { secondFactor } from "../src/operations/second-factor.ts";
 import { sessions } from "../src/operations/sessions.ts";
-import { auditLog } from "../src/security/audit-log.ts";
+import { createAuditLog } from "../src/security/audit-log.ts";
 import { recoveryCodeHash } from "../src/security/recovery-codes.ts";
-import { signInThrottle } from "../src/security/sign-in-throttle.ts";
+import { createSignInThrottle } from "../src/security/sign-in-throttle.ts";
 import { codeOf, newSecret, timeStep } from "../src/security/totp.ts";
-import { vault } from "../src/security/vault.ts";
+import { createVault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { Unavailable, type WriteTx } from "../src/store/store.ts";
@@ -25,7 +25,7 @@ import { newAccount } from "./support/store-contract/fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const audit = auditLog(logger("silent"), store);
+const audit = createAuditLog(logger("silent"), store);
 afterAll(async () => {
   await store.close();
   rmSync(folder, { recursive: true });
@@ -41,7 +41,7 @@ const newPerson = () =>
   );
 
 const config = { passwordSignIn: true, operators: [], limits: { session_days: 90 } };
-const keys = vault([Buffer.alloc(32, 1)]);
+const keys = createVault([Buffer.alloc(32, 1)]);
 const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
 const attempt = { succeeded() {}, withdrawn() {}, checksCode() {} };
 
@@ -235,7 +235,7 @@ test.each([
   const factor = { account_id: account.id, secret: "sealed", at: Date.now() };
   await store.write((tx) => tx.beginSecondFactor(factor));
   if (name !== "confirmSecondFactor") await store.write((tx) => tx.confirmSecondFactor(factor));
-  const throttle = signInThrottle((scope) => ({ cluster: alone, name: scope }));
+  const throttle = createSignInThrottle((scope) => ({ cluster: alone, name: scope }));
   const caller = { kind: "session" as const, account, session_id: Bun.randomUUIDv7() };
   for (let count = 0; count < 20; count++) {
     // The first read comes before the attempt is counted.

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { oidcAccounts } from "../src/domain/oidc-accounts.ts";
 import { logger } from "../src/observe/log.ts";
 import { hashToken } from "../src/rules/tokens.ts";
-import { auditLog } from "../src/security/audit-log.ts";
-import { authenticator } from "../src/security/authenticate.ts";
+import { createAuditLog } from "../src/security/audit-log.ts";
+import { createAuthenticator } from "../src/security/authenticate.ts";
 import type { OidcTokens } from "../src/security/oidc.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { sweep } from "../src/transport/socket.ts";
@@ -22,7 +22,7 @@ afterAll(async () => {
 afterEach(() => void setSystemTime());
 
 const log = logger("silent");
-const audit = auditLog(log, store);
+const audit = createAuditLog(log, store);
 const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
 const limits = { session_days: 90 };
 const issuedToken = "header.payload.signature";
@@ -39,7 +39,7 @@ const oidcTokens: OidcTokens = {
     expires_at: end,
   }),
 };
-const service = authenticator({
+const service = createAuthenticator({
   ...{ store, oidcTokens, audit },
   oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),
   limits,

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { alone } from "../src/changes/cluster.ts";
 import { Failure } from "../src/rules/failure.ts";
-import { type Attempt, signInThrottle } from "../src/security/sign-in-throttle.ts";
+import { type Attempt, createSignInThrottle } from "../src/security/sign-in-throttle.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 function setUp() {
-  const { attempt } = signInThrottle((name) => ({ cluster: alone, name }));
+  const { attempt } = createSignInThrottle((name) => ({ cluster: alone, name }));
   const from = (network: string, rest: Partial<Attempt> = {}): Attempt => ({
     username: "alice",
     network,

@@ -11,8 +11,8 @@ import { readConfig } from "../src/config.ts";
 import { addMembers } from "../src/domain/groups.ts";
 import { oidcAccounts } from "../src/domain/oidc-accounts.ts";
 import { logger } from "../src/observe/log.ts";
-import { auditLog } from "../src/security/audit-log.ts";
-import { authenticator } from "../src/security/authenticate.ts";
+import { createAuditLog } from "../src/security/audit-log.ts";
+import { createAuthenticator } from "../src/security/authenticate.ts";
 import type { LogLimits } from "../src/store/changes.ts";
 import { changeWriter, wasCommitted } from "../src/store/hot/changes-postgres.ts";
 import { commitOrder } from "../src/store/postgres/commit-order.ts";
@@ -755,8 +755,8 @@ describe("several nodes", () => {
     };
     const oidcTokens = { recognises: () => true, verify: async () => ({ identity, expires_at }) };
     const doors = cluster.stores.map((store) => {
-      const audit = auditLog(logger("silent"), store);
-      return authenticator({
+      const audit = createAuditLog(logger("silent"), store);
+      return createAuthenticator({
         store,
         oidcTokens,
         oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),

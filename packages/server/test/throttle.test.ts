@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
 import { Failure } from "../src/rules/failure.ts";
-import { failureThrottle } from "../src/security/failure-throttle.ts";
-import { throttle } from "../src/security/throttle.ts";
+import { createFailureThrottle } from "../src/security/failure-throttle.ts";
+import { createThrottle } from "../src/security/throttle.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -23,20 +23,20 @@ function refused(call: () => void): number | null {
 
 describe("rates", () => {
   test("a burst is allowed, and anything beyond it is refused", () => {
-    const { take } = throttle({ perSecond: 2, burst: 5 });
+    const { take } = createThrottle({ perSecond: 2, burst: 5 });
     for (let call = 0; call < 5; call++) take("alice");
     expect(refused(() => take("alice"))).toBe(1);
   });
 
   test("keys do not affect each other", () => {
-    const { take } = throttle({ perSecond: 1, burst: 1 });
+    const { take } = createThrottle({ perSecond: 1, burst: 1 });
     take("alice");
     take("bob");
     expect(refused(() => take("alice"))).toBe(1);
   });
 
   test("the bucket refills at the given rate", () => {
-    const { take } = throttle({ perSecond: 2, burst: 4 });
+    const { take } = createThrottle({ perSecond: 2, burst: 4 });
     for (let call = 0; call < 4; call++) take("alice");
     seconds(1);
     take("alice");
@@ -45,7 +45,7 @@ describe("rates", () => {
   });
 
   test("a long pause refills one burst and no more", () => {
-    const { take } = throttle({ perSecond: 10, burst: 3 });
+    const { take } = createThrottle({ perSecond: 10, burst: 3 });
     take("alice");
     seconds(3600);
     for (let call = 0; call < 3; call++) take("alice");
@@ -53,7 +53,7 @@ describe("rates", () => {
   });
 
   test("a refused call costs nothing", () => {
-    const { take } = throttle({ perSecond: 1, burst: 1 });
+    const { take } = createThrottle({ perSecond: 1, burst: 1 });
     take("alice");
     for (let call = 0; call < 50; call++) expect(refused(() => take("alice"))).toBe(1);
     seconds(1);
@@ -61,7 +61,7 @@ describe("rates", () => {
   });
 
   test("a rate of zero lifts the limit", () => {
-    const { take } = throttle({ perSecond: 0, burst: 1 });
+    const { take } = createThrottle({ perSecond: 0, burst: 1 });
     for (let call = 0; call < 1000; call++) take("alice");
   });
 
@@ -72,7 +72,7 @@ describe("rates", () => {
     });
     fc.assert(
       fc.property(rate, fc.array(fc.nat(3000), { maxLength: 40 }), (given, pauses) => {
-        const { take } = throttle(given);
+        const { take } = createThrottle(given);
         for (const pause of pauses) {
           jest.advanceTimersByTime(pause);
           const wait = refused(() => take("alice"));
@@ -88,7 +88,7 @@ describe("rates", () => {
   test("over any period no more than a burst plus the rate is allowed", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(400), { maxLength: 100 }), (pauses) => {
-        const { take } = throttle({ perSecond: 5, burst: 10 });
+        const { take } = createThrottle({ perSecond: 5, burst: 10 });
         let passed = 0;
         let elapsed = 0;
         for (const pause of pauses) {
@@ -102,20 +102,20 @@ describe("rates", () => {
   });
 
   test("a call takes as many tokens as it costs", () => {
-    const { take } = throttle({ perSecond: 2, burst: 10 });
+    const { take } = createThrottle({ perSecond: 2, burst: 10 });
     take("alice", 7);
     expect(refused(() => take("alice", 5))).toBe(1);
     take("alice", 3);
   });
 
   test("a call that costs more than a burst is allowed with a full bucket, and paid back", () => {
-    const { take } = throttle({ perSecond: 2, burst: 10 });
+    const { take } = createThrottle({ perSecond: 2, burst: 10 });
     take("alice", 14);
     expect(refused(() => take("alice"))).toBe(3);
   });
 
   test("what was charged is owed for at most a burst", () => {
-    const { take, charge, owedMs } = throttle({ perSecond: 2, burst: 10 });
+    const { take, charge, owedMs } = createThrottle({ perSecond: 2, burst: 10 });
     charge("alice", 6);
     expect(owedMs("alice")).toBe(0);
     charge("alice", 100);
@@ -126,7 +126,7 @@ describe("rates", () => {
   });
 
   test("sweeping drops only buckets that are full again", () => {
-    const { take } = throttle({ perSecond: 0.01, burst: 2 });
+    const { take } = createThrottle({ perSecond: 0.01, burst: 2 });
     take("alice");
     take("alice");
     seconds(90);
@@ -143,7 +143,7 @@ describe("failed attempts", () => {
   const LONGEST = 20;
 
   function fresh(longest = LONGEST) {
-    const attempts = failureThrottle(FREE, longest);
+    const attempts = createFailureThrottle(FREE, longest);
     const attempt = (key = "alice") =>
       refused(() => {
         attempts.check(key);

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileLinks, linkEnd } from "../src/files/links.ts";
+import { createLinks, linkEnd } from "../src/files/links.ts";
 import { receiveUpload } from "../src/files/receive-upload.ts";
-import { vault } from "../src/security/vault.ts";
+import { createVault } from "../src/security/vault.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-uploads-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,7 +45,7 @@ describe("an upload", () => {
 });
 
 describe("a link", () => {
-  const links = fileLinks(vault([Buffer.alloc(32, 1)]));
+  const links = createLinks(createVault([Buffer.alloc(32, 1)]));
   const NOW = 1_800_000_000_000;
   const queryOf = (path: string) => new URL(path, "http://localhost").searchParams;
   const query = queryOf(links.sign("content", "f1", NOW + 60_000));

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { masterKeyFile, newMasterKey, parseMasterKeys } from "../src/config/master-keys.ts";
-import { keyTail, vault } from "../src/security/vault.ts";
+import { createVault, keyTail } from "../src/security/vault.ts";
 
 const binding = { owner_id: 7, provider: "claude" };
 const KEY = "sk-test-0123456789";
@@ -25,7 +25,7 @@ const flipped = (body: string, byte: number) => {
 };
 
 describe("a sealed key", () => {
-  const one = vault([master()]);
+  const one = createVault([master()]);
   const sealed = one.seal(KEY, binding);
   const bytes = Buffer.from(sealed.split(".")[2] ?? "", "base64url").length;
 
@@ -74,7 +74,7 @@ describe("a sealed key", () => {
   });
 
   test("does not open with another master key", () => {
-    expect(() => vault([master()]).open(sealed, binding)).toThrow(/no master key/);
+    expect(() => createVault([master()]).open(sealed, binding)).toThrow(/no master key/);
   });
 
   test("does not open with any byte changed", () => {
@@ -114,29 +114,29 @@ describe("rotation", () => {
   const [older, newer] = [master(), master()] as const;
 
   test("seals with the newest key and opens with every one", () => {
-    const before = vault([older]).seal(KEY, binding);
-    const both = vault([newer, older]);
+    const before = createVault([older]).seal(KEY, binding);
+    const both = createVault([newer, older]);
     const after = both.seal(KEY, binding);
     expect([before, after].map((sealed) => both.open(sealed, binding))).toEqual([KEY, KEY]);
     expect([before, after].map((sealed) => both.isCurrent(sealed))).toEqual([false, true]);
-    expect(vault([newer]).open(after, binding)).toBe(KEY);
-    expect(() => vault([newer]).open(before, binding)).toThrow();
+    expect(createVault([newer]).open(after, binding)).toBe(KEY);
+    expect(() => createVault([newer]).open(before, binding)).toThrow();
   });
 
   test("reaches a running process when it opens a key sealed with a new master key", () => {
     let masters: Buffer[] = [older];
-    const running = vault(masters, () => masters);
+    const running = createVault(masters, () => masters);
     masters = [newer, older];
-    const sealed = vault(masters).seal(KEY, binding);
+    const sealed = createVault(masters).seal(KEY, binding);
     expect(running.open(sealed, binding)).toBe(KEY);
   });
 
   test("reaches a running process when it seals a key", () => {
     let masters: Buffer[] = [older];
-    const running = vault(masters, () => masters);
+    const running = createVault(masters, () => masters);
     masters = [newer, older];
     const sealed = running.seal(KEY, binding);
-    expect(vault([newer]).open(sealed, binding)).toBe(KEY);
+    expect(createVault([newer]).open(sealed, binding)).toBe(KEY);
     expect(running.isCurrent(sealed)).toBe(true);
   });
 });

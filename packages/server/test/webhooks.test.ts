@@ -17,10 +17,10 @@ import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
 import { retryDelayMs } from "../src/outbound/webhook-lane.ts";
 import { queueChanges } from "../src/outbound/webhook-queue.ts";
-import { webhooks } from "../src/outbound/webhooks.ts";
-import { auditLog } from "../src/security/audit-log.ts";
-import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.ts";
-import { vault as newVault } from "../src/security/vault.ts";
+import { startWebhooks } from "../src/outbound/webhooks.ts";
+import { createAuditLog } from "../src/security/audit-log.ts";
+import { createGuardedFetch, type GuardedFetch } from "../src/security/guarded-fetch.ts";
+import { createVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { Unavailable } from "../src/store/store.ts";
 import type { DeliveryRecord, Lane, NewDelivery } from "../src/store/webhooks.ts";
@@ -54,7 +54,7 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
     cluster: alone,
     everyMs: 1000,
   });
-  const vault = newVault([Buffer.alloc(32, 7)]);
+  const vault = createVault([Buffer.alloc(32, 7)]);
   const of = { name: null, events: [], chat: null, creator: null, since: 0 };
   const like = (id: string, itsUrl: string) => {
     const secret = vault.seal(newSecret(), secretBinding(id));
@@ -62,8 +62,8 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
   };
   await store.write((tx) => tx.insertWebhook(like("hook", url)));
   const figures = metrics();
-  const audit = auditLog(log, store);
-  const sender = webhooks({
+  const audit = createAuditLog(log, store);
+  const sender = startWebhooks({
     store,
     changes,
     vault,
@@ -145,7 +145,7 @@ test("a name that leads to a private address later is not contacted there", asyn
   const addresses = ["127.0.0.1", "10.0.0.1", "::1"];
   const resolve = async () => [addresses[asked++ % addresses.length] as string];
   let asked = 0;
-  const fetch = guardedFetch({ allowPrivate: false, resolve });
+  const fetch = createGuardedFetch({ allowPrivate: false, resolve });
   await using hook = await startWebhook(fetch, `https://rebound.example:${port}/hook`);
   await until(() => hook.figures.text().includes("parley_webhook_attempts_total"), "the start");
   let failed = 0;
@@ -182,7 +182,7 @@ test("changes that are handled twice do not reach webhooks that were created mea
   await hook.emit();
   const entries = (await store.changes.read(0, 10)) ?? [];
   for (let time = 0; time < 2; time++) {
-    const checks = { store, operators: [], audit: auditLog(log, store) };
+    const checks = { store, operators: [], audit: createAuditLog(log, store) };
     const deliveries = await queueChanges(entries, checks);
     await store.note((tx) => tx.queueDeliveries(deliveries));
   }
@@ -248,7 +248,7 @@ test("the deliveries of a conversation follow each other until one fails", async
     if (at?.seq !== 5) return new Response("ok");
     return sent.length > 5 ? last.promise : new Response(null, { status: 500 });
   });
-  const fetch = guardedFetch({ allowPrivate: true });
+  const fetch = createGuardedFetch({ allowPrivate: true });
   await using hook = await startWebhook(fetch, receiver.url);
   for (let seq = 0; seq < 40; seq++) await hook.emit();
   await receiver.has(6);
@@ -378,7 +378,7 @@ test("an answer whose body breaks off counts by its status", async () => {
       },
     },
   });
-  const fetch = guardedFetch({ allowPrivate: true });
+  const fetch = createGuardedFetch({ allowPrivate: true });
   await using hook = await startWebhook(fetch, `http://127.0.0.1:${receiver.port}/`);
   for (let seq = 0; seq < 20; seq++) await hook.emit();
   const ended = async () =>

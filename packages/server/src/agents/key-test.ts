@@ -22,7 +22,7 @@ export interface KeyTester {
   test(agent: AgentRecord, givenKey?: string): Promise<KeyTest>;
 }
 
-export function keyTester(services: KeyServices): KeyTester {
+export function createKeyTester(services: KeyServices): KeyTester {
   const { config } = services;
   return {
     async test(agent, givenKey) {

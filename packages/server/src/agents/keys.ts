@@ -6,7 +6,7 @@ import type { Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import { adapters } from "./providers/index.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
-import { type ModelSource, providerSource } from "./providers/source.ts";
+import { createProviderSource, type ModelSource } from "./providers/source.ts";
 import { sandbox } from "./sandbox/index.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
@@ -54,7 +54,7 @@ export function operatorKeyError(error: unknown, provider: string, { log }: KeyS
 
 /** Who answers calls with this key. Throws a `TurnFailed` for a sandbox key if the sandbox is off. */
 export function sourceOf(key: string, { protocol }: Provider, config: Config): ModelSource {
-  if (!isSandboxKey(key)) return providerSource(adapters[protocol]);
+  if (!isSandboxKey(key)) return createProviderSource(adapters[protocol]);
   if (config.sandbox) return sandbox;
   throw new TurnFailed({ code: "key_rejected", parameters: { reason: "sandbox_off" } });
 }

@@ -18,7 +18,7 @@ export interface ModelLists {
   of(agent: AgentRecord, beforeCall: () => void): Promise<ModelList>;
 }
 
-export function modelLists(services: KeyServices): ModelLists {
+export function createModelLists(services: KeyServices): ModelLists {
   const { config, log } = services;
   const kept = new Map<string, { list: ModelList; until: number }>();
 

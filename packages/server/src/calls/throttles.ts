@@ -2,8 +2,8 @@ import { throttles as declared, type Operation, type ThrottleName } from "@parle
 import type { Cluster } from "../changes/cluster.ts";
 import type { Limits } from "../config.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
-import { type FailureThrottle, failureThrottle } from "../security/failure-throttle.ts";
-import { type Throttle, throttle } from "../security/throttle.ts";
+import { createFailureThrottle, type FailureThrottle } from "../security/failure-throttle.ts";
+import { createThrottle, type Throttle } from "../security/throttle.ts";
 
 type Declared = typeof declared;
 /** Attempts at a password have a throttle of their own: `security/sign-in-throttle.ts`. */
@@ -21,13 +21,13 @@ export function newThrottles(limits: Limits, cluster: Cluster): Throttles {
   const made = Object.entries(declared).map(([name, each]) => {
     const scope = { cluster, name: name.replaceAll("_", " ") };
     if ("failures" in each) {
-      return [name, failureThrottle(each.failures, each.longestSeconds, scope)];
+      return [name, createFailureThrottle(each.failures, each.longestSeconds, scope)];
     }
     const rate =
       "limit" in each
         ? { perSecond: limits[each.limit] / 3600, burst: limits[each.limit] }
         : { perSecond: each.burst / each.seconds, burst: each.burst };
-    return [name, throttle(rate, scope)];
+    return [name, createThrottle(rate, scope)];
   });
   return Object.fromEntries(made) as Throttles;
 }

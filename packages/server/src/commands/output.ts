@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from "../config.ts";
 import { logger } from "../observe/log.ts";
-import { auditLog } from "../security/audit-log.ts";
+import { createAuditLog } from "../security/audit-log.ts";
 import type { Store } from "../store/store.ts";
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -12,7 +12,7 @@ export const printError = (line: string): void => void process.stderr.write(`${l
  * Only an entry that could not be stored is logged, to standard error.
  */
 export const commandLog = ({ logLevel }: Config, store: Store) =>
-  auditLog(logger(logLevel === "silent" ? logLevel : "error", 2), store);
+  createAuditLog(logger(logLevel === "silent" ? logLevel : "error", 2), store);
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

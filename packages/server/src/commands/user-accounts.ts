@@ -10,7 +10,7 @@ import { zip } from "../files/exports/zip.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
-import { lease } from "../upkeep/lease.ts";
+import { createLease } from "../upkeep/lease.ts";
 import { megabytes, syncFolder } from "./backup/support.ts";
 import { command } from "./command.ts";
 import { openService } from "./people.ts";
@@ -99,7 +99,7 @@ async function finish(
   { id }: AccountRecord,
   progress: (text: string) => void,
 ): Promise<number> {
-  const held = lease(store, "erasures", Bun.randomUUIDv7());
+  const held = createLease(store, "erasures", Bun.randomUUIDv7());
   const find = () =>
     store.read(async (tx) => (await tx.openErasures()).find(({ account }) => account.id === id));
   let messages = 0;

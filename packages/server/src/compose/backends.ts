@@ -125,9 +125,9 @@ export async function existingBlobs(
 }
 
 async function openFolder(folder: string): Promise<Blobs> {
-  const { diskBlobs } = await import("../files/disk.ts");
+  const { openDiskBlobs } = await import("../files/disk.ts");
   try {
-    return await diskBlobs(folder);
+    return await openDiskBlobs(folder);
   } catch (error) {
     throw new ConfigError(
       `PARLEY_FILES must be a folder that can be written, not "${folder}": ${fileProblem(error)}.`,
@@ -139,6 +139,6 @@ async function openBucket(
   { options }: Extract<FileStorage, { kind: "s3" }>,
   incoming: string,
 ): Promise<Blobs> {
-  const { s3Blobs } = await import("../files/s3.ts");
-  return s3Blobs(options, incoming);
+  const { openS3Blobs } = await import("../files/s3.ts");
+  return openS3Blobs(options, incoming);
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type MasterKeyFile, masterKeyFile } from "../config/master-keys.ts";
 import { type Config, ConfigError } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
-import { sealPrefix, type Vault, vault } from "../security/vault.ts";
+import { createVault, sealPrefix, type Vault } from "../security/vault.ts";
 import { secretFile } from "../store/data-folder.ts";
 import type { Store } from "../store/store.ts";
 
@@ -12,9 +12,9 @@ export const keyFile = (config: Config): MasterKeyFile =>
 
 /** Opens the vault. Without PARLEY_MASTER_KEY, and without a file with a key, it generates one. */
 export function openVault(config: Config): Vault {
-  if (config.masterKeys) return vault(config.masterKeys);
+  if (config.masterKeys) return createVault(config.masterKeys);
   const file = keyFile(config);
-  return vault(file.read(), file.read);
+  return createVault(file.read(), file.read);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { unavailable } from "../rules/failure.ts";
-import { fairQueue } from "../security/fair-queue.ts";
+import { createFairQueue } from "../security/fair-queue.ts";
 
 /**
  * Pictures are decoded on the thread pool that also reads and writes files, so one thread stays free. A
@@ -13,7 +13,7 @@ const MAX_WAITING = 200;
 /** What work on a picture takes besides its pixels, and on one whose size is not known. */
 const LEAST_PIXELS = 1_000_000;
 
-const inTurn = fairQueue({
+const inTurn = createFairQueue({
   running: DECODED_AT_ONCE,
   waiting: MAX_WAITING,
   full: () => unavailable("too many pictures are being processed", 2),

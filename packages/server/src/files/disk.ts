@@ -19,7 +19,7 @@ const READ_BYTES = 256 * 1024;
 const MAX_LOADED_BYTES = 25 * 1024 * 1024;
 
 /** Keeps objects as files in a folder. Several nodes can share it. */
-export async function diskBlobs(folder: string): Promise<Blobs> {
+export async function openDiskBlobs(folder: string): Promise<Blobs> {
   const incoming = join(folder, INCOMING);
   await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
   const pathOf = (name: string) => pathOfObject(folder, name);

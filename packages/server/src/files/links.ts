@@ -12,7 +12,7 @@ export interface Links {
   verify(purpose: LinkPurpose, fileId: string, query: URLSearchParams, now?: number): boolean;
 }
 
-export function fileLinks(vault: Pick<Vault, "fingerprint">): Links {
+export function createLinks(vault: Pick<Vault, "fingerprint">): Links {
   const signature = (purpose: LinkPurpose, fileId: string, expires: string) =>
     vault.fingerprint(`file link ${purpose} ${fileId} ${expires}`);
   return {

@@ -5,8 +5,8 @@ import type { BackgroundWork } from "../store/background-work.ts";
 import { backgroundRunner } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
-import { type Lease, lease } from "../upkeep/lease.ts";
-import { regularly, Stopped } from "../upkeep/regularly.ts";
+import { createLease, type Lease } from "../upkeep/lease.ts";
+import { runRegularly, Stopped } from "../upkeep/regularly.ts";
 import type { Blobs } from "./blobs.ts";
 import {
   type CleanupOptions,
@@ -52,7 +52,7 @@ export interface FileMaintenance {
  * files every minute; every hour uploads that nothing uses and bytes without a row, and looks for rows
  * without bytes.
  */
-export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenance {
+export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance {
   const { store, blobs, node, isShared, log, metrics } = options;
   const background = backgroundRunner("file_deletion", "file_checks");
   const started = Date.now();
@@ -78,7 +78,7 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
     return true;
   }
 
-  const deletion = lease(store, "file deletion", node);
+  const deletion = createLease(store, "file deletion", node);
   let retry: NodeJS.Timeout | undefined;
   async function deleteBytes(): Promise<void> {
     const [first] = await store.read((tx) => tx.abandonedBlobs(1));
@@ -88,7 +88,7 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
     retry.unref();
   }
 
-  const checks = lease(store, "file checks", node);
+  const checks = createLease(store, "file checks", node);
   async function checkAll(): Promise<void> {
     // Without other nodes, only a process that was killed can have left something there.
     const interrupted = isShared ? Date.now() - INTERRUPTED_MS : started;
@@ -102,8 +102,8 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
   }
 
   const jobs = [
-    regularly(MINUTE_MS, () => background.run("file_deletion", deleteBytes)),
-    regularly(HOUR_MS, () => background.run("file_checks", checkAll)),
+    runRegularly(MINUTE_MS, () => background.run("file_deletion", deleteBytes)),
+    runRegularly(HOUR_MS, () => background.run("file_checks", checkAll)),
   ] as const;
   return {
     background,

@@ -7,7 +7,7 @@ export interface FileMetrics {
   download<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-export function fileMetrics(metrics: Metrics): FileMetrics {
+export function createFileMetrics(metrics: Metrics): FileMetrics {
   const uploads = new Map<string, number>();
   const downloads = new Map<string, number>();
   let running = 0;

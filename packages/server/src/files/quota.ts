@@ -17,7 +17,7 @@ export interface FileQuota {
 }
 
 /** `limit`: in bytes; 0 for none. */
-export function fileQuota(
+export function createFileQuota(
   store: Pick<Store, "read">,
   limit: number,
   metrics: Pick<Metrics, "watch">,

@@ -7,7 +7,7 @@ import type { BlobEntry, Blobs } from "./blobs.ts";
 const PART_BYTES = 5 * 1024 * 1024;
 
 /** Keeps objects in a bucket of an S3-compatible service. `incoming` is an existing folder. */
-export function s3Blobs(options: S3Options, incoming: string): Blobs {
+export function openS3Blobs(options: S3Options, incoming: string): Blobs {
   const { prefix, timeoutMs, ...connection } = options;
   const reachable = <Result>(request: Promise<Result>, ms = timeoutMs) => withTimeout(request, ms);
   const client = new S3Client(connection);

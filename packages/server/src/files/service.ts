@@ -5,10 +5,10 @@ import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
 import type { Blobs } from "./blobs.ts";
 import { type Download, type DownloadRequest, download } from "./downloads.ts";
-import { fileLinks, type Links } from "./links.ts";
-import { fileMetrics } from "./metrics.ts";
-import { type FileQuota, fileQuota } from "./quota.ts";
-import { type Uploads, uploads } from "./uploads.ts";
+import { createLinks, type Links } from "./links.ts";
+import { createFileMetrics } from "./metrics.ts";
+import { createFileQuota, type FileQuota } from "./quota.ts";
+import { createUploads, type Uploads } from "./uploads.ts";
 
 export interface FilesOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -28,21 +28,14 @@ export interface Files extends Uploads {
   download(request: DownloadRequest): Promise<Download>;
 }
 
-export function filesService({
-  store,
-  blobs,
-  vault,
-  limits,
-  metrics,
-  pixels,
-}: FilesOptions): Files {
-  const { receive } = uploads({ store, blobs, limits, pixels });
-  const counted = fileMetrics(metrics);
+export function createFiles({ store, blobs, vault, limits, metrics, pixels }: FilesOptions): Files {
+  const { receive } = createUploads({ store, blobs, limits, pixels });
+  const counted = createFileMetrics(metrics);
   return {
     receive: (...given) => counted.upload(() => receive(...given)),
-    links: fileLinks(vault),
+    links: createLinks(vault),
     blobs,
-    quota: fileQuota(store, limits.stored_file_bytes, metrics),
+    quota: createFileQuota(store, limits.stored_file_bytes, metrics),
     download: (request) => counted.download(() => download({ store, blobs }, request)),
   };
 }

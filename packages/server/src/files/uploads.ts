@@ -11,7 +11,7 @@ import {
   unavailable,
 } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
-import { fairQueue } from "../security/fair-queue.ts";
+import { createFairQueue } from "../security/fair-queue.ts";
 import type { Throttle } from "../security/throttle.ts";
 import type { FileContent, FileRecord } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
@@ -49,10 +49,10 @@ export interface Uploads {
 }
 
 /** Receives, examines and stores the bytes of files. */
-export function uploads({ store, blobs, limits, pixels }: UploadsOptions): Uploads {
+export function createUploads({ store, blobs, limits, pixels }: UploadsOptions): Uploads {
   const slots = slotsPerPerson(limits.uploads_at_once);
   const full = () => unavailable("too many files are being examined", 2);
-  const examining = fairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
+  const examining = createFairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
 
   /** The pixels of a picture, which count toward the limit of the person. */
   async function countPixels(key: string, path: string, signal: AbortSignal): Promise<number> {

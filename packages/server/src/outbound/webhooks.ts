@@ -65,7 +65,7 @@ const PRUNED_AT_ONCE = 500;
 const MAX_COUNTED = 10_000;
 
 /** Queues events for webhooks as they are committed, on one node, and sends them, on all nodes. */
-export const webhooks = (options: WebhooksOptions): Webhooks => new WebhookSender(options);
+export const startWebhooks = (options: WebhooksOptions): Webhooks => new WebhookSender(options);
 
 class WebhookSender implements Webhooks {
   readonly #options: WebhooksOptions;

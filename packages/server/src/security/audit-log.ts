@@ -69,7 +69,7 @@ const ONCE_MS = 60_000;
 /** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
 const MAX_KEYS = 10_000;
 
-export function auditLog(log: Logger, store: Pick<Store, "write">): AuditLog {
+export function createAuditLog(log: Logger, store: Pick<Store, "write">): AuditLog {
   let recorded = new Set<string>();
   let since = performance.now();
 

@@ -36,7 +36,7 @@ export interface AuthenticatorOptions {
   readonly audit: AuditLog;
 }
 
-export function authenticator(options: AuthenticatorOptions): Authenticator {
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { store, oidcTokens, oidcAccounts, limits, audit } = options;
   const byAgentToken = agentTokens(options);
 

@@ -28,7 +28,7 @@ type Update = z.infer<typeof Update>;
  * to `longestSeconds`. With several nodes every change is sent to the others at once, so that only
  * attempts made before it arrives slip through.
  */
-export function failureThrottle(
+export function createFailureThrottle(
   free: number,
   longestSeconds: number,
   scope?: LimitScope,

@@ -33,7 +33,11 @@ interface Waiter {
  * or large tasks does not hold up the others. When the queue is full, a new task displaces the latest task of the key with
  * the most waiting, unless its own key has as many.
  */
-export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: FairQueueOptions) {
+export function createFairQueue({
+  running: maxRunning,
+  waiting: maxWaiting,
+  full,
+}: FairQueueOptions) {
   // The waiting tasks by key, in their order.
   const queues = new Map<string, Waiter[]>();
   let running = 0;

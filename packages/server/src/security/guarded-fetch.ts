@@ -50,7 +50,7 @@ const DEFAULT_MAX_BYTES = 1_048_576;
 /** Forgetting destinations is harmless: a request that fails there is not made again. */
 const MAX_REUSABLE = 1000;
 
-export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   /** The destinations that may have kept a connection open. */
   const reusable = new Set<string>();
   return async (address, request = {}) => {

@@ -41,7 +41,7 @@ const TIMEOUT_MS = 5000;
 /** Far more than documents, key sets and tokens of issuers have. */
 const MAX_RESPONSE_BYTES = 512 * 1024;
 
-export function issuer(address: string, log: Logger): Issuer {
+export function createIssuer(address: string, log: Logger): Issuer {
   let found: Promise<{ metadata: IssuerMetadata; keys: JWTVerifyGetKey }> | null = null;
   /** Fetched on first use, so that the service starts while the issuer is unreachable. */
   const discovered = () => {

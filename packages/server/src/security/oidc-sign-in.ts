@@ -72,7 +72,7 @@ const Flow = z.object({
 });
 type Flow = z.infer<typeof Flow>;
 
-export function oidcSignIn(options: OidcSignInOptions): OidcSignIn {
+export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
   const { settings, issuer, vault, log } = options;
   const { client, usernameClaim } = settings;
   const asClient = { client, usernameClaim, log };

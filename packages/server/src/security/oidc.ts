@@ -52,7 +52,7 @@ const Subject = z
   .max(255)
   .refine((value) => value.isWellFormed() && !value.includes("\0"));
 
-export const oidcTokens = (
+export const createOidcTokens = (
   settings: ClaimSettings & { audience: string },
   issuer: Issuer,
 ): OidcTokens => ({

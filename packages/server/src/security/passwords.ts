@@ -1,5 +1,5 @@
 import { unavailable } from "../rules/failure.ts";
-import { fairQueue } from "./fair-queue.ts";
+import { createFairQueue } from "./fair-queue.ts";
 
 const algorithm = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
@@ -29,10 +29,10 @@ export interface Passwords {
   verify(password: string, hash: string | null, network: string): Promise<boolean>;
 }
 
-export function passwords(): Passwords {
+export function createPasswords(): Passwords {
   const full = () => unavailable("too many people are signing in", 2);
-  const signUps = fairQueue({ running: SIGN_UPS_AT_ONCE, waiting: MAX_WAITING, full });
-  const signIns = fairQueue({ running: SIGN_INS_AT_ONCE, waiting: MAX_WAITING, full });
+  const signUps = createFairQueue({ running: SIGN_UPS_AT_ONCE, waiting: MAX_WAITING, full });
+  const signIns = createFairQueue({ running: SIGN_INS_AT_ONCE, waiting: MAX_WAITING, full });
   return {
     hash: (password, network) => signUps(network, () => hashNow(password)),
     rehash: (password, network) => signIns(network, () => hashNow(password)),

@@ -48,7 +48,11 @@ export interface ServiceKeysOptions {
   readonly audit: AuditLog;
 }
 
-export function serviceKeys({ store, configuredHash, audit }: ServiceKeysOptions): ServiceKeys {
+export function createServiceKeys({
+  store,
+  configuredHash,
+  audit,
+}: ServiceKeysOptions): ServiceKeys {
   async function find(keyHash: string): Promise<ServiceKey | null> {
     if (keyHash === configuredHash) return CONFIGURED;
     const found = await store.read((tx) => tx.serviceKey(keyHash));

@@ -1,4 +1,4 @@
-import { type FailureThrottle, failureThrottle } from "./failure-throttle.ts";
+import { createFailureThrottle, type FailureThrottle } from "./failure-throttle.ts";
 import type { LimitScope } from "./throttle.ts";
 
 /** An attempt to prove knowledge of an account's password. */
@@ -47,11 +47,11 @@ export interface SignInThrottle {
 
 const DAY_SECONDS = 24 * 60 * 60;
 
-export function signInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
-  const strict = failureThrottle(5, 300, scope("sign-in failures by username and network"));
-  const byNetwork = failureThrottle(100, 60, scope("sign-in failures by network"));
-  const byUsername = failureThrottle(100, 60, scope("sign-in failures by username"));
-  const codes = failureThrottle(10, DAY_SECONDS, scope("second factor failures"));
+export function createSignInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
+  const strict = createFailureThrottle(5, 300, scope("sign-in failures by username and network"));
+  const byNetwork = createFailureThrottle(100, 60, scope("sign-in failures by network"));
+  const byUsername = createFailureThrottle(100, 60, scope("sign-in failures by username"));
+  const codes = createFailureThrottle(10, DAY_SECONDS, scope("second factor failures"));
 
   type Counter = readonly [throttle: FailureThrottle, key: string];
   function countersOf({ username, network, isKnownNetwork, device }: Attempt): Counter[] {

@@ -49,7 +49,7 @@ const KEYS_PER_REPORT = 2000;
  * 100 ms late, and until then each node may let through one burst of its own. That overshoot is
  * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
  */
-export function throttle(rate: Rate, scope?: LimitScope): Throttle {
+export function createThrottle(rate: Rate, scope?: LimitScope): Throttle {
   if (rate.perSecond === 0) {
     return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
   }

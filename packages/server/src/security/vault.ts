@@ -37,7 +37,7 @@ const byId = (masters: readonly Buffer[]) =>
  * AES-256-GCM with a random nonce. `masters` are in order, newest first. `reload` reads them again, to
  * find keys that were added since.
  */
-export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
+export function createVault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
   let known = byId(masters);
 
   function master(id: string): Buffer {

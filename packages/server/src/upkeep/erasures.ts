@@ -2,8 +2,8 @@ import { finishErasure } from "../domain/erasures.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { Store } from "../store/store.ts";
-import { lease } from "./lease.ts";
-import { regularly, Stopped } from "./regularly.ts";
+import { createLease } from "./lease.ts";
+import { runRegularly, Stopped } from "./regularly.ts";
 
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
@@ -25,8 +25,8 @@ export interface ErasuresOptions {
  * Finishes the erasures of accounts, on one node at a time. Erasures that a crash has interrupted are
  * finished by the next process or by another node.
  */
-export function erasures({ store, node, log }: ErasuresOptions): Erasures {
-  const held = lease(store, "erasures", node);
+export function startErasures({ store, node, log }: ErasuresOptions): Erasures {
+  const held = createLease(store, "erasures", node);
   let isStopped = false;
 
   /** Finishes all that can be finished. Those that fail are tried again at the next check. */
@@ -61,7 +61,7 @@ export function erasures({ store, node, log }: ErasuresOptions): Erasures {
     log.info({ account: username, messages }, "account erasure finished");
   }
 
-  const job = regularly(CHECK_MS, () =>
+  const job = runRegularly(CHECK_MS, () =>
     finishAll().catch((err) => {
       if (!(err instanceof Stopped)) log.error({ err }, "account erasure failed");
     }),

@@ -2,7 +2,7 @@ import { expireToolCalls } from "../domain/tool-calls.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
-import { regularly } from "./regularly.ts";
+import { runRegularly } from "./regularly.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
 /** The longest time between two checks: a call that was added since may expire first. */
@@ -26,7 +26,7 @@ export interface UpkeepOptions {
  * Deletes expired sessions, old entries of the audit log and reports resolved long ago, now and once an
  * hour. Expires tool calls that nobody decided about, each when its time is over.
  */
-export function upkeep({ store, auditDays, log }: UpkeepOptions) {
+export function startUpkeep({ store, auditDays, log }: UpkeepOptions) {
   let expiring: Promise<void> = Promise.resolve();
   let expiryTimer: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -75,7 +75,7 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
     expiring = expireCalls();
   };
 
-  const purging = regularly(PURGE_MS, purgeAll);
+  const purging = runRegularly(PURGE_MS, purgeAll);
   expire();
   return {
     async stop(): Promise<void> {

@@ -15,7 +15,7 @@ export interface Lease {
 }
 
 /** A lease in the store, by name. `holder` is unique among all processes. */
-export function lease(store: Pick<Store, "write">, name: string, holder: string): Lease {
+export function createLease(store: Pick<Store, "write">, name: string, holder: string): Lease {
   let renewedAt: number | null = null;
   return {
     async claim() {

@@ -1,5 +1,5 @@
 /** Runs work now, at intervals, and on demand; never twice at the same time. */
-export function regularly(everyMs: number, work: () => Promise<void>) {
+export function runRegularly(everyMs: number, work: () => Promise<void>) {
   let running: Promise<void> | null = null;
   let isWanted = false;
   let isEnded = false;

@@ -3,8 +3,8 @@ import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type MessageRange, SCANNED_IDS } from "../store/message-scans.ts";
 import type { Store } from "../store/store.ts";
-import { lease } from "./lease.ts";
-import { regularly, Stopped } from "./regularly.ts";
+import { createLease } from "./lease.ts";
+import { runRegularly, Stopped } from "./regularly.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -20,7 +20,7 @@ export interface RetentionOptions {
 }
 
 /** Deletes old messages if the operator wants it, and counts them. */
-export function retention({ days, metrics, ...options }: RetentionOptions) {
+export function startRetention({ days, metrics, ...options }: RetentionOptions) {
   let total = 0;
   metrics.watch(
     "parley_retention_deleted_total",
@@ -48,7 +48,7 @@ interface DeletionOptions extends Omit<RetentionOptions, "days" | "metrics"> {
  * small units of work. Clients receive the ordinary events of deletions.
  */
 function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
-  const held = lease(store, "retention", node);
+  const held = createLease(store, "retention", node);
   /** When the oldest message of a range was created, by the start of the range. */
   const oldest = new Map<number, number>();
   let isStopped = false;
@@ -97,7 +97,7 @@ function deleteRegularly({ store, node, days, log, count }: DeletionOptions) {
     return messages;
   }
 
-  const job = regularly(HOUR_MS, () =>
+  const job = runRegularly(HOUR_MS, () =>
     deleteOld().catch((err) => log.error({ err }, "deletion of old messages failed")),
   );
   return {

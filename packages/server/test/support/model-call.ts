@@ -4,7 +4,7 @@ import type { ModelOutput, ModelRequest } from "../../src/agents/providers/adapt
 import { type CallOptions, callModel } from "../../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../../src/agents/providers/index.ts";
 import { ProviderError } from "../../src/agents/providers/provider-errors.ts";
-import { providerSource } from "../../src/agents/providers/source.ts";
+import { createProviderSource } from "../../src/agents/providers/source.ts";
 
 export const PROTOCOLS: ProtocolName[] = ["anthropic", "openai"];
 export const API_KEY = "marker-key-7f3a9";
@@ -32,7 +32,7 @@ export async function callOutcome(
   let attempts = 0;
   let error: unknown;
   try {
-    const call = callModel(providerSource(adapters[protocol]), request, {
+    const call = callModel(createProviderSource(adapters[protocol]), request, {
       onAttempt: (attempt) => {
         attempts = attempt;
       },

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import type { PermittedCallOptions } from "../../src/agents/tools/server-calls.ts";
-import { type ToolServersOptions, toolServers } from "../../src/agents/tools/servers.ts";
+import { createToolServers, type ToolServersOptions } from "../../src/agents/tools/servers.ts";
 import { sealToolSecrets } from "../../src/domain/tools.ts";
 import { logger } from "../../src/observe/log.ts";
 import { metrics as newMetrics } from "../../src/observe/metrics.ts";
-import { guardedFetch } from "../../src/security/guarded-fetch.ts";
-import { vault as newVault } from "../../src/security/vault.ts";
+import { createGuardedFetch } from "../../src/security/guarded-fetch.ts";
+import { createVault } from "../../src/security/vault.ts";
 import { openSqliteStore } from "../../src/store/sqlite/index.ts";
 
 /** Short enough for tests of servers that hang; a slow machine needs no longer for those that answer. */
@@ -18,7 +18,7 @@ const TIMEOUTS = { contactMs: 20_000, refreshMs: 20_000, callMs: 20_000, elicitM
 export async function startToolServers(options: Partial<ToolServersOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "parley-tools-"));
   const store = openSqliteStore(join(folder, "parley.db"));
-  const vault = newVault([Buffer.alloc(32, 1)]);
+  const vault = createVault([Buffer.alloc(32, 1)]);
   const metrics = newMetrics();
   const [ada, agent] = await store.write(async (tx) => {
     const person = await tx.insertAccount({
@@ -40,12 +40,12 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
     if (!made) throw new Error("the agent was not created");
     return [person, made];
   });
-  const servers = toolServers({
+  const servers = createToolServers({
     store,
     vault,
     metrics,
     log: logger("silent"),
-    fetch: guardedFetch({ allowPrivate: true }),
+    fetch: createGuardedFetch({ allowPrivate: true }),
     timeouts: TIMEOUTS,
     ...options,
   });

@@ -43,7 +43,7 @@ export interface ContextFiles {
   open(turn: AbortSignal): TurnFiles;
 }
 
-export function contextFiles(services: ContextFileServices): ContextFiles {
+export function createContextFiles(services: ContextFileServices): ContextFiles {
   const slots = new Semaphore(MAX_FILES_AT_ONCE);
   const memory = new Semaphore(services.maxHeldBytes ?? MAX_HELD_BYTES);
   const pdfs = new PdfInspector();

@@ -15,7 +15,7 @@ export interface ModelSource {
 type Attempt = (options: AttemptOptions) => AsyncGenerator<ModelOutput>;
 
 /** A provider that is called over HTTP. */
-export const providerSource = (adapter: Adapter): ModelSource => ({
+export const createProviderSource = (adapter: Adapter): ModelSource => ({
   prepare(request) {
     const httpRequest = adapter.request(request);
     return (options) => streamAttempt(adapter, httpRequest, request, options);

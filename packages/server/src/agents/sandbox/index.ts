@@ -8,10 +8,10 @@ import { estimateTokens, readRequest } from "./request.ts";
 import { type AnswerScript, scriptFor } from "./script.ts";
 
 /** The built-in model. Its answers take the same path as those of a provider, without a network. */
-export const sandbox: ModelSource = makeSandbox();
+export const sandbox: ModelSource = createSandbox();
 
 /** `speed` divides the delay between words. `Infinity` removes it. */
-export function makeSandbox({ speed = 1 } = {}): ModelSource {
+export function createSandbox({ speed = 1 } = {}): ModelSource {
   return {
     // It answers to every other name too.
     models: async () => [{ id: "sandbox", display_name: "Sandbox" }],

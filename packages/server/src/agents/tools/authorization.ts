@@ -26,7 +26,7 @@ import type { ToolServerRecord } from "../../store/tools.ts";
 import { CALLBACK_PATH, CLIENT_PATH, clientMetadata } from "./client-metadata.ts";
 import { contactError } from "./contact-error.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
-import { toolFetch } from "./tool-fetch.ts";
+import { createToolFetch } from "./tool-fetch.ts";
 
 /** What the authorization server sends a browser back with. */
 export interface AuthorizationAnswer {
@@ -56,7 +56,7 @@ const PENDING_MS = 10 * 60_000;
 /** What an authorization server says about itself is stored with every server that uses it. */
 const MAX_SECRETS_CHARACTERS = 65_536;
 
-export function toolAuthorization(options: OwnServerOptions): ToolAuthorization {
+export function createToolAuthorization(options: OwnServerOptions): ToolAuthorization {
   const { store, vault } = options;
 
   async function begin(server: ToolServerRecord, base: string): Promise<string> {
@@ -144,7 +144,7 @@ const STEP_MS = 20_000;
 
 function boundedFetch(guarded: GuardedFetch): FetchLike {
   const deadline = AbortSignal.timeout(STEP_MS);
-  const { fetch } = toolFetch(guarded, () => {});
+  const { fetch } = createToolFetch(guarded, () => {});
   return (url, init) => fetch(url, { ...init, signal: deadline });
 }
 

@@ -1,6 +1,6 @@
 /** Everything that uses the MCP client. `load-client.ts` loads it. */
-export { toolAuthorization } from "./authorization.ts";
-export { httpConnection } from "./connection.ts";
+export { createToolAuthorization } from "./authorization.ts";
+export { connectByHttp } from "./connection.ts";
 export {
   callError,
   contactError,
@@ -8,5 +8,5 @@ export {
   isRequestRejected,
   isTimeout,
 } from "./contact-error.ts";
-export { serverAuth } from "./server-auth.ts";
-export { stdioConnection } from "./stdio-connection.ts";
+export { createServerAuth } from "./server-auth.ts";
+export { connectByStdio } from "./stdio-connection.ts";

@@ -12,7 +12,7 @@ import { pausableDeadline } from "./deadline.ts";
 import { ContactFailed } from "./errors.ts";
 import { type Elicit, McpClient } from "./mcp-client.ts";
 import { SentResult, type ToolResult, toolResult } from "./result-text.ts";
-import { toolFetch } from "./tool-fetch.ts";
+import { createToolFetch } from "./tool-fetch.ts";
 import { toolList } from "./tool-list.ts";
 
 export interface CallOptions {
@@ -88,14 +88,14 @@ const ToolPage = z.looseObject({
   nextCursor: z.string().optional(),
 });
 
-export function httpConnection(
+export function connectByHttp(
   { url, fetch, auth }: HttpTarget,
   timeouts: Timeouts,
   signal: AbortSignal,
 ): Promise<Connection> {
   const broken = Promise.withResolvers<never>();
   const endings: Endings = { onEnded: () => {} };
-  const answers = toolFetch(fetch, broken.reject, (method) => endings.onEnded(method));
+  const answers = createToolFetch(fetch, broken.reject, (method) => endings.onEnded(method));
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     fetch: answers.fetch,
     authProvider: auth,

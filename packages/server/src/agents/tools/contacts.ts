@@ -46,7 +46,7 @@ export interface ContactsOptions {
   readonly log: Logger;
 }
 
-export function contacts(options: ContactsOptions): Contacts {
+export function createContacts(options: ContactsOptions): Contacts {
   const pool = new ConnectionPool();
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {

@@ -21,7 +21,7 @@ export interface Elicitations {
 }
 
 /** Posts what tools ask as forms in the conversation, and waits for the answers. */
-export function elicitations(store: Store): Elicitations {
+export function createElicitations(store: Store): Elicitations {
   const waiting = new Map<string, () => void>();
 
   async function answerOf(id: string, signal: AbortSignal): Promise<ElicitationAnswer | null> {

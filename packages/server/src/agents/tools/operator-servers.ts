@@ -24,7 +24,7 @@ const MAX_RETRY_MS = 60_000;
 const NOT_YET = "The server has not answered yet.";
 const NOT_STARTED = "The program failed to start, and is started again later.";
 
-export function operatorServers(
+export function createOperatorServers(
   settings: readonly OperatorToolServer[],
   fetch: GuardedFetch,
   contact: (server: KnownServer, signal?: AbortSignal) => Promise<void>,
@@ -90,14 +90,14 @@ class OperatorServer {
   /** A program that ends at once is not started again at once. */
   async #connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection> {
     const [setting, fetch] = [this.#setting, this.#fetch];
-    const { httpConnection, stdioConnection } = await loadClient();
+    const { connectByHttp, connectByStdio } = await loadClient();
     if (!("command" in setting)) {
       const auth = { token: async () => setting.token };
-      return httpConnection({ url: setting.url, fetch, auth }, timeouts, signal);
+      return connectByHttp({ url: setting.url, fetch, auth }, timeouts, signal);
     }
     if (Date.now() < this.#retryAt) throw new ContactFailed(NOT_STARTED);
     try {
-      const connection = await stdioConnection(setting, timeouts, signal);
+      const connection = await connectByStdio(setting, timeouts, signal);
       this.#failures = 0;
       return connection;
     } catch (error) {

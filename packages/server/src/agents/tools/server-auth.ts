@@ -16,7 +16,7 @@ import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { Store } from "../../store/store.ts";
 import type { ToolServerRecord } from "../../store/tools.ts";
-import { toolFetch } from "./tool-fetch.ts";
+import { createToolFetch } from "./tool-fetch.ts";
 
 export interface OwnServerOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -28,7 +28,10 @@ export interface OwnServerOptions {
  * What a server that a person added is contacted with. Tokens that expired are refreshed. The client's
  * own provider would do that too, but prints what authorization servers say, which may be secrets.
  */
-export function serverAuth(record: ToolServerRecord, options: OwnServerOptions): AuthProvider {
+export function createServerAuth(
+  record: ToolServerRecord,
+  options: OwnServerOptions,
+): AuthProvider {
   const { store, vault } = options;
   let secrets = openToolSecrets(vault, record);
   const inUse = () => secrets.token ?? secrets.oauth?.tokens?.access_token;
@@ -79,7 +82,7 @@ export function serverAuth(record: ToolServerRecord, options: OwnServerOptions):
       clientInformation: oauth.client,
       refreshToken,
       ...(oauth.resource && { resource: oauth.resource }),
-      fetchFn: toolFetch(options.fetch, () => {}).fetch,
+      fetchFn: createToolFetch(options.fetch, () => {}).fetch,
     });
 
   return {

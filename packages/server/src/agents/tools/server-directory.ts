@@ -49,8 +49,12 @@ function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownSe
     operator: false,
     key: connectionKey(known),
     connect: async (timeouts, signal) => {
-      const { httpConnection, serverAuth } = await loadClient();
-      return httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal);
+      const { connectByHttp, createServerAuth } = await loadClient();
+      return connectByHttp(
+        { url, fetch, auth: createServerAuth(record, options) },
+        timeouts,
+        signal,
+      );
     },
     save: (state) => store.write((tx) => tx.setToolServerState({ id, url }, state)),
   };

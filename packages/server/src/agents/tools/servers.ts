@@ -7,10 +7,10 @@ import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts
 import type { AgentRecord } from "../../store/agents.ts";
 import type { AuthorizationAnswer } from "./authorization.ts";
 import type { Timeouts } from "./connection.ts";
-import { type KnownServer, contacts as newContacts } from "./contacts.ts";
+import { createContacts, type KnownServer } from "./contacts.ts";
 import { type GrantedTool, grantedTools } from "./granted-tools.ts";
 import { loadClient } from "./load-client.ts";
-import { operatorServers } from "./operator-servers.ts";
+import { createOperatorServers } from "./operator-servers.ts";
 import type { ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 import { type CalledTool, type PermittedCallOptions, ServerCalls } from "./server-calls.ts";
@@ -82,18 +82,18 @@ const TIMEOUTS: Timeouts = {
   elicitMs: ANSWER_MS,
 };
 
-export function toolServers(options: ToolServersOptions): ToolServers {
+export function createToolServers(options: ToolServersOptions): ToolServers {
   const { store, log, metrics, timeouts = TIMEOUTS } = options;
-  const contacts = newContacts({ timeouts, log });
+  const contacts = createContacts({ timeouts, log });
   metrics.watch("parley_tool_connections", "gauge", "Connections to tool servers.", contacts.size);
   const contact = (server: KnownServer, signal = AbortSignal.timeout(2 * timeouts.contactMs)) =>
     contacts.refresh(server, signal);
   const { offered = [], operatorFetch = options.fetch } = options;
-  const operators = operatorServers(offered, operatorFetch, contact);
+  const operators = createOperatorServers(offered, operatorFetch, contact);
   const directory = new ServerDirectory(operators, options);
   const { callMs, refreshMs } = timeouts;
   const calls = new ServerCalls({ directory, contacts, callMs, log, metrics });
-  const authorization = async () => (await loadClient()).toolAuthorization(options);
+  const authorization = async () => (await loadClient()).createToolAuthorization(options);
 
   async function refresh(ownerId: number, serverId: string): Promise<KnownServer | null> {
     const server = await directory.find(ownerId, serverId);

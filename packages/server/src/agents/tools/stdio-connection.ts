@@ -11,7 +11,7 @@ export interface StdioTarget {
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 /** Starts the program. It ends with the connection, and with this process. */
-export function stdioConnection(
+export function connectByStdio(
   { command, args, env }: StdioTarget,
   timeouts: Timeouts,
   signal: AbortSignal,

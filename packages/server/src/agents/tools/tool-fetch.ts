@@ -36,7 +36,7 @@ export interface ToolFetch {
  * called when an answer ends with an error: whoever waits for it waits in vain. `onEnded` is called when
  * the answer to a request with this method ends, and cannot be resumed.
  */
-export function toolFetch(
+export function createToolFetch(
   fetch: GuardedFetch,
   onBroken: (error: unknown) => void,
   onEnded: (method: string) => void = () => {},

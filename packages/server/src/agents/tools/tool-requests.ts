@@ -17,7 +17,7 @@ export interface RequestedTool extends OfferedTool {
   readonly owner_id: number;
 }
 
-export const toolRequests = (
+export const createToolRequests = (
   store: Pick<Store, "read">,
   toolServers: ToolServers,
 ): ToolRequests => ({

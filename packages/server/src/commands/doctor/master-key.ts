@@ -7,7 +7,7 @@ import { secondFactorBinding } from "../../domain/second-factor.ts";
 import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";
 import { isSandboxKey } from "../../rules/sandbox.ts";
-import { type SealBinding, vault } from "../../security/vault.ts";
+import { createVault, type SealBinding } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/sealed-texts.ts";
 import { type Check, failed, ok } from "./check.ts";
 
@@ -92,7 +92,7 @@ function counted(some: readonly SealedText[], all = some): string {
 
 function opened(keys: readonly Buffer[], { sealed, binding }: SealedText): string | null {
   try {
-    return vault(keys).open(sealed, binding);
+    return createVault(keys).open(sealed, binding);
   } catch {
     // Sealed with another key: the caller counts it.
     return null;

@@ -5,7 +5,7 @@ import { isSameSecret } from "../../security/same-secret.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { ReadTx, Store } from "../../store/store.ts";
-import { lease } from "../../upkeep/lease.ts";
+import { createLease } from "../../upkeep/lease.ts";
 import type { Blobs } from "../blobs.ts";
 import { accountData } from "./account-data.ts";
 import { zip } from "./zip.ts";
@@ -44,7 +44,7 @@ export interface ExportsOptions {
   readonly log: Logger;
 }
 
-export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
+export function createExports({ store, blobs, vault, log }: ExportsOptions): Exports {
   const sign = ({ id }: AccountRecord, expires: string, sessionId: string, nonce: string) =>
     vault.fingerprint(`export link ${id} ${expires} ${sessionId} ${nonce}`);
 
@@ -75,7 +75,7 @@ export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
       const account = await accountOf(token);
       const name = `export ${account.id}`;
       const id = Bun.randomUUIDv7();
-      const running = lease(store, name, id);
+      const running = createLease(store, name, id);
       if (!(await running.claim())) throw conflict("another download of your data is running");
       const data = accountData({
         store,

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { oidcAccounts } from "../../../src/domain/oidc-accounts.ts";
 import { logger } from "../../../src/observe/log.ts";
-import { auditLog } from "../../../src/security/audit-log.ts";
+import { createAuditLog } from "../../../src/security/audit-log.ts";
 import { type Check, START } from "./fixture.ts";
 
 export function identities(check: Check) {
@@ -51,7 +51,7 @@ export function identities(check: Check) {
   check("of two identities that sign in at once, one is linked to an account", async (fixture) => {
     const { store } = fixture;
     const accounts = oidcAccounts({
-      audit: auditLog(logger("silent"), store),
+      audit: createAuditLog(logger("silent"), store),
       providers: new Map(),
       operators: [],
     });
