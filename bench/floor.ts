@@ -9,8 +9,8 @@
  */
 
 import { NatsLink } from "../packages/server/src/changes/nats-link.ts";
-import { loopLag } from "../packages/server/src/observe/lag.ts";
-import { logger } from "../packages/server/src/observe/log.ts";
+import { watchLoopLag } from "../packages/server/src/observe/lag.ts";
+import { createLogger } from "../packages/server/src/observe/log.ts";
 import { answerFloor } from "./answer-floor.ts";
 import { fileFloor } from "./file-floor.ts";
 import { messageFloor } from "./message-floor.ts";
@@ -29,9 +29,10 @@ const { subscriptions, database, nats, providerPort, toolServerPort, folder } = 
   process.env.FLOOR ?? "{}",
 ) as Plan;
 
-const lag = loopLag();
+const lag = watchLoopLag();
 const store = database === undefined ? null : messageFloor(database);
-const bus = nats === undefined ? null : new NatsLink({ servers: [nats] }, "floor", logger("warn"));
+const bus =
+  nats === undefined ? null : new NatsLink({ servers: [nats] }, "floor", createLogger("warn"));
 const heard = new Set<string>();
 const decoder = new TextDecoder();
 const answers = database && providerPort ? answerFloor(`${database}-answers`) : null;

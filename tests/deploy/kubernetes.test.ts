@@ -10,7 +10,7 @@ import {
 } from "@parley/testkit/kubernetes.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import type { EnvVar } from "kubernetes-types/core/v1";
-import { readConfig } from "../../packages/server/src/config.ts";
+import { readConfig } from "../../packages/server/src/config/config.ts";
 
 /** Where each installation keeps files; the base has none. */
 const STORAGE: Record<string, "disk" | "s3" | undefined> = { example: "s3", trial: "disk" };

@@ -11,30 +11,30 @@ import { createToolServers } from "./agents/tools/servers.ts";
 import { createToolRequests } from "./agents/tools/tool-requests.ts";
 import { TurnLoads } from "./agents/turn-loads.ts";
 import type { Bound } from "./calls/bind.ts";
-import { invoker } from "./calls/invoke.ts";
+import { createInvoke } from "./calls/invoke.ts";
 import type { Needs } from "./calls/needs.ts";
-import { newThrottles } from "./calls/throttles.ts";
+import { createThrottles } from "./calls/throttles.ts";
 import type { Cluster } from "./changes/cluster.ts";
-import { type Changes, changeStream } from "./changes/stream.ts";
+import { type Changes, openChangeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
 import { watchBackgroundWork } from "./compose/background-work.ts";
 import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
+import { type Config, ConfigError } from "./config/config.ts";
 import type { Limits } from "./config/limits.ts";
-import { type Config, ConfigError } from "./config.ts";
-import { incomingHooks } from "./domain/incoming-hooks.ts";
-import { oidcAccounts as newOidcAccounts } from "./domain/oidc-accounts.ts";
+import { createIncomingHooks } from "./domain/incoming-hooks.ts";
+import { createOidcAccounts } from "./domain/oidc-accounts.ts";
 import { createExports } from "./files/exports/exports.ts";
 import { maintainFiles, noFileMaintenance } from "./files/maintenance.ts";
 import { refuseUnmounted } from "./files/mount.ts";
 import { createFiles } from "./files/service.ts";
-import { loopLag } from "./observe/lag.ts";
-import { type Logger, logger } from "./observe/log.ts";
-import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
+import { watchLoopLag } from "./observe/lag.ts";
+import { createLogger, type Logger } from "./observe/log.ts";
+import { createMetrics, type Metrics } from "./observe/metrics.ts";
 import { handlers } from "./operations/index.ts";
 import { startWebhooks } from "./outbound/webhooks.ts";
-import { type Backlog, backlog } from "./realtime/backlog.ts";
-import { type Hub, hub as newHub } from "./realtime/hub.ts";
-import { sockets as newSocketCounts } from "./realtime/sockets.ts";
+import { type Backlog, createBacklog } from "./realtime/backlog.ts";
+import { createHub, type Hub } from "./realtime/hub.ts";
+import { countSockets } from "./realtime/sockets.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import { createGuardedFetch } from "./security/guarded-fetch.ts";
@@ -45,13 +45,13 @@ import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { Store, WriteTx } from "./store/store.ts";
-import { type Fetch, httpTransport, pathOf } from "./transport/http.ts";
-import { mcp as newMcp } from "./transport/mcp/index.ts";
+import { createHttp, type Fetch, pathOf } from "./transport/http.ts";
+import { createMcp } from "./transport/mcp/index.ts";
 import type { Mcp } from "./transport/mcp/mcp.ts";
-import { metricsResponse, type RouteOptions, routes } from "./transport/routes.ts";
+import { createRoutes, metricsResponse, type RouteOptions } from "./transport/routes.ts";
 import type { Services as TransportServices } from "./transport/services.ts";
-import { type Connection, type SocketTransport, socketTransport } from "./transport/socket.ts";
-import { type UnsentAnswers, unsentAnswers } from "./transport/unsent-answers.ts";
+import { type Connection, createSockets, type SocketTransport } from "./transport/socket.ts";
+import { createUnsentAnswers, type UnsentAnswers } from "./transport/unsent-answers.ts";
 import { startErasures } from "./upkeep/erasures.ts";
 import { startUpkeep } from "./upkeep/expiry.ts";
 import { startRetention } from "./upkeep/retention.ts";
@@ -97,12 +97,12 @@ async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
 
 /** Builds the service and starts listening. */
 export async function compose(config: Config): Promise<Running> {
-  const log = logger(config.logLevel);
+  const log = createLogger(config.logLevel);
   const node = Bun.randomUUIDv7();
   const backends = await openBackends(config, node, log);
   const { store, bus, cluster } = backends;
-  const changes = await changeStream({ ...backends, node, log, everyMs: readLogMs(config) });
-  const unsent = backlog(
+  const changes = await openChangeStream({ ...backends, node, log, everyMs: readLogMs(config) });
+  const unsent = createBacklog(
     config.limits,
     function* () {
       yield* transports.sockets.connections;
@@ -110,12 +110,12 @@ export async function compose(config: Config): Promise<Running> {
     },
     (limit, bytes) => log.warn({ bytes }, `slow socket closed: ${limit} exceeded`),
   );
-  const answers = unsentAnswers(unsent.sent);
+  const answers = createUnsentAnswers(unsent.sent);
   const publish = (topic: string, data: string) => {
     unsent.sent(Buffer.byteLength(data), server.subscriberCount(topic));
     server.publish(topic, data);
   };
-  const hub = newHub(bus, publish, newSocketCounts(cluster, config.limits.sockets_per_user));
+  const hub = createHub(bus, publish, countSockets(cluster, config.limits.sockets_per_user));
   changes.listen(hub.receive);
   const services = await buildServices({ config, node, store, hub, cluster, changes, log });
   const { metrics, webhooks, erasures } = services;
@@ -224,14 +224,14 @@ function buildTransports(
   { ready, failing, upgrade }: TransportOptions,
 ): Transports {
   const { httpNames, allNames } = handlersByName(services);
-  const sockets = socketTransport(services, invoker(allNames, services), unsent);
-  const invoke = invoker(httpNames, services);
-  const mcp = newMcp({ services, invoke, changes });
-  const http = httpTransport({
+  const sockets = createSockets(services, createInvoke(allNames, services), unsent);
+  const invoke = createInvoke(httpNames, services);
+  const mcp = createMcp({ services, invoke, changes });
+  const http = createHttp({
     services,
     invoke,
     mcp,
-    routes: routes({ services, ready, failing }),
+    routes: createRoutes({ services, ready, failing }),
     upgrade: (request, origin) => sockets.upgrade(request, origin, upgrade),
     unsent: answers,
   });
@@ -274,8 +274,8 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const vault = openVault(config);
   const audit = createAuditLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
-  const oidcAccounts = newOidcAccounts({ audit, providers, operators });
-  const metrics = newMetrics();
+  const oidcAccounts = createOidcAccounts({ audit, providers, operators });
+  const metrics = createMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const { pixels, ...limited } = throttles(limits, cluster);
@@ -304,7 +304,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     exports: createExports({ store, blobs, vault, log }),
     files: blobs && createFiles({ store, blobs, vault, limits, metrics, pixels }),
     erasures: startErasures({ store, node, log }),
-    incomingHooks: incomingHooks({
+    incomingHooks: createIncomingHooks({
       store,
       config,
       costs: limited.rates.costs,
@@ -346,7 +346,7 @@ function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
     "parley_event_loop_lag_seconds",
     "gauge",
     "Longest delay of the event loop since the last scrape.",
-    loopLag(),
+    watchLoopLag(),
   );
   metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
   metrics.watch(
@@ -385,7 +385,7 @@ function throttles(limits: Limits, cluster: Cluster) {
     },
     signInThrottle: createSignInThrottle(shared),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
-    throttles: newThrottles(limits, cluster),
+    throttles: createThrottles(limits, cluster),
   };
 }
 

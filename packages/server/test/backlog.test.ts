@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { backlog, type Reader } from "../src/realtime/backlog.ts";
+import { createBacklog, type Reader } from "../src/realtime/backlog.ts";
 
 const limits = { backlog_bytes: 1000, backlog_total_bytes: 10_000 };
 
@@ -30,7 +30,7 @@ function backlogOf(...readers: StalledReader[]) {
     scans++;
     return readers.filter(({ end }) => end === null);
   };
-  const unsent = backlog(limits, open, (limit, bytes) => closed.push([limit, bytes]));
+  const unsent = createBacklog(limits, open, (limit, bytes) => closed.push([limit, bytes]));
   /** Sends a frame to every socket, and lets the scan that it causes run. */
   const send = async (bytes: number) => {
     for (const reader of open()) reader.bytes += bytes;

@@ -3,7 +3,7 @@ import type { File } from "@parley/protocol";
 import { createContextFiles, type TurnFiles } from "../src/agents/context-files/index.ts";
 import { runBuiltIn } from "../src/agents/tools/built-in.ts";
 import type { Blobs } from "../src/files/blobs.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import type { Store } from "../src/store/store.ts";
 
 const FILE_ID = "01a1ec51-9acd-759f-8da2-8303cfe47e60";
@@ -24,7 +24,7 @@ function conversationWith(file: Pick<File, "type" | "size">, maxHeldBytes?: numb
   const loader = createContextFiles({
     store,
     blobs: { open } as unknown as Blobs,
-    log: logger("silent"),
+    log: createLogger("silent"),
     timeoutMs: 2000,
     ...(maxHeldBytes !== undefined && { maxHeldBytes }),
   });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import pino from "pino";
-import { memoryBus } from "../src/changes/bus-memory.ts";
+import { createMemoryBus } from "../src/changes/bus-memory.ts";
 import type { Change, LoggedChange } from "../src/changes/change.ts";
 import { alone } from "../src/changes/cluster.ts";
 import { replayable } from "../src/changes/replay.ts";
-import { changeStream } from "../src/changes/stream.ts";
+import { openChangeStream } from "../src/changes/stream.ts";
 import type { ReadTx, Store } from "../src/store/store.ts";
 
 const log = pino({ level: "silent" });
@@ -25,9 +25,9 @@ async function emptyStream({ ready = async () => {} } = {}) {
       commit = listener;
     },
   } as Partial<Store> as Store;
-  const bus = { ...memoryBus(), ready };
+  const bus = { ...createMemoryBus(), ready };
   const options = { store, bus, cluster: alone, node: "one", log, everyMs: 1 };
-  const changes = await changeStream(options);
+  const changes = await openChangeStream(options);
   return { changes, commit: (...made: Change[]) => commit(made), reads: () => reads };
 }
 

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import pino from "pino";
 import type { Bus, Channel, Delivered } from "../src/changes/bus.ts";
-import { memoryBus } from "../src/changes/bus-memory.ts";
+import { createMemoryBus } from "../src/changes/bus-memory.ts";
 import { personTyping } from "../src/changes/change.ts";
-import { type Cluster, cluster as newCluster } from "../src/changes/cluster.ts";
-import { hub as newHub } from "../src/realtime/hub.ts";
-import { sockets } from "../src/realtime/sockets.ts";
+import { type Cluster, createCluster } from "../src/changes/cluster.ts";
+import { createHub } from "../src/realtime/hub.ts";
+import { countSockets } from "../src/realtime/sockets.ts";
 import { Failure } from "../src/rules/failure.ts";
 import { createFailureThrottle, type FailureThrottle } from "../src/security/failure-throttle.ts";
 import { createThrottle, type Throttle } from "../src/security/throttle.ts";
@@ -89,7 +89,7 @@ function testCluster() {
 
   function bus(node: string): Bus {
     return {
-      ...memoryBus(),
+      ...createMemoryBus(),
       onChange: (listener) => void buses.push(listener),
       publish: (change) => {
         if (!dead.has(node)) for (const deliver of buses) deliver(change);
@@ -98,10 +98,10 @@ function testCluster() {
   }
 
   function node(id = `node-${++nodeCount}`) {
-    const cluster = newCluster(channel(id), { log });
+    const cluster = createCluster(channel(id), { log });
     const { clients, publish } = broker();
     const own = bus(id);
-    const hub = newHub(own, publish, sockets(cluster, LIMIT));
+    const hub = createHub(own, publish, countSockets(cluster, LIMIT));
     own.onChange(hub.receive);
     cluster.start();
     const type = (username: string, chat: string, isTyping: boolean) =>

@@ -9,7 +9,7 @@ import { type PdfFacts, scanPdf } from "../src/agents/context-files/scan-pdf.ts"
 import { Semaphore } from "../src/agents/context-files/semaphore.ts";
 import type { Blob, Blobs } from "../src/files/blobs.ts";
 import { decodeInTurn } from "../src/files/decoding.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { unavailable } from "../src/rules/failure.ts";
 import type { Store } from "../src/store/store.ts";
 import { animatedGif, animatedWebp, bmp } from "./support/pictures.ts";
@@ -219,7 +219,7 @@ describe("loading files for a model", () => {
     const records = files.map(({ id }) => ({ id, blob: id }));
     const store = { read: async () => records } as unknown as Pick<Store, "read">;
     const blobs = { open } as Blobs;
-    return createContextFiles({ store, blobs, log: logger("silent"), ...options });
+    return createContextFiles({ store, blobs, log: createLogger("silent"), ...options });
   }
 
   async function load(

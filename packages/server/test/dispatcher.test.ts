@@ -13,10 +13,10 @@ import { createElicitations } from "../src/agents/tools/elicitation.ts";
 import { createToolServers } from "../src/agents/tools/servers.ts";
 import { TurnLoads } from "../src/agents/turn-loads.ts";
 import { alone, type Cluster } from "../src/changes/cluster.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { stopTurns } from "../src/domain/turns.ts";
-import { logger } from "../src/observe/log.ts";
-import { metrics } from "../src/observe/metrics.ts";
+import { createLogger } from "../src/observe/log.ts";
+import { createMetrics } from "../src/observe/metrics.ts";
 import { createGuardedFetch } from "../src/security/guarded-fetch.ts";
 import { createVault } from "../src/security/vault.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
@@ -25,7 +25,7 @@ import { type Store, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { askAgent, newAccount, newAgent } from "./support/store-contract/fixture.ts";
 
 const NODE = "here";
-const log = logger("silent");
+const log = createLogger("silent");
 const vault = createVault([Buffer.alloc(32, 1)]);
 let folder: string;
 let postgres: SharedPostgres;
@@ -59,7 +59,7 @@ const withIdleNode: Cluster = {
 /** Everything that a node needs to run turns. */
 function nodeOn(store: Store, environment = {}, cluster = alone) {
   const fetch = createGuardedFetch({ allowPrivate: false });
-  const servers = createToolServers({ store, vault, fetch, log, metrics: metrics() });
+  const servers = createToolServers({ store, vault, fetch, log, metrics: createMetrics() });
   const agents = new Dispatcher({
     node: NODE,
     config: readConfig(environment),

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bound } from "../src/calls/bind.ts";
 import type { Needs } from "../src/calls/needs.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { createPerson } from "../src/domain/accounts.ts";
 import { eraseAccount } from "../src/domain/erasures.ts";
 import { suspend } from "../src/domain/suspension.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { handlers } from "../src/operations/index.ts";
 import { createAuditLog } from "../src/security/audit-log.ts";
 import { createVault } from "../src/security/vault.ts";
@@ -17,7 +17,7 @@ import { openSqliteStore } from "../src/store/sqlite/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-erased-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const audit = createAuditLog(logger("silent"), store);
+const audit = createAuditLog(createLogger("silent"), store);
 const config = readConfig({
   PARLEY_DATA: folder,
   PARLEY_SANDBOX: "on",

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { startErasures } from "../src/upkeep/erasures.ts";
 import { newAccount, START } from "./support/store-contract/fixture.ts";
@@ -29,7 +29,7 @@ test("an erasure that always fails does not hold up others", async () => {
   }
   const open = () =>
     store.read(async (tx) => (await tx.openErasures()).map(({ account }) => account.username));
-  const work = startErasures({ store, node: "here", log: logger("silent") });
+  const work = startErasures({ store, node: "here", log: createLogger("silent") });
   await until(async () => (await open()).length === 1, "the others are erased");
   await work.stop();
   expect(await open()).toEqual(["ada"]);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import type { Store } from "../src/store/store.ts";
 import { startUpkeep } from "../src/upkeep/expiry.ts";
@@ -56,7 +56,7 @@ test("many tool calls expire in small units of work", async () => {
   });
   const expired: number[] = [];
   store.onCommit((changes) => void expired.push(changes.length));
-  const work = startUpkeep({ store, auditDays: 90, log: logger("silent") });
+  const work = startUpkeep({ store, auditDays: 90, log: createLogger("silent") });
   const total = () => expired.reduce((sum, count) => sum + count, 0);
   await until(() => total() === CALLS, "all calls have expired");
   await work.stop();
@@ -81,7 +81,7 @@ test("a purge ends after the current batch when the server stops", async () => {
     read: async (work) => work({ expiredToolCalls: () => [] } as never),
   };
   let stopping: Promise<void> | undefined;
-  const started = startUpkeep({ store, auditDays: 90, log: logger("silent") });
+  const started = startUpkeep({ store, auditDays: 90, log: createLogger("silent") });
   await until(() => stopping !== undefined, "the server stops");
   await stopping;
   expect(batches).toBe(2);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unzip } from "@parley/testkit/zip.ts";
 import { createExports } from "../src/files/exports/exports.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { createVault } from "../src/security/vault.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { newAccount } from "./support/store-contract/fixture.ts";
@@ -14,7 +14,7 @@ afterEach(() => void setSystemTime());
 test("a link expires after ten minutes, and another master key does not open it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
   const store = openSqliteStore(join(folder, "parley.db"));
-  const log = logger("silent");
+  const log = createLogger("silent");
   const of = (key: number) =>
     createExports({ store, blobs: null, vault: createVault([Buffer.alloc(32, key)]), log });
   const account = await store.write((tx) => newAccount(tx, { username: "ada" }));
@@ -34,7 +34,7 @@ test("a link expires after ten minutes, and another master key does not open it"
 test("a download that stalled and ends does not end the next one of the same person", async () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
   const store = openSqliteStore(join(folder, "parley.db"));
-  const log = logger("silent");
+  const log = createLogger("silent");
   const service = createExports({
     store,
     blobs: null,

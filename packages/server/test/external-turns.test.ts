@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import { ExternalTurns } from "../src/agents/external/index.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { EXTERNAL } from "../src/rules/agents.ts";
 import type { AgentCaller } from "../src/security/caller.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -39,7 +39,7 @@ test("a turn whose program disconnects while it claims is given to the next one,
     store: { ...store, write },
     changes,
     connected: nobody,
-    log: logger("silent"),
+    log: createLogger("silent"),
   });
   const caller = { kind: "agent", account: agent, token_id: "token" } as AgentCaller;
   const claim = (signal: AbortSignal) => turns.claim(caller, { turnId: null, waitMs: 0, signal });
@@ -71,7 +71,7 @@ test("after an outage of the store, programs can be seen again before their turn
     store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
     changes,
     connected: nobody,
-    log: logger("silent"),
+    log: createLogger("silent"),
     tickMs: 10,
     offlineMs: 0,
   });
@@ -92,7 +92,7 @@ test("a turn that a connected program does not claim is ended as agent_offline",
     store,
     changes,
     connected,
-    log: logger("silent"),
+    log: createLogger("silent"),
     tickMs: 10,
     offlineMs: 600_000,
     unclaimedMs: 0,

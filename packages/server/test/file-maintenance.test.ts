@@ -8,8 +8,8 @@ import type { Delivered } from "../src/changes/bus.ts";
 import { type Blobs, previewOf } from "../src/files/blobs.ts";
 import { openDiskBlobs } from "../src/files/disk.ts";
 import { maintainFiles } from "../src/files/maintenance.ts";
-import { logger } from "../src/observe/log.ts";
-import { metrics } from "../src/observe/metrics.ts";
+import { createLogger } from "../src/observe/log.ts";
+import { createMetrics } from "../src/observe/metrics.ts";
 import { NOBODY } from "../src/rules/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import type { Store } from "../src/store/store.ts";
@@ -89,20 +89,20 @@ async function installation(name: string) {
 
 const messageDeleted = { kind: "event", name: "events.messageDeleted" } as Delivered;
 
-type Settings = { node?: string; isShared?: boolean; figures?: ReturnType<typeof metrics> };
+type Settings = { node?: string; isShared?: boolean; figures?: ReturnType<typeof createMetrics> };
 
 const start = (store: Store, blobs: Blobs, settings: Settings = {}) => {
-  const { node = "one", isShared = true, figures = metrics() } = settings;
+  const { node = "one", isShared = true, figures = createMetrics() } = settings;
   return maintainFiles({
     ...{ store, blobs, node, isShared },
-    log: logger("silent"),
+    log: createLogger("silent"),
     metrics: figures,
   });
 };
 
 /** Runs everything once: stopping waits for what has begun. */
 async function runOnce(store: Store, blobs: Blobs, settings?: Settings) {
-  const figures = metrics();
+  const figures = createMetrics();
   const maintenance = start(store, blobs, { figures, ...settings });
   await until(() => /^parley_file_objects \d/m.test(figures.text()), "the checks have run");
   await maintenance.stop();

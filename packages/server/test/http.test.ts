@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../src/config.ts";
-import { type HttpOptions, httpTransport } from "../src/transport/http.ts";
+import { readConfig } from "../src/config/config.ts";
+import { createHttp, type HttpOptions } from "../src/transport/http.ts";
 
 test("an error outside of a call is logged with the reference that the caller gets, and no secret of the path", async () => {
   const logged: Record<string, unknown>[] = [];
   const err = new Error("out of luck");
-  const fetch = httpTransport({
+  const fetch = createHttp({
     services: {
       config: readConfig({}),
       log: { error: (fields: Record<string, unknown>) => logged.push(fields) },

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes, type EventFrame } from "@parley/protocol";
-import { memoryBus } from "../src/changes/bus-memory.ts";
+import { createMemoryBus } from "../src/changes/bus-memory.ts";
 import { personTyping } from "../src/changes/change.ts";
-import { hub as newHub } from "../src/realtime/hub.ts";
+import { createHub } from "../src/realtime/hub.ts";
 import type { Person } from "../src/realtime/people.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 import { publishAll, signal } from "./support/changes.ts";
@@ -22,8 +22,8 @@ const deleted = (id: string): EventFrame => ({
 
 function testHub() {
   const { clients, publish } = broker();
-  const bus = memoryBus();
-  const hub = newHub(bus, publish);
+  const bus = createMemoryBus();
+  const hub = createHub(bus, publish);
   bus.onChange(hub.receive);
   let accounts = 0;
   let sockets = 0;

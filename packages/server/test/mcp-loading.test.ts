@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../src/config.ts";
-import { mcp } from "../src/transport/mcp/index.ts";
+import { readConfig } from "../src/config/config.ts";
+import { createMcp } from "../src/transport/mcp/index.ts";
 import type { McpOptions, McpRequest } from "../src/transport/mcp/mcp.ts";
 
 /** A server that cannot be loaded the first time. */
@@ -10,7 +10,7 @@ function failingServer() {
     if (++attempts === 1) throw new Error("not loaded");
     return () => {};
   };
-  return mcp({
+  return createMcp({
     services: { config: readConfig({}) },
     changes: { listen },
   } as unknown as McpOptions);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { metrics } from "../src/observe/metrics.ts";
+import { createMetrics } from "../src/observe/metrics.ts";
 
 interface Sample {
   name: string;
@@ -65,7 +65,7 @@ const family = (text: string, name: string): Family => {
 
 describe("the text for Prometheus", () => {
   test("is valid before the first call", () => {
-    const families = parse(metrics().text());
+    const families = parse(createMetrics().text());
     for (const { type, help } of families.values()) {
       expect(["counter", "gauge", "histogram"]).toContain(type);
       expect(help).not.toBe("");
@@ -80,7 +80,7 @@ describe("the text for Prometheus", () => {
     );
     fc.assert(
       fc.property(fc.array(call, { maxLength: 50 }), (calls) => {
-        const counted = metrics();
+        const counted = createMetrics();
         for (const each of calls) counted.called(...each);
         const samples = [...parse(counted.text()).values()].flatMap((each) => each.samples);
         const keys = samples.map(({ name, labels }) => `${name}${JSON.stringify(labels)}`);
@@ -90,7 +90,7 @@ describe("the text for Prometheus", () => {
   });
 
   test("has the memory and CPU time of the process", () => {
-    const text = metrics().text();
+    const text = createMetrics().text();
     const memory = family(text, "process_resident_memory_bytes");
     const cpu = family(text, "process_cpu_seconds_total");
     expect(memory.type).toBe("gauge");
@@ -100,7 +100,7 @@ describe("the text for Prometheus", () => {
   });
 
   test("shows a watched figure with a sample for each set of labels", () => {
-    const counted = metrics();
+    const counted = createMetrics();
     counted.watch("parley_failures_total", "counter", "Failures by kind.", () => [
       { labels: { kind: "one" }, value: 0 },
       { labels: { kind: "other" }, value: 2 },
@@ -112,7 +112,7 @@ describe("the text for Prometheus", () => {
   });
 
   test("reads a watched metric at each scrape", () => {
-    const counted = metrics();
+    const counted = createMetrics();
     let open = 3;
     counted.watch("parley_sockets", "gauge", "Open sockets.", () => open);
     expect(family(counted.text(), "parley_sockets")).toEqual({
@@ -127,7 +127,7 @@ describe("the text for Prometheus", () => {
 
 describe("calls", () => {
   test("are counted by operation and outcome", () => {
-    const counted = metrics();
+    const counted = createMetrics();
     for (const code of ["ok", "ok", "forbidden"]) counted.called("sendMessage", code, 1);
     counted.called("getMe", "ok", 1);
     const { type, samples } = family(counted.text(), "parley_calls_total");
@@ -140,7 +140,7 @@ describe("calls", () => {
   });
 
   const histogram = (milliseconds: number[]) => {
-    const counted = metrics();
+    const counted = createMetrics();
     for (const each of milliseconds) counted.called("getMe", "ok", each);
     const { type, samples } = family(counted.text(), "parley_call_seconds");
     expect(type).toBe("histogram");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Access, operation } from "@parley/protocol";
 import { type Bound, binder } from "../src/calls/bind.ts";
-import { type Call, type CallServices, invoker } from "../src/calls/invoke.ts";
-import { readConfig } from "../src/config.ts";
+import { type Call, type CallServices, createInvoke } from "../src/calls/invoke.ts";
+import { readConfig } from "../src/config/config.ts";
 import { Failure } from "../src/rules/failure.ts";
 
 const contract = operation({
@@ -30,7 +30,7 @@ async function codeOf(error: Error, strict: "on" | "off") {
     authenticate: () => ({ kind: "session", account: {}, session_id: "" }),
     input: () => ({}),
   } as unknown as Call;
-  const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
+  const invoke = createInvoke(new Map<string, Bound>([[contract.name, bound]]), services);
   const outcome = await invoke(call);
   return { code: outcome.ok ? "ok" : outcome.failure.code, logged };
 }
@@ -79,7 +79,7 @@ describe("the access level of an operation", () => {
       operation({ name: "lookUp", socket: "things.get", summary: "Looks a thing up.", access }),
       () => Promise.resolve(),
     )({});
-    const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
+    const invoke = createInvoke(new Map<string, Bound>([[contract.name, bound]]), services);
     const outcomes = Object.entries(callers).map(async ([name, caller]) => {
       const outcome = await invoke({
         name: contract.name,

@@ -7,21 +7,21 @@ import Ajv from "ajv";
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { z } from "zod";
-import { readConfig } from "../src/config.ts";
-import { asyncApi } from "../src/reference/asyncapi.ts";
-import { operationBlock } from "../src/reference/blocks.ts";
+import { readConfig } from "../src/config/config.ts";
+import { asyncApi } from "../src/transport/reference/asyncapi.ts";
+import { operationBlock } from "../src/transport/reference/blocks.ts";
 import {
   allErrors,
   allEvents,
   allOperations,
   httpErrors,
   socketOperations,
-} from "../src/reference/contract.ts";
-import { inputExample } from "../src/reference/examples.ts";
-import { pretty, render, table } from "../src/reference/markdown.ts";
-import { openApi } from "../src/reference/openapi.ts";
-import { referencePage, referencePolicy } from "../src/reference/page.ts";
-import { type Schema, schemaBook, socketParams } from "../src/reference/schemas.ts";
+} from "../src/transport/reference/contract.ts";
+import { inputExample } from "../src/transport/reference/examples.ts";
+import { pretty, render, table } from "../src/transport/reference/markdown.ts";
+import { openApi } from "../src/transport/reference/openapi.ts";
+import { referencePage, referencePolicy } from "../src/transport/reference/page.ts";
+import { createSchemaBook, type Schema, socketParams } from "../src/transport/reference/schemas.ts";
 
 interface Media {
   schema: Schema;
@@ -312,7 +312,7 @@ test("an operation with unusual schemas is described", () => {
     ]),
     output: z.map(z.string(), z.bigint()).optional(),
   });
-  const book = schemaBook("#", "draft-2020-12");
+  const book = createSchemaBook("#", "draft-2020-12");
   const input = book.input(odd.input);
   expect(socketParams(input).anyOf?.[0]?.required).toEqual(["conversation_id", "when"]);
   expect(inputExample(odd, input, book.shared)).toBeDefined();
@@ -325,7 +325,7 @@ const fieldsOf = (name: string) =>
   callOf(name).requestBody?.content["application/json"]?.schema.properties ?? {};
 
 function convertedAll() {
-  const book = schemaBook("#", "draft-2020-12");
+  const book = createSchemaBook("#", "draft-2020-12");
   for (const { output } of allOperations) if (output) book.output(output);
   for (const [, { params }] of allEvents) book.output(params);
   return book;

@@ -9,8 +9,8 @@ import { pngOf, upload } from "@parley/testkit/files.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import type { Change } from "../src/changes/change.ts";
-import { logger } from "../src/observe/log.ts";
-import { metrics } from "../src/observe/metrics.ts";
+import { createLogger } from "../src/observe/log.ts";
+import { createMetrics } from "../src/observe/metrics.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { startRetention } from "../src/upkeep/retention.ts";
 import { newAccount, newGroup, send, wholeHistory } from "./support/store-contract/fixture.ts";
@@ -35,11 +35,11 @@ test("old messages are deleted in batches, and clients receive the events", asyn
     await send(tx, chats[1], ada, "imported later", { at: daysAgo(30) });
   });
   changes.length = 0;
-  const figures = metrics();
-  const log = logger("silent");
+  const figures = createMetrics();
+  const log = createLogger("silent");
   const options = { store, days: 7, log, metrics: figures };
   const one = startRetention({ ...options, node: "one" });
-  const other = startRetention({ ...options, node: "other", metrics: metrics() });
+  const other = startRetention({ ...options, node: "other", metrics: createMetrics() });
   const texts = () =>
     store.read(async (tx) =>
       (await Promise.all(chats.map((chat) => wholeHistory(tx, chat, ada))))
@@ -75,8 +75,8 @@ test("the deletion ends after the current batch when the server stops", async ()
     const isDeletion = changes.some((change) => change.kind === "event");
     if (isDeletion) stopping ??= started.stop();
   });
-  const log = logger("silent");
-  const started = startRetention({ store, days: 7, log, metrics: metrics(), node: "one" });
+  const log = createLogger("silent");
+  const started = startRetention({ store, days: 7, log, metrics: createMetrics(), node: "one" });
   await until(() => stopping !== undefined, "the server stops");
   await stopping;
   const left = await store.read((tx) => wholeHistory(tx, chat, ada));

@@ -9,7 +9,7 @@ import { eraseAccount } from "../src/domain/erasures.ts";
 import { secondFactorBinding } from "../src/domain/second-factor.ts";
 import { openSession, replacePassword } from "../src/domain/sessions.ts";
 import { restore, suspend } from "../src/domain/suspension.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { ownData } from "../src/operations/own-data.ts";
 import { secondFactor } from "../src/operations/second-factor.ts";
 import { sessions } from "../src/operations/sessions.ts";
@@ -25,7 +25,7 @@ import { newAccount } from "./support/store-contract/fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
 const store = openSqliteStore(join(folder, "parley.db"));
-const audit = createAuditLog(logger("silent"), store);
+const audit = createAuditLog(createLogger("silent"), store);
 afterAll(async () => {
   await store.close();
   rmSync(folder, { recursive: true });

@@ -2,8 +2,8 @@ import { afterAll, afterEach, expect, setSystemTime, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { oidcAccounts } from "../src/domain/oidc-accounts.ts";
-import { logger } from "../src/observe/log.ts";
+import { createOidcAccounts } from "../src/domain/oidc-accounts.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { hashToken } from "../src/rules/tokens.ts";
 import { createAuditLog } from "../src/security/audit-log.ts";
 import { createAuthenticator } from "../src/security/authenticate.ts";
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 afterEach(() => void setSystemTime());
 
-const log = logger("silent");
+const log = createLogger("silent");
 const audit = createAuditLog(log, store);
 const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
 const limits = { session_days: 90 };
@@ -41,7 +41,7 @@ const oidcTokens: OidcTokens = {
 };
 const service = createAuthenticator({
   ...{ store, oidcTokens, audit },
-  oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),
+  oidcAccounts: createOidcAccounts({ audit, providers: new Map(), operators: [] }),
   limits,
 });
 

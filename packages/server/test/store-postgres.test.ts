@@ -7,10 +7,10 @@ import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { until } from "@parley/testkit/until.ts";
 import { SQL } from "bun";
 import type { Change } from "../src/changes/change.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { addMembers } from "../src/domain/groups.ts";
-import { oidcAccounts } from "../src/domain/oidc-accounts.ts";
-import { logger } from "../src/observe/log.ts";
+import { createOidcAccounts } from "../src/domain/oidc-accounts.ts";
+import { createLogger } from "../src/observe/log.ts";
 import { createAuditLog } from "../src/security/audit-log.ts";
 import { createAuthenticator } from "../src/security/authenticate.ts";
 import type { LogLimits } from "../src/store/changes.ts";
@@ -755,11 +755,11 @@ describe("several nodes", () => {
     };
     const oidcTokens = { recognises: () => true, verify: async () => ({ identity, expires_at }) };
     const doors = cluster.stores.map((store) => {
-      const audit = createAuditLog(logger("silent"), store);
+      const audit = createAuditLog(createLogger("silent"), store);
       return createAuthenticator({
         store,
         oidcTokens,
-        oidcAccounts: oidcAccounts({ audit, providers: new Map(), operators: [] }),
+        oidcAccounts: createOidcAccounts({ audit, providers: new Map(), operators: [] }),
         limits: { session_days: 90 },
         audit,
       });

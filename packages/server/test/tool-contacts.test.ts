@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import type { Connection } from "../src/agents/tools/connection.ts";
 import { createContacts, type KnownServer } from "../src/agents/tools/contacts.ts";
-import { logger } from "../src/observe/log.ts";
+import { createLogger } from "../src/observe/log.ts";
 import type { ToolRecord } from "../src/store/tools.ts";
 
 const timeouts = { contactMs: 20_000, refreshMs: 20_000, callMs: 20_000, elicitMs: 20_000 };
@@ -63,7 +63,7 @@ function slowServer() {
 
 test("tools that change while they are listed are listed again, once", async () => {
   const { server, saved, listings, change, end } = slowServer();
-  const all = createContacts({ timeouts, log: logger("silent") });
+  const all = createContacts({ timeouts, log: createLogger("silent") });
   const first = all.refresh(server, signal);
   await end(0);
   await first;
@@ -80,7 +80,7 @@ test("tools that change while they are listed are listed again, once", async () 
 
 test("tools that change while a server is first asked for them are listed again", async () => {
   const { server, saved, listings, change, end } = slowServer();
-  const all = createContacts({ timeouts, log: logger("silent") });
+  const all = createContacts({ timeouts, log: createLogger("silent") });
   const first = all.refresh(server, signal);
   await until(() => listings.length > 0, "a listing");
   change("one");

@@ -3,7 +3,7 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { masterKeyFile, newMasterKey, parseMasterKeys } from "../src/config/master-keys.ts";
+import { newMasterKey, openMasterKeyFile, parseMasterKeys } from "../src/config/master-keys.ts";
 import { createVault, keyTail } from "../src/security/vault.ts";
 
 const binding = { owner_id: 7, provider: "claude" };
@@ -154,15 +154,15 @@ describe("the installation's own master keys", () => {
 
   test("are created once, readable by their owner only", () =>
     inFolder((path) => {
-      const [first] = masterKeyFile(path).read();
+      const [first] = openMasterKeyFile(path).read();
       expect(first).toHaveLength(32);
       expect(mode(path)).toBe(0o600);
-      expect(masterKeyFile(path).read()).toEqual([first as Buffer]);
+      expect(openMasterKeyFile(path).read()).toEqual([first as Buffer]);
     }));
 
   test("get a new first key and keep the others", () =>
     inFolder((path) => {
-      const file = masterKeyFile(path);
+      const file = openMasterKeyFile(path);
       const before = file.read();
       file.add();
       const after = file.read();
@@ -173,7 +173,7 @@ describe("the installation's own master keys", () => {
 
   test.if(process.getuid?.() === 0)("keep their owner when root adds a key", () =>
     inFolder((path) => {
-      const file = masterKeyFile(path);
+      const file = openMasterKeyFile(path);
       chownSync(path, 12_345, 54_321);
       file.add();
       expect(statSync(path)).toMatchObject({ uid: 12_345, gid: 54_321 });
@@ -182,7 +182,7 @@ describe("the installation's own master keys", () => {
 
   test("that are damaged are refused, and not part of the error", () =>
     inFolder((path) => {
-      const file = masterKeyFile(path);
+      const file = openMasterKeyFile(path);
       const text = readFileSync(path, "utf8").trim();
       writeFileSync(path, text.slice(4));
       expect(() => file.read()).toThrow(/has no master keys/);

@@ -7,11 +7,11 @@ import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import type { Bound } from "../src/calls/bind.ts";
 import type { Needs } from "../src/calls/needs.ts";
-import { memoryBus } from "../src/changes/bus-memory.ts";
+import { createMemoryBus } from "../src/changes/bus-memory.ts";
 import { counted } from "../src/changes/change.ts";
 import { alone } from "../src/changes/cluster.ts";
-import { changeStream } from "../src/changes/stream.ts";
-import { metrics } from "../src/observe/metrics.ts";
+import { openChangeStream } from "../src/changes/stream.ts";
+import { createMetrics } from "../src/observe/metrics.ts";
 import { webhooks as operations } from "../src/operations/webhooks.ts";
 import { newSecret } from "../src/outbound/standard-webhooks.ts";
 import { secretBinding } from "../src/outbound/webhook-attempt.ts";
@@ -48,9 +48,9 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
   const folder = mkdtempSync(join(tmpdir(), "parley-webhooks-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const common = { store, log, node: "one" };
-  const changes = await changeStream({
+  const changes = await openChangeStream({
     ...common,
-    bus: memoryBus(),
+    bus: createMemoryBus(),
     cluster: alone,
     everyMs: 1000,
   });
@@ -61,7 +61,7 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
     return { ...of, id, url: itsUrl, secret, created_at: Date.now() };
   };
   await store.write((tx) => tx.insertWebhook(like("hook", url)));
-  const figures = metrics();
+  const figures = createMetrics();
   const audit = createAuditLog(log, store);
   const sender = startWebhooks({
     store,

@@ -4,12 +4,10 @@ import { join } from "node:path";
 export const ROOT = join(import.meta.dir, "../../..");
 export const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
-const parsers = new Bun.Glob("packages/server/src/config/*.ts").scanSync(ROOT);
+const sources = [...new Bun.Glob("packages/server/src/config/*.ts").scanSync(ROOT)];
 /** The environment variables that the program and its runtime read. */
 const settings = new Set([
-  ...["packages/server/src/config.ts", ...parsers].flatMap(
-    (file) => read(file).match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? [],
-  ),
+  ...sources.flatMap((file) => read(file).match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? []),
   "BUN_CONFIG_MAX_HTTP_REQUESTS",
 ]);
 

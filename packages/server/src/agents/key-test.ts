@@ -1,5 +1,5 @@
 import type { KeyTest } from "@parley/protocol";
-import type { Provider } from "../config.ts";
+import type { Provider } from "../config/config.ts";
 import { notFound } from "../rules/failure.ts";
 import { type KeySource, modelOf } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";

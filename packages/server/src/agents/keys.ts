@@ -1,4 +1,4 @@
-import type { Config, Provider } from "../config.ts";
+import type { Config, Provider } from "../config/config.ts";
 import type { Logger } from "../observe/log.ts";
 import type { KeySource } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";

@@ -7,7 +7,7 @@ import type {
   Participant,
   ServiceCaller,
 } from "../security/caller.ts";
-import { fieldsOf, type InputParser, inputParser, type KnownFields } from "./input.ts";
+import { createInputParser, fieldsOf, type InputParser, type KnownFields } from "./input.ts";
 import type { Context, Needs } from "./needs.ts";
 
 /** An operation of the contract with its handler. */
@@ -49,7 +49,7 @@ export const binder =
     ) => ResultOf<Contract>,
   ): ((needs: Pick<Needs, Names>) => Bound) => {
     const { input } = contract;
-    const parse = inputParser(input);
+    const parse = createInputParser(input);
     const fields = fieldsOf(input);
     return (needs) => ({ contract, handle: handle as Bound["handle"], parse, fields, needs });
   };

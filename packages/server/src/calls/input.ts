@@ -10,7 +10,7 @@ export type InputParser<Input = unknown> = (
   spell?: (field: string) => string,
 ) => Input;
 
-export function inputParser<Schema extends z.ZodType>(
+export function createInputParser<Schema extends z.ZodType>(
   schema: Schema,
 ): InputParser<z.output<Schema>> {
   const omittable = omittableFields(schema);

@@ -58,7 +58,7 @@ export interface CallServices
  * the access level, parse the input, check the policy, check that a sensitive call follows a sign-in,
  * count it against the throttles of its operation, run the handler, turn an error into a failure.
  */
-export function invoker(registry: ReadonlyMap<string, Bound>, services: CallServices): Invoke {
+export function createInvoke(registry: ReadonlyMap<string, Bound>, services: CallServices): Invoke {
   const { audit, metrics } = services;
   return async (call) => {
     const started = performance.now();

@@ -4,7 +4,7 @@ import type { ModelLists } from "../agents/model-lists.ts";
 import type { ToolServers } from "../agents/tools/servers.ts";
 import type { ToolRequests } from "../agents/tools/tool-requests.ts";
 import type { Changes } from "../changes/stream.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { Exports } from "../files/exports/exports.ts";
 import type { Files } from "../files/service.ts";
 import type { Logger } from "../observe/log.ts";

@@ -1,6 +1,6 @@
 import { throttles as declared, type Operation, type ThrottleName } from "@parley/protocol";
 import type { Cluster } from "../changes/cluster.ts";
-import type { Limits } from "../config.ts";
+import type { Limits } from "../config/config.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { createFailureThrottle, type FailureThrottle } from "../security/failure-throttle.ts";
 import { createThrottle, type Throttle } from "../security/throttle.ts";
@@ -17,7 +17,7 @@ type Limited = Exclude<Counted, Guarded>;
 export type Throttles = Readonly<Record<Limited, Throttle> & Record<Guarded, FailureThrottle>>;
 
 /** They hold across all nodes. */
-export function newThrottles(limits: Limits, cluster: Cluster): Throttles {
+export function createThrottles(limits: Limits, cluster: Cluster): Throttles {
   const made = Object.entries(declared).map(([name, each]) => {
     const scope = { cluster, name: name.replaceAll("_", " ") };
     if ("failures" in each) {

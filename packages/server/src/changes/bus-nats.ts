@@ -12,7 +12,7 @@ import {
 } from "./nats-payloads.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
-import { type Streams, streams } from "./streams.ts";
+import { createStreams, type Streams } from "./streams.ts";
 import { type Subjects, subjects } from "./subjects.ts";
 
 export interface NatsBusOptions
@@ -36,231 +36,231 @@ export interface NatsBusOptions
  */
 export class NatsBus implements Bus {
   readonly channel: Channel;
-  private readonly node: string;
-  private readonly log: Logger;
-  private readonly link: NatsLink;
-  private readonly subjects: Subjects;
-  private readonly order: Sequencer;
-  private readonly answers: Streams;
-  private readonly interests: Interests;
-  private readonly seen = new SeenChanges();
-  private readonly ends: (() => void)[];
-  private listener: (change: Delivered) => void = () => {};
-  private received: (body: unknown) => void = () => {};
-  private readLog: () => Promise<void> = async () => {};
+  readonly #node: string;
+  readonly #log: Logger;
+  readonly #link: NatsLink;
+  readonly #subjects: Subjects;
+  readonly #order: Sequencer;
+  readonly #answers: Streams;
+  readonly #interests: Interests;
+  readonly #seen = new SeenChanges();
+  readonly #ends: (() => void)[];
+  #listener: (change: Delivered) => void = () => {};
+  #received: (body: unknown) => void = () => {};
+  #readLog: () => Promise<void> = async () => {};
 
   constructor(options: NatsBusOptions) {
     const { node, prefix = "parley", log } = options;
-    this.node = node;
-    this.log = log;
-    this.link = new NatsLink(options, `parley ${node}`, log);
-    this.subjects = subjects(prefix);
-    this.order = new Sequencer({
+    this.#node = node;
+    this.#log = log;
+    this.#link = new NatsLink(options, `parley ${node}`, log);
+    this.#subjects = subjects(prefix);
+    this.#order = new Sequencer({
       ...options,
-      deliver: (change) => this.deliverEvent(change),
-      readLog: () => this.readLog(),
-      lost: (conversation) => this.loseConversation(conversation),
-      missedLeaving: (leaves) => this.deliver({ kind: "leaving_missed", leaves }),
+      deliver: (change) => this.#deliverEvent(change),
+      readLog: () => this.#readLog(),
+      lost: (conversation) => this.#loseConversation(conversation),
+      missedLeaving: (leaves) => this.#deliver({ kind: "leaving_missed", leaves }),
     });
-    this.answers = streams({
-      deliver: (change) => this.deliver(change),
-      read: (message) => this.readText(message, options),
+    this.#answers = createStreams({
+      deliver: (change) => this.#deliver(change),
+      read: (message) => this.#readText(message, options),
     });
-    this.interests = new Interests({
-      subjects: this.subjects,
-      subscribe: (subject, receive) => this.subscribe(subject, receive),
-      settled: () => this.link.settled(),
-      receive: (change) => this.order.receive(change),
-      opened: (conversation) => this.order.open(conversation),
+    this.#interests = new Interests({
+      subjects: this.#subjects,
+      subscribe: (subject, receive) => this.#subscribe(subject, receive),
+      settled: () => this.#link.settled(),
+      receive: (change) => this.#order.receive(change),
+      opened: (conversation) => this.#order.open(conversation),
       closed: (conversation) => {
-        this.order.close(conversation);
-        this.answers.forget(conversation);
+        this.#order.close(conversation);
+        this.#answers.forget(conversation);
       },
-      begin: (conversation, seq) => this.order.begin(conversation, seq),
-      hasBegun: (conversation) => this.order.at(conversation) !== undefined,
-      claim: (conversation) => this.order.claim(conversation),
-      joined: () => this.catchUp(),
+      begin: (conversation, seq) => this.#order.begin(conversation, seq),
+      hasBegun: (conversation) => this.#order.at(conversation) !== undefined,
+      claim: (conversation) => this.#order.claim(conversation),
+      joined: () => this.#catchUp(),
     });
-    this.ends = [this.subjects.nodes, this.subjects.node(node)].map((subject) =>
-      this.subscribe(subject, (payload) => this.receiveMessage(decodeNodeMessage(payload))),
+    this.#ends = [this.#subjects.nodes, this.#subjects.node(node)].map((subject) =>
+      this.#subscribe(subject, (payload) => this.#receiveMessage(decodeNodeMessage(payload))),
     );
     // What others published while this node was disconnected is in the log.
-    this.link.onUp(() => this.catchUp());
+    this.#link.onUp(() => this.#catchUp());
     this.channel = {
       node,
-      broadcast: (body) => this.send(this.subjects.nodes, { kind: "cluster", body }),
-      send: (to, body) => this.send(this.subjects.node(to), { kind: "cluster", body }),
+      broadcast: (body) => this.#send(this.#subjects.nodes, { kind: "cluster", body }),
+      send: (to, body) => this.#send(this.#subjects.node(to), { kind: "cluster", body }),
       onMessage: (listener) => {
-        this.received = listener;
+        this.#received = listener;
       },
-      onUp: (listener) => this.link.onUp(listener),
+      onUp: (listener) => this.#link.onUp(listener),
     };
   }
 
   publish(change: Change): void {
     if (change.kind === "event") {
-      this.sendEvent(change);
-      this.order.receive(change);
+      this.#sendEvent(change);
+      this.#order.receive(change);
       return;
     }
-    if (isForEveryNode(change)) this.send(this.subjects.nodes, change);
+    if (isForEveryNode(change)) this.#send(this.#subjects.nodes, change);
     // Programs of external agents wait for turns on every node.
     if (change.kind === "turns_queued" && change.agents) {
-      this.send(this.subjects.nodes, { ...change, agents: [...change.agents] });
+      this.#send(this.#subjects.nodes, { ...change, agents: [...change.agents] });
     }
-    if (change.kind === "turns_ended") this.sendToRunners(change.turns);
-    this.deliver(change);
+    if (change.kind === "turns_ended") this.#sendToRunners(change.turns);
+    this.#deliver(change);
   }
 
   onChange(listener: (change: Delivered) => void): void {
-    this.listener = listener;
+    this.#listener = listener;
   }
 
   interest(username: string): Interest {
-    return this.interests.person(username);
+    return this.#interests.person(username);
   }
 
   isMissing(change: LoggedChange): boolean {
-    if (change.kind !== "event") return !this.wasDelivered(change);
+    if (change.kind !== "event") return !this.#wasDelivered(change);
     const { to, at, joins, leaves, delivery } = change;
-    if (delivery === "counted" && at) return this.order.isMissing(at, leaves);
-    if (delivery === "standing") return this.newcomers(joins).length > 0;
-    if ("users" in to) return this.unserved(to.users, change.id).length > 0;
-    if (!this.interests.hasConversation(to.conversation)) return false;
-    return change.id !== undefined && !this.seen.has(change.id);
+    if (delivery === "counted" && at) return this.#order.isMissing(at, leaves);
+    if (delivery === "standing") return this.#newcomers(joins).length > 0;
+    if ("users" in to) return this.#unserved(to.users, change.id).length > 0;
+    if (!this.#interests.hasConversation(to.conversation)) return false;
+    return change.id !== undefined && !this.#seen.has(change.id);
   }
 
   replay(change: Change): Promise<void> | void {
-    if (change.kind !== "event") return this.deliverInternal(change);
+    if (change.kind !== "event") return this.#deliverInternal(change);
     const { to, id, delivery, joins } = change;
     if (delivery === "durable" && "users" in to) {
-      return this.order.receive({ ...change, to: { users: this.unserved(to.users, id) } });
+      return this.#order.receive({ ...change, to: { users: this.#unserved(to.users, id) } });
     }
-    if (delivery !== "standing" || !joins || !this.interests.hasConversation(joins.conversation)) {
-      return this.order.receive(change);
+    if (delivery !== "standing" || !joins || !this.#interests.hasConversation(joins.conversation)) {
+      return this.#order.receive(change);
     }
     // Others here have seen later changes of the conversation, so it is read again.
-    return this.order.introduce(joins.conversation, this.newcomers(joins));
+    return this.#order.introduce(joins.conversation, this.#newcomers(joins));
   }
 
   lose(): void {
-    this.deliver({ kind: "events_lost" });
+    this.#deliver({ kind: "events_lost" });
   }
 
   readStreams(): void {
-    this.answers.readStored();
+    this.#answers.readStored();
   }
 
   onGap(readLog: () => Promise<void>): void {
-    this.readLog = readLog;
+    this.#readLog = readLog;
   }
 
   async ready(): Promise<void> {
-    if (!this.link.isReady()) throw new Error("NATS cannot be reached");
+    if (!this.#link.isReady()) throw new Error("NATS cannot be reached");
   }
 
   async close(): Promise<void> {
-    this.order.stop();
-    for (const end of this.ends) end();
-    await this.link.close();
+    this.#order.stop();
+    for (const end of this.#ends) end();
+    await this.#link.close();
   }
 
   /** The joining accounts with clients here that do not receive the conversation's events yet. */
-  private newcomers(joins: Membership | undefined): string[] {
+  #newcomers(joins: Membership | undefined): string[] {
     if (!joins) return [];
-    return joins.users.filter((user) => this.interests.lacks(user, joins.conversation));
+    return joins.users.filter((user) => this.#interests.lacks(user, joins.conversation));
   }
 
   /** The accounts with clients here to which a durable change was not delivered. */
-  private unserved(users: readonly string[], id: string | undefined): string[] {
+  #unserved(users: readonly string[], id: string | undefined): string[] {
     if (id === undefined) return [];
     return users.filter(
-      (user) => this.interests.hasPerson(user) && !this.seen.has(seenBy(user, id)),
+      (user) => this.#interests.hasPerson(user) && !this.#seen.has(seenBy(user, id)),
     );
   }
 
-  private sendEvent(change: EventChange): void {
+  #sendEvent(change: EventChange): void {
     const { to } = change;
     if ("conversation" in to) {
-      this.link.publish(this.subjects.conversation(to.conversation), encodeEvent(change));
+      this.#link.publish(this.#subjects.conversation(to.conversation), encodeEvent(change));
       return;
     }
     for (const [username, text] of encodeForEach(to.users, change)) {
-      this.link.publish(this.subjects.user(username), text);
+      this.#link.publish(this.#subjects.user(username), text);
     }
   }
 
-  private sendToRunners(turns: Extract<Change, { kind: "turns_ended" }>["turns"]): void {
+  #sendToRunners(turns: Extract<Change, { kind: "turns_ended" }>["turns"]): void {
     for (const [runner, theirs] of Map.groupBy(turns, (turn) => turn.node)) {
-      if (runner === null || runner === this.node) continue;
-      this.send(this.subjects.node(runner), { kind: "turns_ended", turns: theirs });
+      if (runner === null || runner === this.#node) continue;
+      this.#send(this.#subjects.node(runner), { kind: "turns_ended", turns: theirs });
     }
   }
 
-  private send(subject: string, message: NodeMessage): void {
-    this.link.publish(subject, JSON.stringify(message));
+  #send(subject: string, message: NodeMessage): void {
+    this.#link.publish(subject, JSON.stringify(message));
   }
 
   /** Payloads come from the network: one that cannot be decoded is logged and dropped. */
-  private subscribe(subject: string, receive: (payload: Uint8Array) => void): () => void {
-    return this.link.subscribe(subject, (payload) => {
+  #subscribe(subject: string, receive: (payload: Uint8Array) => void): () => void {
+    return this.#link.subscribe(subject, (payload) => {
       try {
         receive(payload);
       } catch (error) {
-        this.log.warn({ err: error, subject }, "NATS message invalid");
+        this.#log.warn({ err: error, subject }, "NATS message invalid");
       }
     });
   }
 
-  private receiveMessage(message: NodeMessage): void {
-    if (message.kind === "cluster") this.received(message.body);
-    else if (!this.wasDelivered(message)) this.deliverInternal(message);
+  #receiveMessage(message: NodeMessage): void {
+    if (message.kind === "cluster") this.#received(message.body);
+    else if (!this.#wasDelivered(message)) this.#deliverInternal(message);
   }
 
-  private wasDelivered(change: InternalChange): boolean {
-    return change.kind === "account_suspended" && this.seen.has(change.id ?? "");
+  #wasDelivered(change: InternalChange): boolean {
+    return change.kind === "account_suspended" && this.#seen.has(change.id ?? "");
   }
 
-  private deliverInternal(change: InternalChange): void {
-    if (change.kind === "account_suspended" && change.id) this.seen.add(change.id);
-    this.deliver(change);
+  #deliverInternal(change: InternalChange): void {
+    if (change.kind === "account_suspended" && change.id) this.#seen.add(change.id);
+    this.#deliver(change);
   }
 
-  private deliverEvent(change: EventChange): void {
+  #deliverEvent(change: EventChange): void {
     const { id, to } = change;
     // A change that was read from the log may still arrive, and the other way round.
     if (id !== undefined && "users" in to) {
       // Accounts are served by messages of their own, each of which may be lost.
-      if (to.users.every((user) => this.seen.has(seenBy(user, id)))) return;
-      for (const user of this.unserved(to.users, id)) this.seen.add(seenBy(user, id));
+      if (to.users.every((user) => this.#seen.has(seenBy(user, id)))) return;
+      for (const user of this.#unserved(to.users, id)) this.#seen.add(seenBy(user, id));
     } else if (id !== undefined) {
-      if (this.seen.has(id)) return;
-      this.seen.add(id);
+      if (this.#seen.has(id)) return;
+      this.#seen.add(id);
     }
-    this.answers.receive(change);
+    this.#answers.receive(change);
   }
 
   /** A change whose delivery fails does not keep others from being delivered. */
-  private deliver(change: Delivered): void {
+  #deliver(change: Delivered): void {
     try {
-      this.listener(change);
+      this.#listener(change);
     } catch (error) {
-      this.log.error({ err: error, kind: change.kind }, "change delivery failed");
+      this.#log.error({ err: error, kind: change.kind }, "change delivery failed");
     }
   }
 
-  private loseConversation(conversation: string): void {
-    this.answers.forget(conversation);
-    this.deliver({ kind: "events_lost", conversation });
+  #loseConversation(conversation: string): void {
+    this.#answers.forget(conversation);
+    this.#deliver({ kind: "events_lost", conversation });
   }
 
-  private catchUp(): void {
-    this.readLog().catch((error) => this.log.error({ err: error }, "change log read failed"));
+  #catchUp(): void {
+    this.#readLog().catch((error) => this.#log.error({ err: error }, "change log read failed"));
   }
 
-  private readText(message: string, { readText }: NatsBusOptions): Promise<string | null> {
+  #readText(message: string, { readText }: NatsBusOptions): Promise<string | null> {
     return readText(message).catch((error) => {
-      this.log.warn({ err: error, message }, "missing deltas read failed");
+      this.#log.warn({ err: error, message }, "missing deltas read failed");
       return null;
     });
   }

@@ -81,105 +81,105 @@ export interface ClusterOptions {
   nodeTimeoutMs?: number;
 }
 
-export const cluster = (channel: Channel, options: ClusterOptions): Cluster =>
+export const createCluster = (channel: Channel, options: ClusterOptions): Cluster =>
   new ChannelCluster(channel, options);
 
 class ChannelCluster implements Cluster {
   readonly node: string;
-  private readonly channel: Channel;
-  private readonly log: Logger;
-  private readonly heartbeatMs: number;
-  private readonly nodeTimeoutMs: number;
-  private readonly shared = new Map<string, Shared<unknown>>();
+  readonly #channel: Channel;
+  readonly #log: Logger;
+  readonly #heartbeatMs: number;
+  readonly #nodeTimeoutMs: number;
+  readonly #shared = new Map<string, Shared<unknown>>();
   /** When each other node was last heard from. */
-  private readonly heardAt = new Map<string, number>();
+  readonly #heardAt = new Map<string, number>();
   /** The pages received so far of each state that is incomplete. */
-  private readonly incompleteStates = new Map<string, unknown[]>();
-  private readonly timer: NodeJS.Timeout;
-  private heartbeatDueAt: number;
+  readonly #incompleteStates = new Map<string, unknown[]>();
+  readonly #timer: NodeJS.Timeout;
+  #heartbeatDueAt: number;
 
   constructor(channel: Channel, options: ClusterOptions) {
     const { log, heartbeatMs = HEARTBEAT_MS, nodeTimeoutMs = NODE_TIMEOUT_MS } = options;
     this.node = channel.node;
-    this.channel = channel;
-    this.log = log;
-    this.heartbeatMs = heartbeatMs;
-    this.nodeTimeoutMs = nodeTimeoutMs;
-    this.heartbeatDueAt = performance.now() + heartbeatMs;
-    this.timer = setInterval(() => this.heartbeat(), heartbeatMs);
-    this.timer.unref();
+    this.#channel = channel;
+    this.#log = log;
+    this.#heartbeatMs = heartbeatMs;
+    this.#nodeTimeoutMs = nodeTimeoutMs;
+    this.#heartbeatDueAt = performance.now() + heartbeatMs;
+    this.#timer = setInterval(() => this.#heartbeat(), heartbeatMs);
+    this.#timer.unref();
     channel.onMessage((body) => {
       const message = ClusterMessage.parse(body);
-      if (message.node !== this.node) this.receive(message);
+      if (message.node !== this.node) this.#receive(message);
     });
   }
 
   others(): string[] {
-    return [...this.heardAt.keys()];
+    return [...this.#heardAt.keys()];
   }
 
   share<Item>(shared: Shared<Item>): (item: Item) => void {
     const { name: part } = shared;
-    this.shared.set(part, shared as Shared<unknown>);
-    return (item) => this.channel.broadcast({ say: "tell", node: this.node, part, item });
+    this.#shared.set(part, shared as Shared<unknown>);
+    return (item) => this.#channel.broadcast({ say: "tell", node: this.node, part, item });
   }
 
   start(): void {
-    this.channel.onUp(() => this.introduce((message) => this.channel.broadcast(message)));
+    this.#channel.onUp(() => this.#introduce((message) => this.#channel.broadcast(message)));
   }
 
   stop(): void {
-    clearInterval(this.timer);
-    this.channel.broadcast({ say: "bye", node: this.node });
+    clearInterval(this.#timer);
+    this.#channel.broadcast({ say: "bye", node: this.node });
   }
 
-  private heartbeat(): void {
-    this.channel.broadcast({ say: "alive", node: this.node });
+  #heartbeat(): void {
+    this.#channel.broadcast({ say: "alive", node: this.node });
     const now = performance.now();
-    const wasPaused = now - this.heartbeatDueAt > PAUSE_MS;
-    this.heartbeatDueAt = now + this.heartbeatMs;
-    for (const [other, at] of this.heardAt) {
-      if (wasPaused) this.heardAt.set(other, now);
-      else if (now - at > this.nodeTimeoutMs) this.remove(other);
+    const wasPaused = now - this.#heartbeatDueAt > PAUSE_MS;
+    this.#heartbeatDueAt = now + this.#heartbeatMs;
+    for (const [other, at] of this.#heardAt) {
+      if (wasPaused) this.#heardAt.set(other, now);
+      else if (now - at > this.#nodeTimeoutMs) this.#remove(other);
     }
   }
 
-  private receive(message: ClusterMessage): void {
+  #receive(message: ClusterMessage): void {
     const { node: from } = message;
     if (message.say === "bye") {
-      this.remove(from);
+      this.#remove(from);
       return;
     }
-    const reply = (answer: ClusterMessage) => this.channel.send(from, answer);
-    const isNew = !this.heardAt.has(from);
-    this.heardAt.set(from, performance.now());
+    const reply = (answer: ClusterMessage) => this.#channel.send(from, answer);
+    const isNew = !this.#heardAt.has(from);
+    this.#heardAt.set(from, performance.now());
     if (isNew || message.say === "hello") {
-      for (const shared of this.shared.values()) shared.nodeUp?.(from);
+      for (const shared of this.#shared.values()) shared.nodeUp?.(from);
     }
-    if (message.say === "hello") this.sendState(reply);
+    if (message.say === "hello") this.#sendState(reply);
     // A node that was considered gone: both sides have dropped what the other sent.
-    else if (isNew) this.introduce(reply);
-    if (message.say === "tell") this.receiveItem(message);
-    if (message.say === "state") this.receiveState(message);
+    else if (isNew) this.#introduce(reply);
+    if (message.say === "tell") this.#receiveItem(message);
+    if (message.say === "state") this.#receiveState(message);
   }
 
-  private receiveItem({ node: from, part, item }: ItemMessage): void {
-    const shared = this.shared.get(part);
+  #receiveItem({ node: from, part, item }: ItemMessage): void {
+    const shared = this.#shared.get(part);
     shared?.receive(shared.schema.parse(item), from);
   }
 
-  private receiveState({ node: from, part, items, start, more }: StateMessage): void {
-    const shared = this.shared.get(part);
+  #receiveState({ node: from, part, items, start, more }: StateMessage): void {
+    const shared = this.#shared.get(part);
     const key = stateKey(from, part);
-    const before = start === 0 ? [] : (this.incompleteStates.get(key) ?? []);
+    const before = start === 0 ? [] : (this.#incompleteStates.get(key) ?? []);
     // A page before it was lost. The node sends its whole state again once it can be reached.
     if (start !== undefined && start !== before.length) return;
     const received = [...before, ...items];
     if (more) {
-      this.incompleteStates.set(key, received);
+      this.#incompleteStates.set(key, received);
       return;
     }
-    this.incompleteStates.delete(key);
+    this.#incompleteStates.delete(key);
     shared?.replace?.(
       received.map((item) => shared.schema.parse(item)),
       from,
@@ -187,13 +187,13 @@ class ChannelCluster implements Cluster {
   }
 
   /** Sends this node's state, and asks for that of the receivers. */
-  private introduce(send: (message: ClusterMessage) => void): void {
+  #introduce(send: (message: ClusterMessage) => void): void {
     send({ say: "hello", node: this.node });
-    this.sendState(send);
+    this.#sendState(send);
   }
 
-  private sendState(send: (message: StateMessage) => void): void {
-    for (const [part, shared] of this.shared) {
+  #sendState(send: (message: StateMessage) => void): void {
+    for (const [part, shared] of this.#shared) {
       if (!shared.state) continue;
       const all = shared.state();
       let from = 0;
@@ -206,11 +206,11 @@ class ChannelCluster implements Cluster {
     }
   }
 
-  private remove(other: string): void {
-    if (!this.heardAt.delete(other)) return;
-    this.log.info({ node: other }, "node gone");
-    for (const shared of this.shared.values()) {
-      this.incompleteStates.delete(stateKey(other, shared.name));
+  #remove(other: string): void {
+    if (!this.#heardAt.delete(other)) return;
+    this.#log.info({ node: other }, "node gone");
+    for (const shared of this.#shared.values()) {
+      this.#incompleteStates.delete(stateKey(other, shared.name));
       shared.nodeGone?.(other);
     }
   }

@@ -25,124 +25,124 @@ export interface InterestsOptions {
 /** Subscribes this node to the events of the people who have clients here, and of their conversations. */
 export class Interests {
   /** The people who have clients here, by username. */
-  private readonly people = new Map<string, PersonInterest>();
-  private readonly conversations = new Map<string, { people: number; end(): void }>();
-  private readonly options: InterestsOptions;
+  readonly #people = new Map<string, PersonInterest>();
+  readonly #conversations = new Map<string, { people: number; end(): void }>();
+  readonly #options: InterestsOptions;
 
   constructor(options: InterestsOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
-  hasPerson = (username: string): boolean => this.people.has(username);
+  hasPerson = (username: string): boolean => this.#people.has(username);
 
   /** Whether a person has clients here that do not receive the conversation's events. */
   lacks(username: string, conversation: string): boolean {
-    return this.people.get(username)?.has(conversation) === false;
+    return this.#people.get(username)?.has(conversation) === false;
   }
 
-  hasConversation = (conversation: string): boolean => this.conversations.has(conversation);
+  hasConversation = (conversation: string): boolean => this.#conversations.has(conversation);
 
   person(username: string): Interest {
-    const { subjects, subscribe, receive } = this.options;
+    const { subjects, subscribe, receive } = this.#options;
     const to = { users: [username] };
     const end = subscribe(subjects.user(username), (payload) => receive(decodeEvent(payload, to)));
-    const person = new PersonInterest(this, this.options, () => {
-      this.people.delete(username);
+    const person = new PersonInterest(this, this.#options, () => {
+      this.#people.delete(username);
       end();
     });
-    this.people.set(username, person);
+    this.#people.set(username, person);
     return person;
   }
 
   /** Counts a participant of the conversation, and subscribes for the first one. */
   addParticipant(conversation: string): void {
-    const known = this.conversations.get(conversation);
+    const known = this.#conversations.get(conversation);
     if (known) {
       known.people++;
       return;
     }
-    const { subjects, subscribe, receive, opened } = this.options;
+    const { subjects, subscribe, receive, opened } = this.#options;
     opened(conversation);
     const to = { conversation };
     const end = subscribe(subjects.conversation(conversation), (payload) =>
       receive(decodeEvent(payload, to)),
     );
-    this.conversations.set(conversation, { people: 1, end });
+    this.#conversations.set(conversation, { people: 1, end });
   }
 
   /** Unsubscribes when the last participant is removed. */
   removeParticipant(conversation: string): void {
-    const known = this.conversations.get(conversation);
+    const known = this.#conversations.get(conversation);
     if (!known || --known.people > 0) return;
     known.end();
-    this.conversations.delete(conversation);
-    this.options.closed(conversation);
+    this.#conversations.delete(conversation);
+    this.#options.closed(conversation);
   }
 }
 
 class PersonInterest implements Interest {
-  private readonly conversations = new Set<string>();
-  private readonly interests: Interests;
-  private readonly options: InterestsOptions;
-  private readonly unsubscribe: () => void;
+  readonly #conversations = new Set<string>();
+  readonly #interests: Interests;
+  readonly #options: InterestsOptions;
+  readonly #unsubscribe: () => void;
   /** Number of calls of `follow` that wait for the server. */
-  private settling = 0;
+  #settling = 0;
   /** Whether the subscription to the person's own events is active. */
-  private isActive = false;
-  private hasEnded = false;
+  #isActive = false;
+  #hasEnded = false;
 
   constructor(interests: Interests, options: InterestsOptions, unsubscribe: () => void) {
-    this.interests = interests;
-    this.options = options;
-    this.unsubscribe = unsubscribe;
+    this.#interests = interests;
+    this.#options = options;
+    this.#unsubscribe = unsubscribe;
   }
 
   async follow(conversations: readonly Counter[]): Promise<boolean> {
-    const added = conversations.filter(({ uuid }) => !this.conversations.has(uuid));
-    for (const { uuid } of added) this.add(uuid);
+    const added = conversations.filter(({ uuid }) => !this.#conversations.has(uuid));
+    for (const { uuid } of added) this.#add(uuid);
     const isCurrent =
-      this.isActive &&
-      this.settling === 0 &&
-      added.every(({ uuid }) => this.options.hasBegun(uuid));
-    if (this.hasEnded || isCurrent) return false;
-    this.settling++;
-    await this.options.settled();
-    this.settling--;
-    this.isActive = true;
+      this.#isActive &&
+      this.#settling === 0 &&
+      added.every(({ uuid }) => this.#options.hasBegun(uuid));
+    if (this.#hasEnded || isCurrent) return false;
+    this.#settling++;
+    await this.#options.settled();
+    this.#settling--;
+    this.#isActive = true;
     return true;
   }
 
   begin(conversations: readonly Counter[]): void {
-    for (const { uuid, seq } of conversations) this.options.begin(uuid, seq);
+    for (const { uuid, seq } of conversations) this.#options.begin(uuid, seq);
   }
 
   join(conversation: string, seq: number): void {
-    this.add(conversation);
-    this.options.begin(conversation, seq);
+    this.#add(conversation);
+    this.#options.begin(conversation, seq);
     // After the introduction, which is being delivered.
-    queueMicrotask(() => this.options.claim(conversation));
-    void this.options.settled().then(this.options.joined);
+    queueMicrotask(() => this.#options.claim(conversation));
+    void this.#options.settled().then(this.#options.joined);
   }
 
   leave(conversation: string): void {
-    if (this.conversations.delete(conversation)) this.interests.removeParticipant(conversation);
+    if (this.#conversations.delete(conversation)) this.#interests.removeParticipant(conversation);
   }
 
   has(conversation: string): boolean {
-    return this.conversations.has(conversation);
+    return this.#conversations.has(conversation);
   }
 
   end(): void {
-    if (this.hasEnded) return;
-    this.hasEnded = true;
-    this.unsubscribe();
-    for (const conversation of this.conversations) this.interests.removeParticipant(conversation);
-    this.conversations.clear();
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#unsubscribe();
+    for (const conversation of this.#conversations) this.#interests.removeParticipant(conversation);
+    this.#conversations.clear();
   }
 
-  private add(conversation: string): void {
-    if (this.hasEnded || this.conversations.has(conversation)) return;
-    this.conversations.add(conversation);
-    this.interests.addParticipant(conversation);
+  #add(conversation: string): void {
+    if (this.#hasEnded || this.#conversations.has(conversation)) return;
+    this.#conversations.add(conversation);
+    this.#interests.addParticipant(conversation);
   }
 }

@@ -60,17 +60,17 @@ interface Track {
  * grace period in case the missing event arrives, then until the log has provided it.
  */
 export class Sequencer {
-  private readonly tracks = new Map<string, Track>();
-  private readonly unclaimed = new UnclaimedEvents();
-  private readonly options: SequencerOptions;
+  readonly #tracks = new Map<string, Track>();
+  readonly #unclaimed = new UnclaimedEvents();
+  readonly #options: SequencerOptions;
 
   constructor(options: SequencerOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /** Starts to accept events of a conversation. `begin` says from which counter value on. */
   open(conversation: string): void {
-    this.tracks.set(conversation, {
+    this.#tracks.set(conversation, {
       conversation,
       delivered: undefined,
       newest: 0,
@@ -85,102 +85,102 @@ export class Sequencer {
   }
 
   close(conversation: string): void {
-    const track = this.tracks.get(conversation);
+    const track = this.#tracks.get(conversation);
     if (track) cancelTimer(track);
-    this.tracks.delete(conversation);
+    this.#tracks.delete(conversation);
   }
 
   /** Delivers events after this counter value, unless a start is known already. */
   begin(conversation: string, seq: number): void {
-    const track = this.tracks.get(conversation);
+    const track = this.#tracks.get(conversation);
     if (!track) return;
     track.newest = Math.max(track.newest, seq);
     if (track.delivered === undefined) beginDelivery(track, seq);
-    if (isBehind(track)) this.startTimer(track);
+    if (isBehind(track)) this.#startTimer(track);
   }
 
   /** The counter value delivered last; undefined until it is known. */
   at(conversation: string): number | undefined {
-    return this.tracks.get(conversation)?.delivered;
+    return this.#tracks.get(conversation)?.delivered;
   }
 
   /** Whether a counted event of the log was neither delivered nor received here. */
   isMissing({ conversation_id, seq }: EventPlace, leaves?: Membership): boolean {
-    const track = this.tracks.get(conversation_id);
+    const track = this.#tracks.get(conversation_id);
     if (!track) return false;
     if (track.delivered !== undefined && seq > track.delivered) {
       return track.early.get(seq) === undefined;
     }
     track.newest = Math.max(track.newest, seq);
-    this.skip(track, seq, leaves);
+    this.#skip(track, seq, leaves);
     return false;
   }
 
   receive(change: EventChange): void {
-    const track = this.tracks.get(conversationOf(change) ?? "");
+    const track = this.#tracks.get(conversationOf(change) ?? "");
     if (!track) {
       // Nobody here participates in the conversation, but accounts may be addressed by name.
-      if ("users" in change.to) this.options.deliver(change);
-      else this.unclaimed.add(change);
+      if ("users" in change.to) this.#options.deliver(change);
+      else this.#unclaimed.add(change);
       return;
     }
     track.newest = Math.max(track.newest, change.at?.seq ?? change.stream?.after ?? 0);
     if (track.delivered === undefined) {
       // A client that is about to start reads the store afterwards, which has this event.
       if (!isStanding(change)) {
-        this.skip(track, change.at?.seq ?? 0, change.leaves);
+        this.#skip(track, change.at?.seq ?? 0, change.leaves);
         return;
       }
       beginDelivery(track, 0);
     }
-    if (!track.reading && track.held.length === 0 && this.step(track, change)) {
-      if (track.newcomers.size > 0) void this.readForNewcomers(track);
+    if (!track.reading && track.held.length === 0 && this.#step(track, change)) {
+      if (track.newcomers.size > 0) void this.#readForNewcomers(track);
       return;
     }
-    this.hold(track, change);
-    if (!track.reading) this.advance(track);
+    this.#hold(track, change);
+    if (!track.reading) this.#advance(track);
   }
 
   /** Delivers what this node published in a conversation before somebody here was introduced to it. */
   claim(conversation: string): void {
-    for (const change of this.unclaimed.take(conversation)) this.receive(change);
+    for (const change of this.#unclaimed.take(conversation)) this.receive(change);
   }
 
   /** Introduces accounts to a conversation as it is now, if they still participate in it. */
   async introduce(conversation: string, users: readonly string[]): Promise<void> {
-    const track = this.tracks.get(conversation);
+    const track = this.#tracks.get(conversation);
     if (track?.delivered !== undefined) {
       for (const user of users) track.newcomers.add(user);
-      return this.readForNewcomers(track);
+      return this.#readForNewcomers(track);
     }
-    const found = await this.options.readConversation(conversation, users);
+    const found = await this.#options.readConversation(conversation, users);
     if (found && found.participants.length > 0) {
       this.receive(conversationShared(found.shared, found.participants));
     }
   }
 
   stop(): void {
-    for (const track of this.tracks.values()) cancelTimer(track);
-    this.tracks.clear();
+    for (const track of this.#tracks.values()) cancelTimer(track);
+    this.#tracks.clear();
   }
 
   /** Delivers an event that is due and drops one that is past. False when it has to wait. */
-  private step(track: Track, change: EventChange): boolean {
+  #step(track: Track, change: EventChange): boolean {
     const delivered = track.delivered ?? 0;
     if (!change.at) {
       if ((change.stream?.after ?? 0) > delivered) return false;
-      this.options.deliver(change);
+      this.#options.deliver(change);
       return true;
     }
     const { seq } = change.at;
     if (!isStanding(change)) {
       if (seq > delivered + 1) return false;
-      if (seq === delivered + 1) this.deliverCounted(track, change, seq);
-      else this.skip(track, seq, change.leaves);
+      if (seq === delivered + 1) this.#deliverCounted(track, change, seq);
+      else this.#skip(track, seq, change.leaves);
       return true;
     }
     if (seq > delivered) return false;
-    if (seq === delivered) this.options.deliver(change);
+    if (seq === delivered) this.#options.deliver(change);
     else if ("users" in change.to) for (const user of change.to.users) track.newcomers.add(user);
     return true;
   }
@@ -189,22 +189,22 @@ export class Sequencer {
    * Reports who has left by an event that is not delivered here. Clients that are about to start may have
    * read their conversations before it, and those that have started since still receive the conversation.
    */
-  private skip({ delivered, skipped }: Track, seq: number, leaves: Membership | undefined): void {
+  #skip({ delivered, skipped }: Track, seq: number, leaves: Membership | undefined): void {
     const [after, upTo] = skipped;
     if (!leaves || (delivered !== undefined && (seq <= after || seq > upTo))) return;
-    this.options.missedLeaving(leaves);
+    this.#options.missedLeaving(leaves);
   }
 
-  private deliverCounted(track: Track, change: EventChange, seq: number): void {
+  #deliverCounted(track: Track, change: EventChange, seq: number): void {
     track.delivered = seq;
     track.gapSince = null;
     track.early.delete(seq);
-    this.options.deliver(change);
+    this.#options.deliver(change);
   }
 
-  private hold(track: Track, change: EventChange): void {
-    if (track.held.length >= (this.options.maxHeld ?? MAX_HELD)) {
-      this.lose(track, "conversation events lost: too many wait for a missing one");
+  #hold(track: Track, change: EventChange): void {
+    if (track.held.length >= (this.#options.maxHeld ?? MAX_HELD)) {
+      this.#lose(track, "conversation events lost: too many wait for a missing one");
       return;
     }
     track.held.push(change);
@@ -212,12 +212,12 @@ export class Sequencer {
   }
 
   /** Delivers the held events that are due. */
-  private advance(track: Track): void {
+  #advance(track: Track): void {
     const { held } = track;
     let done = 0;
     for (const change of held) {
-      this.fill(track, seqBefore(change));
-      if (!this.step(track, change)) break;
+      this.#fill(track, seqBefore(change));
+      if (!this.#step(track, change)) break;
       done++;
     }
     held.splice(0, done);
@@ -225,47 +225,47 @@ export class Sequencer {
       cancelTimer(track);
       track.gapSince = null;
     } else {
-      this.startTimer(track);
+      this.#startTimer(track);
     }
-    if (track.newcomers.size > 0) void this.readForNewcomers(track);
+    if (track.newcomers.size > 0) void this.#readForNewcomers(track);
   }
 
   /** Delivers held events up to a counter value, as far as they leave no gap. */
-  private fill(track: Track, upTo: number): void {
+  #fill(track: Track, upTo: number): void {
     while ((track.delivered ?? 0) < upTo) {
       const seq = (track.delivered ?? 0) + 1;
       const change = track.early.get(seq);
       if (!change) return;
-      this.deliverCounted(track, change, seq);
+      this.#deliverCounted(track, change, seq);
     }
   }
 
-  private startTimer(track: Track, ms = this.options.gapGraceMs ?? GAP_GRACE_MS): void {
-    if (!this.isOpen(track)) return;
+  #startTimer(track: Track, ms = this.#options.gapGraceMs ?? GAP_GRACE_MS): void {
+    if (!this.#isOpen(track)) return;
     track.gapSince ??= performance.now();
     track.timer ??= setTimeout(() => {
       track.timer = undefined;
-      if (isBehind(track)) void this.closeGap(track);
+      if (isBehind(track)) void this.#closeGap(track);
     }, ms);
   }
 
-  private async closeGap(track: Track): Promise<void> {
-    const { readLog, retryMs = RETRY_MS, gapTimeoutMs = GAP_TIMEOUT_MS, log } = this.options;
+  async #closeGap(track: Track): Promise<void> {
+    const { readLog, retryMs = RETRY_MS, gapTimeoutMs = GAP_TIMEOUT_MS, log } = this.#options;
     await readLog().catch((error) =>
       log.error({ err: error, conversation: track.conversation }, "missed events read failed"),
     );
-    if (!this.isOpen(track) || !isBehind(track)) return;
+    if (!this.#isOpen(track) || !isBehind(track)) return;
     const gapMs = performance.now() - (track.gapSince ?? performance.now());
-    if (gapMs > gapTimeoutMs) this.lose(track, "conversation events lost: not in the change log");
-    else this.startTimer(track, retryMs);
+    if (gapMs > gapTimeoutMs) this.#lose(track, "conversation events lost: not in the change log");
+    else this.#startTimer(track, retryMs);
   }
 
   /** Reads the conversation so that late newcomers can be introduced at its current counter. */
-  private async readForNewcomers(track: Track): Promise<void> {
+  async #readForNewcomers(track: Track): Promise<void> {
     if (track.reading) return;
     track.reading = true;
     const { conversation } = track;
-    const { readConversation, retryMs = RETRY_MS, log } = this.options;
+    const { readConversation, retryMs = RETRY_MS, log } = this.#options;
     const users = [...track.newcomers];
     track.newcomers.clear();
     try {
@@ -275,7 +275,7 @@ export class Sequencer {
           ? conversationShared(found.shared, found.participants)
           : null;
       track.reading = false;
-      if (!this.isOpen(track) || track.delivered === undefined) {
+      if (!this.#isOpen(track) || track.delivered === undefined) {
         // The conversation was closed or lost meanwhile: no earlier event is held for the newcomers.
         if (introduction) this.receive(introduction);
         return;
@@ -284,18 +284,18 @@ export class Sequencer {
         track.newest = Math.max(track.newest, introduction.at?.seq ?? 0);
         track.held.unshift(introduction);
       }
-      this.advance(track);
+      this.#advance(track);
     } catch (error) {
       log.error({ err: error, conversation }, "conversation read for new members failed");
       for (const user of users) track.newcomers.add(user);
       setTimeout(() => {
         track.reading = false;
-        if (this.isOpen(track)) this.advance(track);
+        if (this.#isOpen(track)) this.#advance(track);
       }, retryMs).unref();
     }
   }
 
-  private lose(track: Track, why: string): void {
+  #lose(track: Track, why: string): void {
     cancelTimer(track);
     track.delivered = undefined;
     track.newest = 0;
@@ -303,12 +303,12 @@ export class Sequencer {
     track.early.clear();
     track.newcomers.clear();
     track.gapSince = null;
-    this.options.log.error({ conversation: track.conversation }, why);
-    this.options.lost(track.conversation);
+    this.#options.log.error({ conversation: track.conversation }, why);
+    this.#options.lost(track.conversation);
   }
 
-  private isOpen(track: Track): boolean {
-    return this.tracks.get(track.conversation) === track;
+  #isOpen(track: Track): boolean {
+    return this.#tracks.get(track.conversation) === track;
   }
 }
 

@@ -6,9 +6,9 @@ import type { Cluster } from "./cluster.ts";
 import type { ChangeStore, SubscriptionWrites } from "./log.ts";
 import {
   type ChangeHandler,
+  createSubscription,
   type Subscription,
   type SubscriptionOptions,
-  subscription,
 } from "./subscription.ts";
 import { tailLog } from "./tail.ts";
 
@@ -53,7 +53,7 @@ export interface ChangesOptions<Tx extends SubscriptionWrites> {
 const AWAY_MS = 300;
 
 /** Carries changes from the commit to all subscribers. */
-export async function changeStream<Tx extends SubscriptionWrites>(
+export async function openChangeStream<Tx extends SubscriptionWrites>(
   options: ChangesOptions<Tx>,
 ): Promise<Changes<Tx>> {
   const { store, bus, cluster, node, log, everyMs, awayMs = AWAY_MS } = options;
@@ -88,7 +88,7 @@ export async function changeStream<Tx extends SubscriptionWrites>(
   return {
     listen: (handler) => void listeners.push(handler),
     subscribe(name, options, handler) {
-      const added = subscription({ ...options, name, handler, store, node, log });
+      const added = createSubscription({ ...options, name, handler, store, node, log });
       subscriptions.push(added);
       return added;
     },

@@ -45,77 +45,77 @@ interface Stream {
  * missing one is read from the store, and what is still missing at the end is delivered right before
  * the end, as one last delta.
  */
-export const streams = (options: StreamsOptions): Streams => new MessageStreams(options);
+export const createStreams = (options: StreamsOptions): Streams => new MessageStreams(options);
 
 class MessageStreams implements Streams {
-  private readonly options: StreamsOptions;
+  readonly #options: StreamsOptions;
   /** Messages that are streaming, by conversation and message. */
-  private readonly open = new Map<string, Map<string, Stream>>();
-  private readonly ended = new Set<string>();
+  readonly #open = new Map<string, Map<string, Stream>>();
+  readonly #ended = new Set<string>();
 
   constructor(options: StreamsOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   receive(event: EventChange): void {
     const { stream: part, to } = event;
     if (!part || !("conversation" in to)) {
-      this.options.deliver(event);
+      this.#options.deliver(event);
       return;
     }
     const place = { conversation: to.conversation, message: part.message };
-    if (part.begins) this.receiveStart(place, event);
-    else if (part.ends) this.receiveEnd(place, event, part.to);
-    else if (!this.ended.has(part.message)) this.receiveDelta(place, event, part);
+    if (part.begins) this.#receiveStart(place, event);
+    else if (part.ends) this.#receiveEnd(place, event, part.to);
+    else if (!this.#ended.has(part.message)) this.#receiveDelta(place, event, part);
   }
 
   readStored(): void {
-    for (const [conversation, messages] of this.open) {
+    for (const [conversation, messages] of this.#open) {
       for (const [message, stream] of messages) {
         if (!stream.isFresh && !stream.reading)
-          void this.catchUp({ conversation, message }, stream);
+          void this.#catchUp({ conversation, message }, stream);
         stream.isFresh = false;
       }
     }
   }
 
   forget(conversation: string): void {
-    this.open.delete(conversation);
+    this.#open.delete(conversation);
   }
 
   /**
    * Counts from the text that the event shows, even if a delta arrived earlier: clients need the rest
    * of the text after this event.
    */
-  private receiveStart(place: Place, event: EventChange): void {
-    this.begin(place, Buffer.byteLength(contentOf(event)));
-    this.options.deliver(event);
+  #receiveStart(place: Place, event: EventChange): void {
+    this.#begin(place, Buffer.byteLength(contentOf(event)));
+    this.#options.deliver(event);
   }
 
-  private receiveEnd(place: Place, event: EventChange, length: number): void {
-    const stream = this.find(place);
-    if (stream && stream.delivered < length) this.deliverUpTo(place, stream, contentOf(event));
-    this.end(place);
-    this.options.deliver(event);
+  #receiveEnd(place: Place, event: EventChange, length: number): void {
+    const stream = this.#find(place);
+    if (stream && stream.delivered < length) this.#deliverUpTo(place, stream, contentOf(event));
+    this.#end(place);
+    this.#options.deliver(event);
   }
 
-  private receiveDelta(place: Place, event: EventChange, { from, to }: StreamPart): void {
-    const stream = this.find(place);
+  #receiveDelta(place: Place, event: EventChange, { from, to }: StreamPart): void {
+    const stream = this.#find(place);
     if (!stream) {
-      this.begin(place, to);
-      this.options.deliver(event);
+      this.#begin(place, to);
+      this.#options.deliver(event);
     } else if (from === stream.delivered && !stream.reading) {
       stream.delivered = to;
       stream.isFresh = true;
-      this.options.deliver(event);
+      this.#options.deliver(event);
     } else if (to > stream.delivered) {
-      void this.catchUp(place, stream);
+      void this.#catchUp(place, stream);
     }
   }
 
   /** Delivers missing text from the store. Deltas that arrive during a read cause another one. */
-  private async catchUp(place: Place, stream: Stream): Promise<void> {
-    const { read } = this.options;
+  async #catchUp(place: Place, stream: Stream): Promise<void> {
+    const { read } = this.#options;
     if (!read || stream.reading) {
       stream.readAgain = true;
       return;
@@ -124,39 +124,39 @@ class MessageStreams implements Streams {
     do {
       stream.readAgain = false;
       const content = await read(place.message);
-      if (this.find(place) !== stream) return;
-      if (content !== null) this.deliverUpTo(place, stream, content);
+      if (this.#find(place) !== stream) return;
+      if (content !== null) this.#deliverUpTo(place, stream, content);
     } while (stream.readAgain);
     stream.reading = false;
   }
 
   /** Delivers what is missing of the content so far, as one delta. */
-  private deliverUpTo({ message, conversation }: Place, stream: Stream, content: string): void {
+  #deliverUpTo({ message, conversation }: Place, stream: Stream, content: string): void {
     const bytes = Buffer.from(content);
     if (bytes.length <= stream.delivered) return;
     const delta = bytes.subarray(stream.delivered).toString();
     stream.delivered = bytes.length;
-    this.options.deliver(messageDelta(message, conversation, delta, bytes.length));
+    this.#options.deliver(messageDelta(message, conversation, delta, bytes.length));
   }
 
-  private find({ conversation, message }: Place): Stream | undefined {
-    return this.open.get(conversation)?.get(message);
+  #find({ conversation, message }: Place): Stream | undefined {
+    return this.#open.get(conversation)?.get(message);
   }
 
-  private begin({ conversation, message }: Place, delivered: number): void {
-    const streams = this.open.get(conversation) ?? new Map<string, Stream>();
-    this.open.set(conversation, streams);
+  #begin({ conversation, message }: Place, delivered: number): void {
+    const streams = this.#open.get(conversation) ?? new Map<string, Stream>();
+    this.#open.set(conversation, streams);
     streams.set(message, { delivered, reading: false, readAgain: false, isFresh: true });
   }
 
-  private end({ conversation, message }: Place): void {
-    const streams = this.open.get(conversation);
+  #end({ conversation, message }: Place): void {
+    const streams = this.#open.get(conversation);
     streams?.delete(message);
-    if (streams?.size === 0) this.open.delete(conversation);
-    this.ended.add(message);
-    for (const oldest of this.ended) {
-      if (this.ended.size <= MAX_ENDED) break;
-      this.ended.delete(oldest);
+    if (streams?.size === 0) this.#open.delete(conversation);
+    this.#ended.add(message);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= MAX_ENDED) break;
+      this.#ended.delete(oldest);
     }
   }
 }

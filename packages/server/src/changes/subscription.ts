@@ -45,7 +45,7 @@ export interface SubscriptionOptions<Tx extends SubscriptionWrites> {
 }
 
 /** Calls the handler with the entries of the log in order, on one node at a time. */
-export const subscription = <Tx extends SubscriptionWrites>(
+export const createSubscription = <Tx extends SubscriptionWrites>(
   options: SubscriptionOptions<Tx>,
 ): Subscription => new LogSubscription(options);
 

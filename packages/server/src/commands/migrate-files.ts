@@ -1,8 +1,8 @@
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { existingBlobs, openBlobs } from "../compose/backends.ts";
+import { ConfigError } from "../config/config.ts";
 import type { FileStorage } from "../config/file-storage.ts";
-import { ConfigError } from "../config.ts";
 import { pathOfObject } from "../files/disk.ts";
 import type { Key, Row, TransferSource } from "../store/transfer.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { ConfigError, readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import { openPostgresTarget } from "../store/postgres/target.ts";
 import { openSqliteSource } from "../store/sqlite/source.ts";
 import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";

@@ -1,5 +1,5 @@
-import { type Config, ConfigError } from "../config.ts";
-import { logger } from "../observe/log.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import { createLogger } from "../observe/log.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import type { Store } from "../store/store.ts";
 
@@ -12,7 +12,7 @@ export const printError = (line: string): void => void process.stderr.write(`${l
  * Only an entry that could not be stored is logged, to standard error.
  */
 export const commandLog = ({ logLevel }: Config, store: Store) =>
-  createAuditLog(logger(logLevel === "silent" ? logLevel : "error", 2), store);
+  createAuditLog(createLogger(logLevel === "silent" ? logLevel : "error", 2), store);
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

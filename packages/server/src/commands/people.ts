@@ -1,5 +1,5 @@
 import { openStore } from "../compose/backends.ts";
-import { ConfigError, readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import { commandLog } from "./output.ts";

@@ -1,5 +1,5 @@
 import { urlOf } from "../compose.ts";
-import { ConfigError, readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import { createPasswordReset, resetUrl } from "../domain/password-resets.ts";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";

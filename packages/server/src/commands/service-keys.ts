@@ -1,4 +1,4 @@
-import { ConfigError } from "../config.ts";
+import { ConfigError } from "../config/config.ts";
 import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { compose, type Running } from "../compose.ts";
-import { type Config, readConfig } from "../config.ts";
+import { type Config, readConfig } from "../config/config.ts";
 import { lockDataFolder, secretFile } from "../store/data-folder.ts";
 import { command } from "./command.ts";
 import { failWith } from "./output.ts";

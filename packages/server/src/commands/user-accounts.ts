@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { existingBlobs } from "../compose/backends.ts";
-import { type Config, ConfigError, readConfig } from "../config.ts";
+import { type Config, ConfigError, readConfig } from "../config/config.ts";
 import { eraseAccount, finishErasure } from "../domain/erasures.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { accountData } from "../files/exports/account-data.ts";

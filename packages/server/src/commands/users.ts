@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { operations, type Session } from "@parley/protocol";
-import { ConfigError, readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
 import { type AccountRecord, NOBODY } from "../rules/accounts.ts";

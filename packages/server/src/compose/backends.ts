@@ -2,11 +2,11 @@ import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Bus } from "../changes/bus.ts";
-import { memoryBus } from "../changes/bus-memory.ts";
-import { alone, type Cluster, cluster as newCluster } from "../changes/cluster.ts";
+import { createMemoryBus } from "../changes/bus-memory.ts";
+import { alone, type Cluster, createCluster } from "../changes/cluster.ts";
+import { type Config, ConfigError, type Database } from "../config/config.ts";
 import { fileProblem } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
-import { type Config, ConfigError, type Database } from "../config.ts";
 import { storedState } from "../domain/stored-state.ts";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
@@ -27,13 +27,13 @@ export async function openBackends(config: Config, node: string, log: Logger): P
   const migrated = (from: number, to: number) => log.info({ from, to }, "database migrated");
   if (!database || !nats) {
     const store = await openStore(config, { node, migrated });
-    return { store, bus: memoryBus(), cluster: alone };
+    return { store, bus: createMemoryBus(), cluster: alone };
   }
   const { NatsBus } = await import("../changes/bus-nats.ts");
   const store = await openShared(database, { node, migrated });
   const prefix = `parley.${store.installation}`;
   const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
-  return { store, bus, cluster: newCluster(bus.channel, { log }) };
+  return { store, bus, cluster: createCluster(bus.channel, { log }) };
 }
 
 interface StoreOptions {

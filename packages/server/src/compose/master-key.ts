@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { type MasterKeyFile, masterKeyFile } from "../config/master-keys.ts";
-import { type Config, ConfigError } from "../config.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import { type MasterKeyFile, openMasterKeyFile } from "../config/master-keys.ts";
 import type { Logger } from "../observe/log.ts";
 import { createVault, sealPrefix, type Vault } from "../security/vault.ts";
 import { secretFile } from "../store/data-folder.ts";
 import type { Store } from "../store/store.ts";
 
 export const keyFile = (config: Config): MasterKeyFile =>
-  masterKeyFile(secretFile(config, "master.key"));
+  openMasterKeyFile(secretFile(config, "master.key"));
 
 /** Opens the vault. Without PARLEY_MASTER_KEY, and without a file with a key, it generates one. */
 export function openVault(config: Config): Vault {

@@ -1,7 +1,7 @@
 import { suggestion } from "../rules/suggestion.ts";
 import { ConfigError } from "./error.ts";
 
-/** Every variable that `config.ts` and its parsers read. Reading another one is a type error. */
+/** Every variable that `config.ts` and the parsers beside it read. Reading another one is a type error. */
 const SETTINGS = [
   "PORT",
   "HOST",

@@ -32,7 +32,7 @@ export interface MasterKeyFile {
   add(): void;
 }
 
-export function masterKeyFile(path: string): MasterKeyFile {
+export function openMasterKeyFile(path: string): MasterKeyFile {
   const write = (keys: string[]) => replaceFile(path, `${keys.join("\n")}\n`);
   if (!existsSync(path)) write([newMasterKey()]);
   const text = () => {

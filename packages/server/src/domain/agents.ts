@@ -1,5 +1,5 @@
 import type { AgentProfile, InputOf } from "@parley/protocol";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import {
   agentIdentity,
   agentOf,

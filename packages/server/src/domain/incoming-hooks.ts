@@ -45,7 +45,7 @@ export interface IncomingHooksOptions {
 const POST_COST = 5;
 const BYTES_PER_COST = 256;
 
-export const incomingHooks = ({
+export const createIncomingHooks = ({
   store,
   config,
   posts,

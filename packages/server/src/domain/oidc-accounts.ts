@@ -25,7 +25,7 @@ export interface OidcAccountsOptions {
   readonly operators: readonly string[];
 }
 
-export function oidcAccounts({ audit, ...options }: OidcAccountsOptions): OidcAccounts {
+export function createOidcAccounts({ audit, ...options }: OidcAccountsOptions): OidcAccounts {
   const serially = serializer();
   return {
     signIn: (identity, origin, open) =>

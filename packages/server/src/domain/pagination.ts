@@ -4,7 +4,7 @@ import type { Limits } from "../config/limits.ts";
 import { badField } from "../rules/failure.ts";
 
 /** Encodes places in a list as cursors, which are opaque to clients. */
-export function cursorOf<Schema extends z.ZodType>(schema: Schema) {
+export function createCursor<Schema extends z.ZodType>(schema: Schema) {
   return {
     encode: (place: z.input<Schema>): string =>
       Buffer.from(JSON.stringify(place)).toString("base64url"),

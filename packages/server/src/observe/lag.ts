@@ -1,7 +1,7 @@
 const STEP_MS = 10;
 
 /** Measures the event loop's delay. Returns the longest delay since the last call, in seconds. */
-export function loopLag(): () => number {
+export function watchLoopLag(): () => number {
   let worst = 0;
   let expected = performance.now() + STEP_MS;
   const timer = setInterval(() => {

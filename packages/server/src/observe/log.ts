@@ -6,7 +6,7 @@ export type Logger = pino.Logger;
 const redact = { paths: ["err.input", "err.cause.input"], remove: true };
 
 /** Logs JSON lines to standard output, or to standard error for commands. Never log what a user typed. */
-export const logger = (level: string, descriptor: 1 | 2 = 1): Logger =>
+export const createLogger = (level: string, descriptor: 1 | 2 = 1): Logger =>
   pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact },
     pino.destination({ dest: descriptor, sync: true }),

@@ -22,7 +22,7 @@ interface CallFigures {
   milliseconds: number;
 }
 
-export function metrics(): Metrics {
+export function createMetrics(): Metrics {
   const operations = new Map<string, CallFigures>();
   const watched: { name: string; type: string; help: string; read: () => Reading }[] = [];
 

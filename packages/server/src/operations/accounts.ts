@@ -1,11 +1,11 @@
 import { operations, UNRESTRICTED } from "@parley/protocol";
 import { z } from "zod";
 import { binder, resource } from "../calls/bind.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { removeMember } from "../domain/groups.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
 import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
@@ -25,8 +25,8 @@ const bind = binder<Needs>();
 const GROUPS_PER_CALL = 100;
 const COST_OF_LEAVING = 5;
 
-const listCursor = cursorOf(z.string());
-const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
+const listCursor = createCursor(z.string());
+const findCursor = createCursor(z.object({ name: z.string(), username: z.string() }));
 
 const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
   store.read((tx) => ownAccount(tx, account, config)),

@@ -18,7 +18,7 @@ import {
   lockInvited,
   removeMember,
 } from "../domain/groups.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
 import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
@@ -33,7 +33,7 @@ import type { ReadTx } from "../store/store.ts";
 type Needs = "config" | "store" | "throttles";
 const bind = binder<Needs>();
 
-const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.uuid() }));
+const chatsCursor = createCursor(z.object({ updated_at: z.int(), id: z.uuid() }));
 
 const startChat = bind(operations.startChat, (context, input) => {
   const { store, caller, config, origin } = context;

@@ -9,7 +9,7 @@ import {
   takesNoFiles,
   uploadUsage,
 } from "../domain/files.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -31,7 +31,7 @@ const UPLOAD_MS = 60 * 60 * 1000;
 const WALKED_SEQS = 2000;
 
 /** The place of the first message of a page of files, and the number of its files to skip. */
-const placeOfFile = cursorOf(z.tuple([z.int(), z.int().min(0)]));
+const placeOfFile = createCursor(z.tuple([z.int(), z.int().min(0)]));
 
 const createUpload = bind(operations.createUpload, async (context, input) => {
   const { chat_id, name, size } = input;

@@ -8,7 +8,7 @@ import { checkFileCount, filesToSend } from "../domain/files.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/message-pages.ts";
 import { removeMessages } from "../domain/messages.ts";
-import { cursorOf, fitting, pageBounds } from "../domain/pagination.ts";
+import { createCursor, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { NOBODY } from "../rules/accounts.ts";
@@ -27,7 +27,7 @@ import type { ReadTx, WriteTx } from "../store/store.ts";
 type Needs = "config" | "store";
 const bind = binder<Needs>();
 
-const searchCursor = cursorOf(z.int());
+const searchCursor = createCursor(z.int());
 
 type SendInput = z.output<typeof operations.sendMessage.input>;
 

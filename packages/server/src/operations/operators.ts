@@ -2,7 +2,7 @@ import { type AuditEntry, type ManagedAccount, operations } from "@parley/protoc
 import { z } from "zod";
 import { binder, resource } from "../calls/bind.ts";
 import { eraseAccount as erase } from "../domain/erasures.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { conflict, noAccounts } from "../rules/failure.ts";
@@ -17,8 +17,8 @@ const bind = binder<Needs>();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const accountCursor = cursorOf(z.string());
-const auditCursor = cursorOf(z.int());
+const accountCursor = createCursor(z.string());
+const auditCursor = createCursor(z.int());
 
 const getAccounts = bind(operations.getAccounts, async ({ store, config }, input) => {
   const page = pageBounds(input.limit, config.limits);

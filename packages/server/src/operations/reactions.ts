@@ -3,9 +3,9 @@ import { z } from "zod";
 import { binder, resource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { counted } from "../changes/change.ts";
-import type { Limits } from "../config.ts";
+import type { Limits } from "../config/config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
@@ -51,7 +51,7 @@ const removeReaction = bind(operations.removeReaction, (context, input) => {
   });
 });
 
-const reactionsCursor = cursorOf(z.int());
+const reactionsCursor = createCursor(z.int());
 
 const getMessageReactions = bind(
   operations.getMessageReactions,

@@ -2,7 +2,7 @@ import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { binder, resource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
@@ -11,7 +11,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 type Needs = "config" | "store" | "audit";
 const bind = binder<Needs>();
 
-const reportCursor = cursorOf(z.string());
+const reportCursor = createCursor(z.string());
 
 const reportMessage = bind(operations.reportMessage, (context, { message_id, reason }) => {
   const { caller, origin, audit } = context;

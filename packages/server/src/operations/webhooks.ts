@@ -3,7 +3,7 @@ import { z } from "zod";
 import { binder, resource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { joinedConversation } from "../domain/access.ts";
-import { cursorOf, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
@@ -22,7 +22,7 @@ const bind = binder<Needs>();
 
 /** Every event is matched against all of them. */
 const MAX_WEBHOOKS = 100;
-const deliveryCursor = cursorOf(z.int());
+const deliveryCursor = createCursor(z.int());
 
 const createWebhook = bind(operations.createWebhook, async (context, input) => {
   const { config, store, audit, vault, webhooks, caller } = context;

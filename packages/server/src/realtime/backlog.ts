@@ -39,7 +39,7 @@ const CLOSING_SHARE = 0.25;
  * furthest behind while all together are above the total. Sockets do not report how far behind they
  * are, so they are scanned once enough was sent that a limit may have been reached.
  */
-export function backlog(
+export function createBacklog(
   limits: BacklogLimits,
   readers: () => Iterable<Reader>,
   onClose: (limit: keyof BacklogLimits, bytes: number) => void,

@@ -10,7 +10,7 @@ import {
 import { ConnectedPeople } from "./connected-people.ts";
 import { EventDelivery, type Publish } from "./event-delivery.ts";
 import { allClients, type Client, conversationTopic, type Person, userTopic } from "./people.ts";
-import { sockets as socketCounts } from "./sockets.ts";
+import { countSockets } from "./sockets.ts";
 import { TypingExpiry } from "./typing.ts";
 
 /** The sockets of this node, and the topics that they are subscribed to. */
@@ -41,10 +41,10 @@ export interface Hub {
   clients(): Iterable<Client>;
 }
 
-export function hub(
+export function createHub(
   bus: Pick<Bus, "interest">,
   publish: Publish,
-  counts = socketCounts(alone, Number.POSITIVE_INFINITY),
+  counts = countSockets(alone, Number.POSITIVE_INFINITY),
 ): Hub {
   const connected = new ConnectedPeople(bus, counts);
   const people = connected.all;

@@ -40,7 +40,7 @@ const singleNode: Sockets = {
  * The limit is checked before a socket opens, against the sockets of all nodes. If two nodes accept
  * the last allowed socket at the same time, the node with the newer one closes it.
  */
-export const sockets = (cluster: Cluster, limit: number): Sockets =>
+export const countSockets = (cluster: Cluster, limit: number): Sockets =>
   cluster === alone ? singleNode : new ClusterSockets(cluster, limit);
 
 class ClusterSockets implements Sockets {

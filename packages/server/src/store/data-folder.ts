@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type Config, ConfigError } from "../config/config.ts";
 import { fileProblem } from "../config/error.ts";
-import { type Config, ConfigError } from "../config.ts";
 import { lockFile } from "./lock-file.ts";
 import { restrictToOwner } from "./private-file.ts";
 

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { badField } from "../rules/failure.ts";
 import { isSecure } from "./origin.ts";
 

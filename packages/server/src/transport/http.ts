@@ -45,7 +45,7 @@ const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 /** `/exports/<token>`: where people download their own data. */
 const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
 
-export function httpTransport(options: HttpOptions): Fetch {
+export function createHttp(options: HttpOptions): Fetch {
   const { config, log } = options.services;
   return async (request, peer) => {
     if (!hasValidHost(request)) {

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { VERSION } from "../observe/version.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Route, Routes } from "./http.ts";
@@ -6,7 +6,7 @@ import { hostOf, isSecure } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
 import type { Services } from "./services.ts";
 import { toolServerRoutes } from "./tool-servers.ts";
-import { permissionsPolicy, webClient } from "./web.ts";
+import { createWebClient, permissionsPolicy } from "./web.ts";
 
 export interface RouteOptions {
   services: Services;
@@ -17,9 +17,9 @@ export interface RouteOptions {
 }
 
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
-export function routes({ services, ready, failing }: RouteOptions): Routes {
+export function createRoutes({ services, ready, failing }: RouteOptions): Routes {
   const { config, log } = services;
-  const web = webClient(log);
+  const web = createWebClient(log);
 
   const own = new Map<string, Route>([
     ["/health", () => Response.json({ ok: true, version: VERSION })],
@@ -39,7 +39,7 @@ const shownLimits = ({ limits, files }: Config) =>
   files ? limits : { ...limits, files_per_message: 0 };
 
 /** The reference is loaded with the first request for it, so that others do not start more slowly. */
-const reference = () => import("../reference/index.ts");
+const reference = () => import("./reference/index.ts");
 
 async function docsPage(): Promise<Response> {
   const { documents, referencePolicy } = await reference();

@@ -50,7 +50,7 @@ export interface SocketTransport {
 /** `protocol`: the subprotocol that the response names. */
 type Upgrader = (request: Request, data: Connection, protocol?: string) => boolean;
 
-export function socketTransport(
+export function createSockets(
   services: Services,
   invoke: Invoke,
   backlog: Backlog,
@@ -121,40 +121,40 @@ class Connection implements Client, Reader {
   renewed_at = Date.now();
   readonly renewable_since: number | null;
   readonly kind: Authenticated["kind"];
-  private readonly shared: Dependencies;
-  private readonly origin: Origin;
-  private readonly account: Authenticated["account"];
+  readonly #shared: Dependencies;
+  readonly #origin: Origin;
+  readonly #account: Authenticated["account"];
   /** Aborted when the socket is closed. Most calls need no signal, so most sockets have none. */
-  private gone: AbortController | null = null;
-  private socket: Socket | null = null;
-  private person: Person | null = null;
+  #gone: AbortController | null = null;
+  #socket: Socket | null = null;
+  #person: Person | null = null;
   /** Frames that wait for `hello` or for an end of congestion; null when nothing holds frames back. */
-  private waiting: (string | Buffer)[] | null = [];
-  private calls = 0;
-  private unsentReplies: string[] = [];
-  private unsentReplyBytes = 0;
+  #waiting: (string | Buffer)[] | null = [];
+  #calls = 0;
+  #unsentReplies: string[] = [];
+  #unsentReplyBytes = 0;
   /** How calls fail once the socket is being closed; null before. */
-  private ended: Failure | null = null;
+  #ended: Failure | null = null;
   /** Set while frames wait until earlier calls are paid for. */
-  private paying: NodeJS.Timeout | null = null;
+  #paying: NodeJS.Timeout | null = null;
   /** Resolves after the reply to the last call without an id: such replies keep the order of the calls. */
-  private lastWithoutId: Promise<void> = Promise.resolve();
+  #lastWithoutId: Promise<void> = Promise.resolve();
 
   constructor(shared: Dependencies, who: Authenticated, origin: Origin) {
-    this.shared = shared;
-    this.account = who.account;
+    this.#shared = shared;
+    this.#account = who.account;
     this.kind = who.kind;
     this.session_id = who.kind === "agent" ? who.token_id : who.session_id;
     this.expires_at = who.expires_at;
     this.renewable_since = who.renewable_since;
-    this.origin = { ...origin, socket_id: this.id };
+    this.#origin = { ...origin, socket_id: this.id };
   }
 
   opened(socket: Socket): void {
-    this.socket = socket;
-    this.person = this.shared.services.hub.enter(this.account, this);
-    this.listen(this.person).catch((error) => {
-      this.shared.services.log.error(
+    this.#socket = socket;
+    this.#person = this.#shared.services.hub.enter(this.#account, this);
+    this.#listen(this.#person).catch((error) => {
+      this.#shared.services.log.error(
         { err: error, session_id: this.session_id },
         "socket open failed",
       );
@@ -166,8 +166,8 @@ class Connection implements Client, Reader {
    * Subscribes to the account's conversations, then sends `hello`. The client receives every event
    * after that. Starts over if the account's memberships change meanwhile.
    */
-  private async listen(person: Person): Promise<void> {
-    const { services } = this.shared;
+  async #listen(person: Person): Promise<void> {
+    const { services } = this.#shared;
     const { hub } = services;
     let membership: number;
     let point: StartPoint;
@@ -178,138 +178,138 @@ class Connection implements Client, Reader {
         id: this.session_id,
       });
       await hub.follow(person, point.conversations);
-    } while (this.socket && membership !== person.membership);
-    if (!this.socket) return;
+    } while (this.#socket && membership !== person.membership);
+    if (!this.#socket) return;
     const { isEnded, conversations, history_id } = point;
     // The session may have ended before the hub knew of this socket, and then the hub did not close it.
     if (isEnded) return this.close(closeCodes.signedOut, "signed out");
     hub.listen(person, this, conversations);
     const account = publicAccount(person.account);
-    this.socket.send(helloFrame(account, history_id));
+    this.#socket.send(helloFrame(account, history_id));
     if (this.kind === "agent") {
       services.changes.signalHere({ kind: "agent_connected", username: account.username });
     }
-    this.startWaiting();
+    this.#startWaiting();
   }
 
   subscribe(topic: string): void {
-    this.socket?.subscribe(topic);
+    this.#socket?.subscribe(topic);
   }
 
   unsubscribe(topic: string): void {
-    this.socket?.unsubscribe(topic);
+    this.#socket?.unsubscribe(topic);
   }
 
   isSubscribed(topic: string): boolean {
-    return this.socket?.isSubscribed(topic) ?? false;
+    return this.#socket?.isSubscribed(topic) ?? false;
   }
 
   close(code: number, reason: string): void {
-    this.ended = code === closeCodes.signedOut ? SESSION_ENDED : CLOSING;
+    this.#ended = code === closeCodes.signedOut ? SESSION_ENDED : CLOSING;
     // Lets the reply of the call that ended the session go out first.
     setImmediate(() => {
-      this.flush(Number.POSITIVE_INFINITY);
-      this.socket?.close(code, reason);
+      this.#flush(Number.POSITIVE_INFINITY);
+      this.#socket?.close(code, reason);
     });
   }
 
   buffered(): number {
-    return this.socket?.getBufferedAmount() ?? 0;
+    return this.#socket?.getBufferedAmount() ?? 0;
   }
 
   unsent(): number {
-    return this.buffered() + this.unsentReplyBytes;
+    return this.buffered() + this.#unsentReplyBytes;
   }
 
   closeSlow(): void {
-    this.ended = CLOSING;
-    this.socket?.close(closeCodes.tooSlow, "the client reads too slowly: reconnect and catch up");
+    this.#ended = CLOSING;
+    this.#socket?.close(closeCodes.tooSlow, "the client reads too slowly: reconnect and catch up");
   }
 
   terminate(): void {
-    this.ended = CLOSING;
-    this.socket?.terminate();
+    this.#ended = CLOSING;
+    this.#socket?.terminate();
   }
 
-  private signal(): AbortSignal {
-    this.gone ??= new AbortController();
-    if (!this.socket) this.gone.abort();
-    return this.gone.signal;
+  #signal(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (!this.#socket) this.#gone.abort();
+    return this.#gone.signal;
   }
 
   closed(): void {
-    this.socket = null;
-    this.gone?.abort();
-    if (this.paying) clearTimeout(this.paying);
-    this.unsentReplies = [];
-    this.unsentReplyBytes = 0;
-    this.waiting = null;
-    if (this.person) this.shared.services.hub.leave(this.person, this);
+    this.#socket = null;
+    this.#gone?.abort();
+    if (this.#paying) clearTimeout(this.#paying);
+    this.#unsentReplies = [];
+    this.#unsentReplyBytes = 0;
+    this.#waiting = null;
+    if (this.#person) this.#shared.services.hub.leave(this.#person, this);
   }
 
   received(data: string | Buffer): void {
-    if (this.waiting || this.congested() || this.owes()) {
+    if (this.#waiting || this.#congested() || this.#owes()) {
       // Backpressure: stop reading from the socket until calls finish and replies are read.
-      this.waiting ??= [];
-      this.waiting.push(data);
-      this.socket?.pause();
+      this.#waiting ??= [];
+      this.#waiting.push(data);
+      this.#socket?.pause();
     } else {
-      this.start(data);
+      this.#start(data);
     }
   }
 
   drained(): void {
-    this.flush();
+    this.#flush();
   }
 
-  private congested(): boolean {
+  #congested(): boolean {
     return (
-      this.calls >= CALLS_AT_ONCE ||
-      this.unsentReplies.length > 0 ||
+      this.#calls >= CALLS_AT_ONCE ||
+      this.#unsentReplies.length > 0 ||
       this.buffered() > REPLY_BACKLOG_BYTES
     );
   }
 
   /** Whether earlier calls of the account are not paid for; goes on once they are. */
-  private owes(): boolean {
-    const ms = owedMs(this.shared.services.rates, this.payer());
-    if (ms > 0) this.paying ??= setTimeout(() => this.paid(), ms);
+  #owes(): boolean {
+    const ms = owedMs(this.#shared.services.rates, this.#payer());
+    if (ms > 0) this.#paying ??= setTimeout(() => this.#paid(), ms);
     return ms > 0;
   }
 
-  private paid(): void {
-    this.paying = null;
-    this.startWaiting();
+  #paid(): void {
+    this.#paying = null;
+    this.#startWaiting();
   }
 
-  private startWaiting(): void {
-    if (!this.person) return;
-    while (this.waiting && !this.congested() && !this.owes()) {
-      const frame = this.waiting.shift();
+  #startWaiting(): void {
+    if (!this.#person) return;
+    while (this.#waiting && !this.#congested() && !this.#owes()) {
+      const frame = this.#waiting.shift();
       if (frame !== undefined) {
-        this.start(frame);
+        this.#start(frame);
         continue;
       }
-      this.waiting = null;
-      this.socket?.resume();
+      this.#waiting = null;
+      this.#socket?.resume();
     }
   }
 
-  private start(data: string | Buffer): void {
-    const { rates } = this.shared.services;
-    chargeBytes(rates, this.payer(), { received: data.length });
-    const frame = this.counted(parseFrame(data));
-    this.calls++;
-    const before = frame.id === undefined ? this.lastWithoutId : null;
-    const answered = this.answer(frame, before);
-    if (before) this.lastWithoutId = answered;
+  #start(data: string | Buffer): void {
+    const { rates } = this.#shared.services;
+    chargeBytes(rates, this.#payer(), { received: data.length });
+    const frame = this.#counted(parseFrame(data));
+    this.#calls++;
+    const before = frame.id === undefined ? this.#lastWithoutId : null;
+    const answered = this.#answer(frame, before);
+    if (before) this.#lastWithoutId = answered;
   }
 
   /** A malformed frame counts as a plain call. */
-  private counted(frame: Frame): Frame {
+  #counted(frame: Frame): Frame {
     if (!frame.failure) return frame;
     try {
-      takeRate(this.shared.services.rates, "operations", this.payer());
+      takeRate(this.#shared.services.rates, "operations", this.#payer());
       return frame;
     } catch (error) {
       if (error instanceof Failure) return { ...frame, failure: error };
@@ -318,23 +318,23 @@ class Connection implements Client, Reader {
   }
 
   /** `before`: the reply is sent after it. */
-  private async answer(frame: Frame, before: Promise<void> | null): Promise<void> {
-    const outcome = await this.outcomeOf(frame);
+  async #answer(frame: Frame, before: Promise<void> | null): Promise<void> {
+    const outcome = await this.#outcomeOf(frame);
     if (before) await before;
-    this.calls--;
-    this.reply(frame, outcome);
+    this.#calls--;
+    this.#reply(frame, outcome);
   }
 
-  private async outcomeOf(frame: Frame): Promise<Outcome> {
+  async #outcomeOf(frame: Frame): Promise<Outcome> {
     const { method, params, failure } = frame;
     return failure
       ? { ok: false, failure }
-      : this.shared.invoke({
+      : this.#shared.invoke({
           name: method,
           reference: () => Bun.randomUUIDv7(),
-          origin: this.origin,
-          authenticate: () => this.caller(),
-          signal: () => this.signal(),
+          origin: this.#origin,
+          authenticate: () => this.#caller(),
+          signal: () => this.#signal(),
           input: () => withChatId(params ?? {}),
           spell: (field) => (field === "chat_id" ? "conversation_id" : field),
           ignores: (fields) => {
@@ -343,39 +343,39 @@ class Connection implements Client, Reader {
         });
   }
 
-  private caller(): SessionCaller | AgentCaller {
-    if (this.ended) throw this.ended;
-    return this.payer();
+  #caller(): SessionCaller | AgentCaller {
+    if (this.#ended) throw this.#ended;
+    return this.#payer();
   }
 
-  private payer(): SessionCaller | AgentCaller {
-    const account = this.person?.account ?? this.account;
+  #payer(): SessionCaller | AgentCaller {
+    const account = this.#person?.account ?? this.#account;
     return this.kind === "agent"
       ? { kind: "agent", account, token_id: this.session_id }
       : { kind: "session", account, session_id: this.session_id };
   }
 
   /** Queues a reply. Those of one iteration of the event loop are written together, as fast as the client reads. */
-  private reply(frame: Frame, outcome: Outcome): void {
-    if (!this.socket) return;
+  #reply(frame: Frame, outcome: Outcome): void {
+    if (!this.#socket) return;
     const text = encodeReply(frame, outcome);
     const bytes = Buffer.byteLength(text);
-    chargeBytes(this.shared.services.rates, this.payer(), { sent: bytes });
-    this.unsentReplies.push(text);
-    this.unsentReplyBytes += bytes;
-    this.shared.backlog.sent(bytes);
-    if (this.unsentReplies.length === 1) queueMicrotask(() => this.flush());
+    chargeBytes(this.#shared.services.rates, this.#payer(), { sent: bytes });
+    this.#unsentReplies.push(text);
+    this.#unsentReplyBytes += bytes;
+    this.#shared.backlog.sent(bytes);
+    if (this.#unsentReplies.length === 1) queueMicrotask(() => this.#flush());
   }
 
-  private flush(most = REPLY_BACKLOG_BYTES): void {
-    this.socket?.cork((socket) => {
-      while (this.unsentReplies.length > 0 && socket.getBufferedAmount() <= most) {
-        const text = this.unsentReplies.shift() as string;
-        this.unsentReplyBytes -= Buffer.byteLength(text);
+  #flush(most = REPLY_BACKLOG_BYTES): void {
+    this.#socket?.cork((socket) => {
+      while (this.#unsentReplies.length > 0 && socket.getBufferedAmount() <= most) {
+        const text = this.#unsentReplies.shift() as string;
+        this.#unsentReplyBytes -= Buffer.byteLength(text);
         socket.send(text);
       }
     });
-    if (this.waiting) this.startWaiting();
+    if (this.#waiting) this.#startWaiting();
   }
 }
 

@@ -15,7 +15,7 @@ export interface UnsentAnswers {
   readers(): Iterable<Reader>;
 }
 
-export function unsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
+export function createUnsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
   const readers = new Map<string, AnswersOf>();
 
   function stream(key: string, bytes: Uint8Array): ReadableStream<Uint8Array> {

@@ -53,7 +53,7 @@ interface Client {
 }
 
 /** The pages and files of the web client. */
-export function webClient(log: Logger): Routes {
+export function createWebClient(log: Logger): Routes {
   const client = lazyClient(log);
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {

@@ -2,10 +2,10 @@ import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import type { Delivered } from "../../src/changes/bus.ts";
 import { NatsBus, type NatsBusOptions } from "../../src/changes/bus-nats.ts";
-import { type Cluster, cluster as newCluster } from "../../src/changes/cluster.ts";
-import { type Changes, changeStream } from "../../src/changes/stream.ts";
-import { type Hub, hub as newHub } from "../../src/realtime/hub.ts";
-import { sockets } from "../../src/realtime/sockets.ts";
+import { type Cluster, createCluster } from "../../src/changes/cluster.ts";
+import { type Changes, openChangeStream } from "../../src/changes/stream.ts";
+import { createHub, type Hub } from "../../src/realtime/hub.ts";
+import { countSockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";
 import type { TestChangeLog } from "./change-log.ts";
 
@@ -54,11 +54,11 @@ export async function startNode(
     log,
     ...options,
   });
-  const cluster = newCluster(bus.channel, { log, heartbeatMs, nodeTimeoutMs });
+  const cluster = createCluster(bus.channel, { log, heartbeatMs, nodeTimeoutMs });
   const { clients, publish } = broker();
-  const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
+  const hub = createHub(bus, publish, countSockets(cluster, socketsPerUser));
   const store = changeLog.store();
-  const changes = await changeStream({ store, bus, cluster, node: id, log, everyMs, awayMs });
+  const changes = await openChangeStream({ store, bus, cluster, node: id, log, everyMs, awayMs });
   const turns: Delivered[] = [];
   changes.listen(hub.receive);
   changes.listen((change) => {

@@ -5,8 +5,8 @@ import { until } from "@parley/testkit/until.ts";
 import type { PermittedCallOptions } from "../../src/agents/tools/server-calls.ts";
 import { createToolServers, type ToolServersOptions } from "../../src/agents/tools/servers.ts";
 import { sealToolSecrets } from "../../src/domain/tools.ts";
-import { logger } from "../../src/observe/log.ts";
-import { metrics as newMetrics } from "../../src/observe/metrics.ts";
+import { createLogger } from "../../src/observe/log.ts";
+import { createMetrics } from "../../src/observe/metrics.ts";
 import { createGuardedFetch } from "../../src/security/guarded-fetch.ts";
 import { createVault } from "../../src/security/vault.ts";
 import { openSqliteStore } from "../../src/store/sqlite/index.ts";
@@ -19,7 +19,7 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
   const folder = mkdtempSync(join(tmpdir(), "parley-tools-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const vault = createVault([Buffer.alloc(32, 1)]);
-  const metrics = newMetrics();
+  const metrics = createMetrics();
   const [ada, agent] = await store.write(async (tx) => {
     const person = await tx.insertAccount({
       username: "ada",
@@ -44,7 +44,7 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
     store,
     vault,
     metrics,
-    log: logger("silent"),
+    log: createLogger("silent"),
     fetch: createGuardedFetch({ allowPrivate: true }),
     timeouts: TIMEOUTS,
     ...options,

@@ -1,6 +1,6 @@
 import type { File, Message } from "@parley/protocol";
 import { z } from "zod";
-import type { Provider } from "../../config.ts";
+import type { Provider } from "../../config/config.ts";
 import { whyNotShown } from "../../rules/context-files.ts";
 import type { FilePart, ImagePart } from "../../rules/model-content.ts";
 import { indentLines, quoteName } from "../../rules/quoting.ts";

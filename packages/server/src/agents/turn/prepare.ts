@@ -1,4 +1,4 @@
-import type { Config, Provider } from "../../config.ts";
+import type { Config, Provider } from "../../config/config.ts";
 import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../../rules/budget.ts";
 import type { ModelContext } from "../../rules/context.ts";
 import { refusalError } from "../../rules/dispatch.ts";

@@ -1,5 +1,5 @@
 import type { Message } from "@parley/protocol";
-import type { Provider } from "../../config.ts";
+import type { Provider } from "../../config/config.ts";
 import { NOBODY } from "../../rules/accounts.ts";
 import { type ModelContext, modelContext } from "../../rules/context.ts";
 import { toolTokens } from "../../rules/token-estimate.ts";

@@ -2,7 +2,7 @@ import { closeSync, existsSync, lstatSync, mkdirSync, openSync, rmSync, statSync
 import { rename, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
-import { type Config, ConfigError, readConfig } from "../../config.ts";
+import { type Config, ConfigError, readConfig } from "../../config/config.ts";
 import { lockFile } from "../../store/lock-file.ts";
 import { blobsIn, inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";

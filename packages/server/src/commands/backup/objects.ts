@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { ConfigError } from "../../config.ts";
+import { ConfigError } from "../../config/config.ts";
 import { previewOf } from "../../files/blobs.ts";
 import { INCOMING, NO_OBJECTS, pathOfObject, RESTORING } from "../../files/disk.ts";
 import { giveToOwnerOf, makeFolder, syncFolder, writeNewFile, writing } from "./support.ts";

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { ConfigError } from "../../config.ts";
+import { ConfigError } from "../../config/config.ts";
 import type { Awaitable } from "../../store/awaitable.ts";
 import { writeAll } from "./tar.ts";
 

@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
 import { fileProblem } from "../../config/error.ts";
-import type { Config } from "../../config.ts";
 import { type Check, capital, failed, ok, warning } from "./check.ts";
 
 /** Below this a server may fail within minutes: the write-ahead log alone takes 128 MiB, at times more. */

@@ -1,4 +1,4 @@
-import { type Config, readConfig } from "../../config.ts";
+import { type Config, readConfig } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { command, type Result } from "../command.ts";
 import { type Check, failed, ok, reasonOf } from "./check.ts";

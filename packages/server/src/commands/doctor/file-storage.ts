@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/config.ts";
 import { isEmpty } from "../../files/mount.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
 import { readStored } from "./stored.ts";

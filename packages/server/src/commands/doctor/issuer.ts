@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Config } from "../../config/config.ts";
 import type { OidcClient, OidcSettings } from "../../config/oidc.ts";
-import type { Config } from "../../config.ts";
 import { isTamperProof } from "../../rules/addresses.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
 import { ask } from "./network.ts";

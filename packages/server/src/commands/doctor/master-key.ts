@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
 import { fileProblem } from "../../config/error.ts";
 import { parseMasterKeys } from "../../config/master-keys.ts";
-import type { Config } from "../../config.ts";
 import { secondFactorBinding } from "../../domain/second-factor.ts";
 import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";

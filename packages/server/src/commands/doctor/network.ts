@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { connect } from "@nats-io/transport-node";
 import { connectionOptions } from "../../changes/nats-options.ts";
 import { urlOf } from "../../compose.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
 import { providersWithKeys } from "./master-key.ts";

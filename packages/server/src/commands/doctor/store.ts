@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
-import type { Config, Database } from "../../config.ts";
+import type { Config, Database } from "../../config/config.ts";
 import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { migrations as postgres } from "../../store/postgres/migrations/index.ts";

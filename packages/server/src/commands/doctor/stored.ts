@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/config.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import type { SealedTexts } from "../../store/sealed-texts.ts";
 import { diagnoseSqlite } from "../../store/sqlite/diagnosis.ts";

@@ -29,7 +29,7 @@ export interface AnswersOptions {
   socketsPerUser: number;
 }
 
-export function answers({ hub, changes, socketsPerUser }: AnswersOptions): Answers {
+export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions): Answers {
   const followers = new Map<string, Set<Follower>>();
 
   changes.listen((change: Delivered) => {

@@ -8,7 +8,7 @@ import {
 } from "@parley/protocol";
 import { mentionedHandles } from "@parley/protocol/markup";
 import { z } from "zod";
-import { inputParser } from "../../calls/input.ts";
+import { createInputParser } from "../../calls/input.ts";
 import { badField, Failure } from "../../rules/failure.ts";
 import type { Caller } from "../../security/caller.ts";
 import type { Answers, FollowedAnswers } from "./answers.ts";
@@ -42,7 +42,7 @@ const AskAgentInput = z.object({
       description: `How long to wait for the answer. Default ${DEFAULT_WAIT_SECONDS}.`,
     }),
 });
-const parseInput = inputParser(AskAgentInput);
+const parseInput = createInputParser(AskAgentInput);
 
 export const askAgentListing: ToolListing = {
   name: "ask_agent",

@@ -1,11 +1,11 @@
 import type { Mcp, McpOptions } from "./mcp.ts";
 
 /** The server is loaded with the first request, so that others do not start more slowly. */
-export function mcp(options: McpOptions): Mcp {
+export function createMcp(options: McpOptions): Mcp {
   let loading: Promise<Mcp> | undefined;
   let isStopped = false;
   const load = async () => {
-    const { mcpServer } = await import("./server.ts");
+    const { createMcpServer: mcpServer } = await import("./server.ts");
     const server = mcpServer(options);
     if (isStopped) server.stop();
     return server;

@@ -3,7 +3,7 @@ import { jsonBytes } from "../../domain/pagination.ts";
 import type { Logger } from "../../observe/log.ts";
 import { VERSION } from "../../observe/version.ts";
 import { Failure, unavailable } from "../../rules/failure.ts";
-import { answers as newAnswers } from "./answers.ts";
+import { createAnswers } from "./answers.ts";
 import type { Mcp, McpOptions, McpRequest } from "./mcp.ts";
 import { type Refused, takeRates } from "./rates.ts";
 import { toolError } from "./results.ts";
@@ -16,9 +16,9 @@ const INSTRUCTIONS =
 /** Requests in one body, which clients of the revision 2025-03-26 may send. */
 const MAX_BATCH = 16;
 
-export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
+export function createMcpServer({ services, invoke, changes }: McpOptions): Mcp {
   const { hub, config, log, rates } = services;
-  const answers = newAnswers({ hub, changes, socketsPerUser: config.limits.sockets_per_user });
+  const answers = createAnswers({ hub, changes, socketsPerUser: config.limits.sockets_per_user });
   const stopping = new AbortController();
   const callServices = { invoke, answers, stopping: stopping.signal };
   return {

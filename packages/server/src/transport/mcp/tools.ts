@@ -1,7 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { type Operation, type OperationName, operations } from "@parley/protocol";
 import type { z } from "zod";
-import { schemaBook } from "../../reference/schemas.ts";
+import { createSchemaBook } from "../reference/schemas.ts";
 
 /** What a client may assume of a tool. Clients ask people before they call some of them. */
 interface Hints {
@@ -68,6 +68,8 @@ const toolName = (operation: string) =>
  * are left out: a call that breaks them fails with a sentence that explains it.
  */
 export function inputSchemaOf(input: z.ZodType): Tool["inputSchema"] {
-  const { anyOf, allOf, not, ...schema } = schemaBook("#/$defs/", "draft-2020-12").input(input);
+  const { anyOf, allOf, not, ...schema } = createSchemaBook("#/$defs/", "draft-2020-12").input(
+    input,
+  );
   return { ...(schema as Partial<Tool["inputSchema"]>), type: "object" };
 }

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { oidcAccounts } from "../../../src/domain/oidc-accounts.ts";
-import { logger } from "../../../src/observe/log.ts";
+import { createOidcAccounts } from "../../../src/domain/oidc-accounts.ts";
+import { createLogger } from "../../../src/observe/log.ts";
 import { createAuditLog } from "../../../src/security/audit-log.ts";
 import { type Check, START } from "./fixture.ts";
 
@@ -50,8 +50,8 @@ export function identities(check: Check) {
 
   check("of two identities that sign in at once, one is linked to an account", async (fixture) => {
     const { store } = fixture;
-    const accounts = oidcAccounts({
-      audit: createAuditLog(logger("silent"), store),
+    const accounts = createOidcAccounts({
+      audit: createAuditLog(createLogger("silent"), store),
       providers: new Map(),
       operators: [],
     });

@@ -1,13 +1,13 @@
 import { expect } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
-import { memoryBus } from "../../../src/changes/bus-memory.ts";
+import { createMemoryBus } from "../../../src/changes/bus-memory.ts";
 import { type Change, counted, frameOf, messageChanged } from "../../../src/changes/change.ts";
 import { alone } from "../../../src/changes/cluster.ts";
 import type { Cursor, LogEntry } from "../../../src/changes/log.ts";
 import { replayable } from "../../../src/changes/replay.ts";
-import { changeStream } from "../../../src/changes/stream.ts";
-import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
+import { openChangeStream } from "../../../src/changes/stream.ts";
+import { type ChangeHandler, createSubscription } from "../../../src/changes/subscription.ts";
 import { publicAccount } from "../../../src/rules/accounts.ts";
 import type { Store, WriteTx } from "../../../src/store/store.ts";
 import { type Check, NOBODY, recordOf, START, send } from "./fixture.ts";
@@ -51,7 +51,7 @@ const replayed = (store: Store, entries: readonly LogEntry[]) =>
 function audit(store: Store, options: Options = {}) {
   const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
   const { lines, handler, has } = newTrail(store, before);
-  const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });
+  const started = createSubscription({ name, from, handler, store, node, log, leaseMs, pollMs });
   return { lines, has, wake: () => started.wake(), stop: () => started.stop() };
 }
 
@@ -102,8 +102,8 @@ export function subscriptions(check: Check): void {
     /** The stream of a server with one subscriber. */
     const start = async (store: Store) => {
       const node = Bun.randomUUIDv7();
-      const options = { bus: memoryBus(), cluster: alone, node, log, everyMs: 1000 };
-      const stream = await changeStream({ store, ...options });
+      const options = { bus: createMemoryBus(), cluster: alone, node, log, everyMs: 1000 };
+      const stream = await openChangeStream({ store, ...options });
       const { handler, has } = newTrail(store);
       stream.subscribe("audit", { from: 0 }, handler);
       return { has, stop: () => stream.stop() };
@@ -192,7 +192,7 @@ export function subscriptions(check: Check): void {
     };
     await fixture.send(chat, alice, "a");
     const options = { name: "stored", from: 0, handler, store, node: "one", log };
-    const started = subscription({ ...options, pollMs: 5, batchMs: 1 });
+    const started = createSubscription({ ...options, pollMs: 5, batchMs: 1 });
     await until(() => stored.length > 0, "the first change");
     expect(await isOperator()).toBe(true);
     await fixture.send(chat, alice, "b");

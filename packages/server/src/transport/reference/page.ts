@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { bodyErrors, closeCodes, commonErrors, errorStatus, tokenErrors } from "@parley/protocol";
-import manifest from "../../package.json" with { type: "json" };
-import { LIMITS } from "../config/limits.ts";
+import manifest from "../../../package.json" with { type: "json" };
+import { LIMITS } from "../../config/limits.ts";
 import { entry, eventBlock, operationBlock, recordBlock } from "./blocks.ts";
 import { allErrors, allEvents, byResource } from "./contract.ts";
 import guide from "./guide.md" with { type: "text" };
@@ -13,7 +13,7 @@ import {
   resourceTitle,
   turnErrorMeanings,
 } from "./prose.ts";
-import { schemaBook } from "./schemas.ts";
+import { createSchemaBook } from "./schemas.ts";
 import style from "./style.css" with { type: "text" };
 
 const styleHash = createHash("sha256").update(style).digest("base64");
@@ -42,7 +42,7 @@ interface Section {
 
 /** The reference for people: one page without scripts, generated from the contract. */
 export function referencePage(): string {
-  const book = schemaBook("#", "draft-2020-12");
+  const book = createSchemaBook("#", "draft-2020-12");
   const operations = [...byResource()].map(
     ([resource, each]): Section => ({
       id: `resource-${resource}`,

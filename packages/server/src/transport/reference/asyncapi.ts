@@ -1,6 +1,6 @@
 import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
 import { historyId, ownSeq } from "@parley/protocol/text/fields";
-import manifest from "../../package.json" with { type: "json" };
+import manifest from "../../../package.json" with { type: "json" };
 import {
   allEvents,
   eventPlace,
@@ -13,7 +13,13 @@ import {
 } from "./contract.ts";
 import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
 import { AGENTS_TOO, accessMeanings, resourceTag, resourceTitle } from "./prose.ts";
-import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
+import {
+  createSchemaBook,
+  mapEntries,
+  type Schema,
+  type SchemaBook,
+  socketParams,
+} from "./schemas.ts";
 
 /** The address of the service: its host, such as `chat.example.com`, and whether it uses TLS. */
 export interface Address {
@@ -23,7 +29,7 @@ export interface Address {
 
 /** The WebSocket side of the contract as an AsyncAPI 3.0 document, from the server's view. */
 export function asyncApi({ host, secure }: Address): object {
-  const book = schemaBook(SCHEMAS, "draft-07");
+  const book = createSchemaBook(SCHEMAS, "draft-07");
   const messages = { ...eventMessages(book), ...callMessages(book), ...replyMessages(book) };
   return {
     asyncapi: "3.0.0",

@@ -36,7 +36,7 @@ type Target = "draft-2020-12" | "draft-07";
  * the `$ref`s point. What a caller may send differs from what it receives (an id in capitals is
  * accepted, but never returned), so a record that is also an input gets a second entry.
  */
-export function schemaBook(place: string, target: Target) {
+export function createSchemaBook(place: string, target: Target) {
   const shared: Record<string, Schema> = {};
   const convert = (schema: z.ZodType, io: Direction): Schema => {
     const { $schema, $defs, definitions, ...root } = z.toJSONSchema(schema, {
@@ -68,7 +68,7 @@ export function schemaBook(place: string, target: Target) {
   };
 }
 
-export type SchemaBook = ReturnType<typeof schemaBook>;
+export type SchemaBook = ReturnType<typeof createSchemaBook>;
 
 /** The conversation is `chat_id` over HTTP and `conversation_id` in socket params. */
 export const socketWords = (text: string) => text.replace(/\bchat_id\b/g, "conversation_id");

@@ -1,6 +1,6 @@
 import { type Access, type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
-import manifest from "../../package.json" with { type: "json" };
-import { LIMITS } from "../config/limits.ts";
+import manifest from "../../../package.json" with { type: "json" };
+import { LIMITS } from "../../config/limits.ts";
 import {
   allErrors,
   allOperations,
@@ -23,12 +23,12 @@ import {
   SENSITIVE,
   throttleMeaning,
 } from "./prose.ts";
-import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
+import { createSchemaBook, mapEntries, type Schema, type SchemaBook } from "./schemas.ts";
 
 /** The HTTP side of the contract as an OpenAPI 3.1 document. */
 export function openApi(): object {
   const { info, paths: others, components, ...fixed } = skeleton as Skeleton;
-  const book = schemaBook("#/components/schemas/", "draft-2020-12");
+  const book = createSchemaBook("#/components/schemas/", "draft-2020-12");
   const calls = allOperations.map((operation) => [
     `/api/${operation.name}`,
     { post: call(operation, book) },
