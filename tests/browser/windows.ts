@@ -10,14 +10,14 @@ import type {
 /** How long a test waits for something to appear. */
 const WAIT_TIMEOUT_MS = 120_000;
 /** Whoever uses these may leave something behind in the window, so no other test uses it again. */
-const LASTING = [
+const LASTING = new Set<string | symbol>([
   "addInitScript",
   "clock",
   "context",
   "exposeFunction",
   "route",
   "routeWebSocket",
-] as const;
+]);
 /** A small page of the client's origin in the same process: the client's next load needs no new one. */
 const EMPTY_PAGE = "/service-worker.js";
 const DESKTOP = { viewport: { width: 1280, height: 800 } };
@@ -55,7 +55,7 @@ export function openWindows(browser: Browser) {
       if (message.type() === "error") problems.push(`console: ${message.text()}`);
     });
     return {
-      page,
+      page: watched(window),
       problems,
       async release() {
         if (window.isChanged || page.isClosed() || !(await empty(window, origin))) {
@@ -96,16 +96,18 @@ async function openWindow(
   const page = await context.newPage();
   const devTools = await context.newCDPSession(page);
   await page.goto(origin + EMPTY_PAGE);
-  const window = { context, page, devTools, isChanged: false };
-  for (const name of LASTING) {
-    const value = page[name];
-    const get = () => {
-      window.isChanged = true;
-      return value;
-    };
-    Object.defineProperty(page, name, { get });
-  }
-  return window;
+  return { context, page, devTools, isChanged: false };
+}
+
+/** The page for a test, of which every lasting use is noted. Playwright itself uses the page behind it. */
+function watched(window: Unused): Page {
+  return new Proxy(window.page, {
+    get(page, name) {
+      if (LASTING.has(name)) window.isChanged = true;
+      const value: unknown = Reflect.get(page, name);
+      return typeof value === "function" ? value.bind(page) : value;
+    },
+  });
 }
 
 /** Removes everything that the test has left in the window. Returns false if that fails. */
