@@ -108,7 +108,7 @@ const importRules: ImportRule[] = [
     forbids: anythingOfOursBut("client", "packages/protocol/src/"),
     caught: [
       ["packages/client/src/a.ts", 'import type { Store } from "../../server/src/store/store.ts";'],
-      ["packages/client/src/a.ts", 'import { binder } from "@parley/server/calls/bind";'],
+      ["packages/client/src/a.ts", 'import { createResource } from "@parley/server/calls/bind";'],
       ["packages/client/src/a.ts", 'import "node:events";'],
       ["packages/client/src/a.ts", 'import WebSocket from "ws";'],
     ],
@@ -122,7 +122,7 @@ const importRules: ImportRule[] = [
     applies: under("packages/web/src/"),
     forbids: anythingOfOursBut("web", "packages/client/src/", "packages/protocol/src/"),
     caught: [
-      ["packages/web/src/a.ts", 'import { binder } from "@parley/server/calls/bind";'],
+      ["packages/web/src/a.ts", 'import { createResource } from "@parley/server/calls/bind";'],
       ["packages/web/src/a.ts", 'import { file } from "bun";'],
       ["packages/web/src/a.ts", 'import { readFile } from "node:fs/promises";'],
       ["packages/web/src/a.ts", 'import undeclared from "undeclared";'],
@@ -202,7 +202,7 @@ const importRules: ImportRule[] = [
     ],
     allowed: [
       [`${SERVER}operations/a.ts`, 'import type { ReadTx } from "../store/store.ts";'],
-      [`${SERVER}operations/a.ts`, 'import { binder } from "../calls/bind.ts";'],
+      [`${SERVER}operations/a.ts`, 'import { createResource } from "../calls/bind.ts";'],
       [`${SERVER}operations/index.ts`, 'import { messages } from "./messages.ts";'],
     ],
   },
@@ -644,8 +644,8 @@ describe("one resource, one file name", () => {
       .map(({ name }) => name);
   const boundIn = (module: Module) =>
     Object.values(module)
-      .filter((each): each is Resource<never> => typeof each === "function")
-      .flatMap((resource) => resource({}).map(({ contract }) => contract.name));
+      .filter((each): each is Resource<never> => typeof each === "object" && "bind" in (each ?? {}))
+      .flatMap((resource) => resource.bind({}).map(({ contract }) => contract.name));
 });
 
 function sourceOf(file: string, text: string): Source {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Access, operation } from "@parley/protocol";
-import { type Bound, binder } from "../src/calls/bind.ts";
+import { type Access, type Operation, operation } from "@parley/protocol";
+import { type Bound, createResource } from "../src/calls/bind.ts";
 import { type Call, type CallServices, createInvoke } from "../src/calls/invoke.ts";
 import { readConfig } from "../src/config/config.ts";
 import { Failure } from "../src/rules/failure.ts";
@@ -12,6 +12,13 @@ const contract = operation({
   errors: ["not_found"],
 });
 
+/** An operation with a handler that needs nothing. */
+function bind(contract: Operation, handle: () => Promise<void>): Bound {
+  const things = createResource<never>();
+  things.handle(contract, handle);
+  return things.bind({})[0] as Bound;
+}
+
 /** Invokes an operation whose handler throws. */
 async function codeOf(error: Error, strict: "on" | "off") {
   const logged: unknown[] = [];
@@ -22,7 +29,7 @@ async function codeOf(error: Error, strict: "on" | "off") {
     audit: { recordOnce: () => {} },
     metrics: { called: () => {} },
   } as unknown as CallServices;
-  const bound = binder<never>()(contract, () => Promise.reject(error))({});
+  const bound = bind(contract, () => Promise.reject(error));
   const call = {
     name: contract.name,
     origin: { address: "", network: "", user_agent: null },
@@ -75,10 +82,10 @@ describe("the access level of an operation", () => {
       audit: { recordOnce: () => {}, write: () => {} },
       metrics: { called: () => {} },
     } as unknown as CallServices;
-    const bound = binder<never>()(
+    const bound = bind(
       operation({ name: "lookUp", socket: "things.get", summary: "Looks a thing up.", access }),
       () => Promise.resolve(),
-    )({});
+    );
     const invoke = createInvoke(new Map<string, Bound>([[contract.name, bound]]), services);
     const outcomes = Object.entries(callers).map(async ([name, caller]) => {
       const outcome = await invoke({

@@ -54,7 +54,7 @@ function call(
   services: Partial<Needs> = {},
 ) {
   const bound = [sessions, ownData, secondFactor]
-    .flatMap((resource) => resource({} as Needs))
+    .flatMap((resource) => resource.bind({} as Needs))
     .find((each) => each.contract.name === name);
   if (!bound) throw new Error(`${name} is missing`);
   const context = {

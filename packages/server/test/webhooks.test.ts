@@ -102,7 +102,9 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
       }),
     /** Calls setWebhook with a service key. */
     set: (settings: { url?: string; disabled?: boolean }) => {
-      const bound = operations({} as Needs).find(({ contract }) => contract.name === "setWebhook");
+      const bound = operations
+        .bind({} as Needs)
+        .find(({ contract }) => contract.name === "setWebhook");
       const context = {
         store,
         audit,

@@ -20,8 +20,19 @@ export interface Bound {
   readonly needs: object;
 }
 
-/** The operations of a file, for what they need. */
-export type Resource<Names extends keyof Needs> = (needs: Pick<Needs, Names>) => readonly Bound[];
+/** The operations of a file. `Names`: what their handlers need. */
+export interface Resource<Names extends keyof Needs> {
+  /** Binds a handler to an operation of the contract. */
+  handle<Contract extends Operation>(
+    contract: Contract,
+    handler: (
+      context: Context<Names, CallerFor<Contract>>,
+      input: z.output<Contract["input"]>,
+    ) => ResultOf<Contract>,
+  ): void;
+  /** The operations with their handlers, for what these need. */
+  bind(needs: Pick<Needs, Names>): readonly Bound[];
+}
 
 /** The caller that a handler gets, by the access level of its operation. */
 interface CallerOf extends Record<Access, unknown> {
@@ -38,26 +49,19 @@ type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
   ? Promise<z.output<Contract["output"]>>
   : Promise<void>;
 
-/** Binds handlers to operations of the contract. `Names`: what the handlers of this file need. */
-export const binder =
-  <Names extends keyof Needs>() =>
-  <Contract extends Operation>(
-    contract: Contract,
-    handle: (
-      context: Context<Names, CallerFor<Contract>>,
-      input: z.output<Contract["input"]>,
-    ) => ResultOf<Contract>,
-  ): ((needs: Pick<Needs, Names>) => Bound) => {
-    const { input } = contract;
-    const parse = createInputParser(input);
-    const fields = fieldsOf(input);
-    return (needs) => ({ contract, handle: handle as Bound["handle"], parse, fields, needs });
+export function createResource<Names extends keyof Needs>(): Resource<Names> {
+  const operations: Omit<Bound, "needs">[] = [];
+  return {
+    handle(contract, handler) {
+      const { input } = contract;
+      const handle = handler as Bound["handle"];
+      operations.push({
+        contract,
+        handle,
+        parse: createInputParser(input),
+        fields: fieldsOf(input),
+      });
+    },
+    bind: (needs) => operations.map((each) => ({ ...each, needs })),
   };
-
-/** The handlers of a file, for what they need. */
-export const resource =
-  <Names extends keyof Needs>(
-    ...handlers: readonly ((needs: Pick<Needs, Names>) => Bound)[]
-  ): Resource<Names> =>
-  (needs) =>
-    handlers.map((bound) => bound(needs));
+}

@@ -1,6 +1,6 @@
 import { operations, UNRESTRICTED } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Config } from "../config/config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
@@ -19,7 +19,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store" | "files";
-const bind = binder<Needs>();
+export const accounts = createResource<Needs>();
 
 /** Groups that one call of `blockUser` leaves, and what each of them costs. */
 const GROUPS_PER_CALL = 100;
@@ -28,15 +28,15 @@ const COST_OF_LEAVING = 5;
 const listCursor = createCursor(z.string());
 const findCursor = createCursor(z.object({ name: z.string(), username: z.string() }));
 
-const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
+accounts.handle(operations.getMe, ({ store, config, caller: { account } }) =>
   store.read((tx) => ownAccount(tx, account, config)),
 );
 
-const getUser = bind(operations.getUser, ({ store, config, caller }, { username }) =>
+accounts.handle(operations.getUser, ({ store, config, caller }, { username }) =>
   store.read(async (tx) => publicAccount(await accountNamed(tx, config, caller.account, username))),
 );
 
-const getUsers = bind(operations.getUsers, async ({ store, caller, config }, input) => {
+accounts.handle(operations.getUsers, async ({ store, caller, config }, input) => {
   const page = pageBounds(input.limit, config.limits);
   const scope = { viewerId: caller.account.id, limit: page.limit + 1 };
   const query = input.query?.trim();
@@ -60,7 +60,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
 
-const updateMe = bind(operations.updateMe, ({ store, config, caller: { account } }, input) =>
+accounts.handle(operations.updateMe, ({ store, config, caller: { account } }, input) =>
   store.write(async (tx) => {
     await lockActive(tx, account);
     const { display_name, added_by } = input;
@@ -73,11 +73,11 @@ const updateMe = bind(operations.updateMe, ({ store, config, caller: { account }
   }),
 );
 
-const setAvatar = bind(operations.setAvatar, ({ store, config, caller }, { file_id }) =>
+accounts.handle(operations.setAvatar, ({ store, config, caller }, { file_id }) =>
   store.write(async (tx) => ownAccount(tx, await changeAvatar(tx, caller, file_id), config)),
 );
 
-const getProfiles = bind(operations.getProfiles, async (context, { usernames }) => {
+accounts.handle(operations.getProfiles, async (context, { usernames }) => {
   const { store, files, origin, config, caller } = context;
   const [accounts, avatars] = await store.read(async (tx) => {
     const named = await tx.accounts([...new Set(usernames)]);
@@ -95,7 +95,7 @@ const getProfiles = bind(operations.getProfiles, async (context, { usernames }) 
   };
 });
 
-const blockUser = bind(operations.blockUser, async (context, { username, leave_groups }) => {
+accounts.handle(operations.blockUser, async (context, { username, leave_groups }) => {
   const { store, config, caller, charge } = context;
   const { account } = caller;
   const person = await store.write(async (tx) => {
@@ -124,7 +124,7 @@ async function leaveIfMember(tx: WriteTx, uuid: string, { account }: Caller): Pr
   if (group?.joined) await removeMember(tx, group, await tx.members(group.id), account, account);
 }
 
-const unblockUser = bind(operations.unblockUser, ({ store, config, caller }, { username }) =>
+accounts.handle(operations.unblockUser, ({ store, config, caller }, { username }) =>
   store.write(async (tx) => {
     const { account } = caller;
     const { usernames } = await tx.blockList(account.id);
@@ -134,25 +134,13 @@ const unblockUser = bind(operations.unblockUser, ({ store, config, caller }, { u
   }),
 );
 
-const getBlocked = bind(operations.getBlocked, async ({ store, caller, config }, input) => {
+accounts.handle(operations.getBlocked, async ({ store, caller, config }, input) => {
   const page = pageBounds(input.limit, config.limits);
   const after = listCursor.decode(input.cursor);
   const query = { accountId: caller.account.id, after, limit: page.limit + 1 };
   const found = await store.read((tx) => tx.blockedAccounts(query));
   return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
 });
-
-export const accounts = resource<Needs>(
-  getMe,
-  getUser,
-  getUsers,
-  getProfiles,
-  updateMe,
-  setAvatar,
-  blockUser,
-  unblockUser,
-  getBlocked,
-);
 
 function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string | undefined) {
   if (!links || fileId === undefined) {

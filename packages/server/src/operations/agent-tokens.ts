@@ -1,5 +1,5 @@
 import { type AgentToken, operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { revokeTokens } from "../domain/agent-tokens.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { lockActive } from "../domain/sessions.ts";
@@ -12,11 +12,11 @@ import { tokenOf } from "../security/caller.ts";
 import type { AgentTokenRecord } from "../store/agent-tokens.ts";
 
 type Needs = "config" | "store" | "audit";
-const bind = binder<Needs>();
+export const agentTokens = createResource<Needs>();
 
 const MAX_TOKENS_PER_AGENT = 10;
 
-const createAgentToken = bind(operations.createAgentToken, async (context, input) => {
+agentTokens.handle(operations.createAgentToken, async (context, input) => {
   const { config, audit, caller, origin } = context;
   const id = Bun.randomUUIDv7();
   const token = newAgentToken();
@@ -46,12 +46,12 @@ const createAgentToken = bind(operations.createAgentToken, async (context, input
   return { id, token };
 });
 
-const getAgentTokens = bind(operations.getAgentTokens, async ({ store, caller }) => {
+agentTokens.handle(operations.getAgentTokens, async ({ store, caller }) => {
   const tokens = await store.read((tx) => tx.agentTokens(caller.account.id));
   return { items: tokens.map(shown) };
 });
 
-const revokeAgentToken = bind(operations.revokeAgentToken, async (context, { token_id }) => {
+agentTokens.handle(operations.revokeAgentToken, async (context, { token_id }) => {
   const { audit, caller, origin } = context;
   await audit.write(async (tx, record) => {
     const tokens = await tx.agentTokens(caller.account.id);
@@ -67,8 +67,6 @@ const revokeAgentToken = bind(operations.revokeAgentToken, async (context, { tok
     });
   });
 });
-
-export const agentTokens = resource<Needs>(createAgentToken, getAgentTokens, revokeAgentToken);
 
 const shown = (token: AgentTokenRecord): AgentToken => ({
   id: token.id,

@@ -1,5 +1,5 @@
 import { type AgentLimits, type AgentProfile, type InputOf, operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { take } from "../calls/throttles.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
@@ -9,7 +9,7 @@ import {
   announceSettings,
   changeProvider,
   checkModelAgent,
-  createAgent as insertAgent,
+  createAgent,
   isOnline,
   keyProvider,
   ownAgent,
@@ -36,9 +36,9 @@ type Needs =
   | "toolServers"
   | "audit"
   | "throttles";
-const bind = binder<Needs>();
+export const agents = createResource<Needs>();
 
-const getMyAgents = bind(operations.getMyAgents, (context) =>
+agents.handle(operations.getMyAgents, (context) =>
   context.store.read(async (tx) => {
     const { caller, config } = context;
     const items: AgentProfile[] = [];
@@ -50,15 +50,15 @@ const getMyAgents = bind(operations.getMyAgents, (context) =>
   }),
 );
 
-const createAgent = bind(operations.createAgent, (context, input) => {
+agents.handle(operations.createAgent, (context, input) => {
   const { store, caller, config } = context;
   return store.write(async (tx) => {
-    const { username } = await insertAgent(tx, config, caller, input);
+    const { username } = await createAgent(tx, config, caller, input);
     return profile(tx, context, { agent_username: username });
   });
 });
 
-const updateAgent = bind(operations.updateAgent, (context, { provider, ...input }) =>
+agents.handle(operations.updateAgent, (context, { provider, ...input }) =>
   context.store.write(async (tx) => {
     const { caller, config } = context;
     await lockActive(tx, caller.account);
@@ -71,7 +71,7 @@ const updateAgent = bind(operations.updateAgent, (context, { provider, ...input 
   }),
 );
 
-const deleteAgent = bind(operations.deleteAgent, async (context, { agent_username }) => {
+agents.handle(operations.deleteAgent, async (context, { agent_username }) => {
   const { store, config, caller } = context;
   const agent = await store.write(async (tx) => {
     await lockActive(tx, caller.account);
@@ -83,7 +83,7 @@ const deleteAgent = bind(operations.deleteAgent, async (context, { agent_usernam
   await finishErasure(store, { account: agent, messages: false });
 });
 
-const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...choice }) => {
+agents.handle(operations.setAgentKey, async (context, { api_key, ...choice }) => {
   const { audit, caller, config, vault } = context;
   const provider = await keyProviderOf(context, choice);
   if (isSandboxKey(api_key) && !config.sandbox) {
@@ -101,7 +101,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...c
   return { provider, key_tail: tail };
 });
 
-const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) => {
+agents.handle(operations.removeAgentKey, async (context, choice) => {
   const { audit, caller } = context;
   const provider = await keyProviderOf(context, choice);
   await audit.write(async (tx, record) => {
@@ -111,7 +111,7 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) =
   });
 });
 
-const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ...choice }) => {
+agents.handle(operations.testAgentKey, async (context, { api_key, ...choice }) => {
   const { store, audit, caller, config, keyTester } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
   checkModelAgent(config, agent.account);
@@ -122,14 +122,14 @@ const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ..
   return tested;
 });
 
-const getAgentModels = bind(operations.getAgentModels, async (context, choice) => {
+agents.handle(operations.getAgentModels, async (context, choice) => {
   const { store, caller, config, modelLists } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
   checkModelAgent(config, agent.account);
   return modelLists.of(agent, () => take(context, "key_tests"));
 });
 
-const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
+agents.handle(operations.setAgentProfile, (context, input) =>
   context.store.write(async (tx) => {
     const { caller, config } = context;
     await lockActive(tx, caller.account);
@@ -138,7 +138,7 @@ const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
   }),
 );
 
-const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
+agents.handle(operations.setAgentLimits, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const { provider, agent_username, ...given } = input;
     await lockActive(tx, caller.account);
@@ -151,7 +151,7 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
   }),
 );
 
-const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
+agents.handle(operations.setAgentTools, async (context, input) => {
   await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
   return context.audit.write(async (tx, record) => {
     const { caller, config, origin, toolServers } = context;
@@ -178,26 +178,11 @@ const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
   });
 });
 
-const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
+agents.handle(operations.getAgentUsage, async ({ store, caller }, input) => {
   const since = input.since ? Date.parse(input.since) : null;
   const until = input.until ? Date.parse(input.until) : null;
   return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
 });
-
-export const agents = resource<Needs>(
-  getMyAgents,
-  createAgent,
-  updateAgent,
-  deleteAgent,
-  setAgentKey,
-  removeAgentKey,
-  testAgentKey,
-  getAgentModels,
-  setAgentProfile,
-  setAgentLimits,
-  setAgentTools,
-  getAgentUsage,
-);
 
 const keyProviderOf = ({ store, caller, config }: Context<Needs>, choice: AgentChoice) =>
   store.read((tx) => keyProvider(tx, config, caller, choice));

@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import type { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
@@ -18,12 +18,12 @@ import type { MessageRecord, NewAction } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "store" | "toolRequests" | "toolServers";
-const bind = binder<Needs>();
+export const components = createResource<Needs>();
 
 /** A label may be as long as a message: longer ones are truncated. */
 const MAX_LABEL_LENGTH = 200;
 
-const sendComponentAction = bind(operations.sendComponentAction, async (context, input) => {
+components.handle(operations.sendComponentAction, async (context, input) => {
   const { store, caller } = context;
   const tool = await requestedTool(context, input);
   return store.write(async (tx) => {
@@ -64,8 +64,6 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
     tx.emit(messageChanged("events.messageNew", reply, reply.seq));
   });
 });
-
-export const components = resource<Needs>(sendComponentAction);
 
 type RequestedTool = NonNullable<Awaited<ReturnType<Context<Needs>["toolRequests"]["find"]>>>;
 type Action = z.output<typeof operations.sendComponentAction.input>;

@@ -1,6 +1,6 @@
 import { type InputOf, operations, type Policy } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { take } from "../calls/throttles.ts";
 import { durable } from "../changes/change.ts";
 import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
@@ -31,11 +31,11 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
 type Needs = "config" | "store" | "throttles";
-const bind = binder<Needs>();
+export const conversations = createResource<Needs>();
 
 const chatsCursor = createCursor(z.object({ updated_at: z.int(), id: z.uuid() }));
 
-const startChat = bind(operations.startChat, (context, input) => {
+conversations.handle(operations.startChat, (context, input) => {
   const { store, caller, config, origin } = context;
   return store.write(async (tx) => {
     const policy = await policyOf(tx, config, caller.account);
@@ -78,7 +78,7 @@ const startChat = bind(operations.startChat, (context, input) => {
   });
 });
 
-const getChats = bind(operations.getChats, async ({ store, caller, config }, input) => {
+conversations.handle(operations.getChats, async ({ store, caller, config }, input) => {
   const page = pageBounds(input.limit, config.limits);
   return store.read(async (tx) => {
     const after = await chatsPlace(tx, input.cursor, caller);
@@ -89,32 +89,30 @@ const getChats = bind(operations.getChats, async ({ store, caller, config }, inp
   });
 });
 
-const getChat = bind(operations.getChat, ({ store, caller }, { chat_id }) =>
+conversations.handle(operations.getChat, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {
     const conversation = await joinedConversation(tx, chat_id, caller);
     return tx.conversationDetail(conversation.id, caller.account.id);
   }),
 );
 
-const setChatTitle = bind(
-  operations.setChatTitle,
-  ({ store, caller, charge }, { chat_id, title }) =>
-    store.write(async (tx) => {
-      const chat = await joinedConversation(tx, chat_id, caller);
-      charge(fanOutCost(chat));
-      // An agent's direct conversations are with its owner.
-      if (chat.kind === "direct" && chat.agent_count === 0) {
-        throw badField("chat_id", "is neither a group nor a conversation with an agent");
-      }
-      if (chat.title !== title) {
-        await tx.setTitle(chat.id, title);
-        await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
-      }
-      return tx.conversationView(chat.id, caller.account.id);
-    }),
+conversations.handle(operations.setChatTitle, ({ store, caller, charge }, { chat_id, title }) =>
+  store.write(async (tx) => {
+    const chat = await joinedConversation(tx, chat_id, caller);
+    charge(fanOutCost(chat));
+    // An agent's direct conversations are with its owner.
+    if (chat.kind === "direct" && chat.agent_count === 0) {
+      throw badField("chat_id", "is neither a group nor a conversation with an agent");
+    }
+    if (chat.title !== title) {
+      await tx.setTitle(chat.id, title);
+      await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
+    }
+    return tx.conversationView(chat.id, caller.account.id);
+  }),
 );
 
-const setChatPicture = bind(operations.setChatPicture, ({ store, caller }, { chat_id, file_id }) =>
+conversations.handle(operations.setChatPicture, ({ store, caller }, { chat_id, file_id }) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
     await changeChatPicture(tx, group, caller, file_id);
@@ -122,7 +120,7 @@ const setChatPicture = bind(operations.setChatPicture, ({ store, caller }, { cha
   }),
 );
 
-const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, usernames }) => {
+conversations.handle(operations.addChatMembers, (context, { chat_id, usernames }) => {
   const { store, caller, config, charge } = context;
   return store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
@@ -148,22 +146,20 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
   });
 });
 
-const removeChatMember = bind(
-  operations.removeChatMember,
-  ({ store, caller }, { chat_id, username }) =>
-    store.write(async (tx) => {
-      const group = await joinedGroup(tx, chat_id, caller);
-      const members = await tx.members(group.id);
-      const member = members.find(({ account }) => account.username === username);
-      if (!member) throw noAccounts("participant", username);
-      if (!mayRemove(caller.account, member.account, group)) {
-        throw forbidden("only the group's admin may remove others");
-      }
-      await removeMember(tx, group, members, member.account, caller.account);
-    }),
+conversations.handle(operations.removeChatMember, ({ store, caller }, { chat_id, username }) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    const members = await tx.members(group.id);
+    const member = members.find(({ account }) => account.username === username);
+    if (!member) throw noAccounts("participant", username);
+    if (!mayRemove(caller.account, member.account, group)) {
+      throw forbidden("only the group's admin may remove others");
+    }
+    await removeMember(tx, group, members, member.account, caller.account);
+  }),
 );
 
-const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id, final }) =>
+conversations.handle(operations.leaveChat, ({ store, caller }, { chat_id, final }) =>
   store.write(async (tx) => {
     const left = final ? await formerConversation(tx, chat_id, caller) : null;
     if (left) return tx.leaveForGood(left.id, caller.account.id, Date.now());
@@ -173,7 +169,7 @@ const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id, fina
   }),
 );
 
-const readChat = bind(operations.readChat, ({ store, caller, charge }, { chat_id, seq }) =>
+conversations.handle(operations.readChat, ({ store, caller, charge }, { chat_id, seq }) =>
   store.write(async (tx) => {
     const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
     const last_read_seq = Math.min(seq, conversation.seq);
@@ -187,18 +183,6 @@ const readChat = bind(operations.readChat, ({ store, caller, charge }, { chat_id
     }
     return { unread_count: await tx.unreadCount(id, caller.account.id) };
   }),
-);
-
-export const conversations = resource<Needs>(
-  startChat,
-  getChats,
-  getChat,
-  setChatTitle,
-  setChatPicture,
-  addChatMembers,
-  removeChatMember,
-  leaveChat,
-  readChat,
 );
 
 /**

@@ -1,6 +1,6 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import {
   checkDailyBytes,
@@ -19,7 +19,7 @@ import type { Participant } from "../security/caller.ts";
 import type { ReadTx } from "../store/store.ts";
 
 type Needs = "config" | "store" | "files";
-const bind = binder<Needs>();
+export const files = createResource<Needs>();
 
 /** How long the address of an upload takes bytes. */
 const UPLOAD_MS = 60 * 60 * 1000;
@@ -33,7 +33,7 @@ const WALKED_SEQS = 2000;
 /** The place of the first message of a page of files, and the number of its files to skip. */
 const placeOfFile = createCursor(z.tuple([z.int(), z.int().min(0)]));
 
-const createUpload = bind(operations.createUpload, async (context, input) => {
+files.handle(operations.createUpload, async (context, input) => {
   const { chat_id, name, size } = input;
   const { store, caller, config, files, origin } = context;
   if (!files) throw takesNoFiles();
@@ -65,7 +65,7 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   };
 });
 
-const cancelUpload = bind(operations.cancelUpload, ({ store, caller }, { file_id }) =>
+files.handle(operations.cancelUpload, ({ store, caller }, { file_id }) =>
   store.write(async (tx) => {
     const [file] = await tx.files([file_id]);
     if (file?.owner_id !== caller.account.id) throw notFound(`file ${file_id}`);
@@ -74,7 +74,7 @@ const cancelUpload = bind(operations.cancelUpload, ({ store, caller }, { file_id
   }),
 );
 
-const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids }) => {
+files.handle(operations.getFileLinks, async (context, { file_ids }) => {
   const { store, caller, files, origin } = context;
   if (!files) return { items: [] };
   const found = await store.read((tx) => loadableFiles(tx, file_ids, caller));
@@ -89,7 +89,7 @@ const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids })
   };
 });
 
-const getChatFiles = bind(operations.getChatFiles, ({ store, caller, config }, input) =>
+files.handle(operations.getChatFiles, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const { id: conversationId, seq } = await joinedConversation(tx, input.chat_id, caller);
     const bounds = pageBounds(input.limit, config.limits);
@@ -117,5 +117,3 @@ async function writable(tx: ReadTx, chatId: string, caller: Participant): Promis
   checkWritable(conversation);
   return conversation.id;
 }
-
-export const files = resource<Needs>(createUpload, cancelUpload, getFileLinks, getChatFiles);

@@ -1,5 +1,5 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
@@ -16,9 +16,9 @@ import type { NewChange } from "../store/group-changes.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store";
-const bind = binder<Needs>();
+export const groups = createResource<Needs>();
 
-const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
+groups.handle(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
     const agents = await tx.conversationAgents(group.id);
@@ -28,7 +28,7 @@ const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { cha
   }),
 );
 
-const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config }, input) =>
+groups.handle(operations.addGroupAgent, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
     const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
@@ -43,7 +43,7 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
   }),
 );
 
-const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller, config }, input) =>
+groups.handle(operations.removeGroupAgent, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
     const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
@@ -52,7 +52,7 @@ const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller, con
   }),
 );
 
-const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller, config }, input) =>
+groups.handle(operations.setGroupAgentMode, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
     const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
@@ -61,21 +61,13 @@ const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller, c
   }),
 );
 
-const stopChatAgents = bind(operations.stopChatAgents, ({ store, caller }, { chat_id }) =>
+groups.handle(operations.stopChatAgents, ({ store, caller }, { chat_id }) =>
   store.write(async (tx) => {
     const { id } = await joinedConversation(tx, chat_id, caller);
     const agents = (await tx.conversationAgents(id)).map(({ account }) => account);
     await stopApprovedCalls(tx, id, agents);
     return stopTurns(tx, await tx.openTurns(id));
   }),
-);
-
-export const groups = resource<Needs>(
-  getGroupAgents,
-  addGroupAgent,
-  removeGroupAgent,
-  setGroupAgentMode,
-  stopChatAgents,
 );
 
 async function findMember(

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type IncomingHook, operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -12,11 +12,11 @@ import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "store" | "audit";
-const bind = binder<Needs>();
+export const incomingHooks = createResource<Needs>();
 
 const MAX_HOOKS_PER_GROUP = 50;
 
-const createIncomingHook = bind(operations.createIncomingHook, async (context, input) => {
+incomingHooks.handle(operations.createIncomingHook, async (context, input) => {
   const { audit, caller, origin } = context;
   const { chat_id, name } = input;
   const { username } = caller.account;
@@ -43,14 +43,14 @@ const createIncomingHook = bind(operations.createIncomingHook, async (context, i
   return { id, url: `${origin.base ?? ""}/hooks/${id}/${secret}` };
 });
 
-const getIncomingHooks = bind(operations.getIncomingHooks, ({ store, caller }, { chat_id }) =>
+incomingHooks.handle(operations.getIncomingHooks, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {
     await ownGroup(tx, chat_id, caller);
     return { items: (await tx.incomingHooks(chat_id)).map(shown) };
   }),
 );
 
-const deleteIncomingHook = bind(operations.deleteIncomingHook, async (context, { hook_id }) => {
+incomingHooks.handle(operations.deleteIncomingHook, async (context, { hook_id }) => {
   const { audit, caller, origin } = context;
   await audit.write(async (tx, record) => {
     const hook = await tx.incomingHook(hook_id);
@@ -67,12 +67,6 @@ const deleteIncomingHook = bind(operations.deleteIncomingHook, async (context, {
     await record("incoming_hook_deleted", details);
   });
 });
-
-export const incomingHooks = resource<Needs>(
-  createIncomingHook,
-  getIncomingHooks,
-  deleteIncomingHook,
-);
 
 /** The group, whose admin the caller must be (403). */
 async function ownGroup(tx: ReadTx, chatId: string, caller: Caller): Promise<ConversationRecord> {

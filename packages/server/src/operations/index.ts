@@ -50,4 +50,4 @@ export const handlers = (needs: Needs): Bound[] =>
     reports,
     webhooks,
     incomingHooks,
-  ].flatMap((resource) => resource(needs));
+  ].flatMap((resource) => resource.bind(needs));

@@ -1,6 +1,6 @@
 import { BLANK, type File, isBlank, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { durable, messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
@@ -25,7 +25,7 @@ import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store";
-const bind = binder<Needs>();
+export const messages = createResource<Needs>();
 
 const searchCursor = createCursor(z.int());
 
@@ -33,7 +33,7 @@ type SendInput = z.output<typeof operations.sendMessage.input>;
 
 type Sending = Pick<Context<Needs, Participant>, "caller" | "config" | "charge">;
 
-const sendMessage = bind(operations.sendMessage, (context, input) => {
+messages.handle(operations.sendMessage, (context, input) => {
   const { store, caller, config } = context;
   if (input.metadata && caller.kind !== "delegate") {
     throw forbidden("only a service key may give metadata");
@@ -115,7 +115,7 @@ function insert(
   });
 }
 
-const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config }, input) =>
+messages.handle(operations.getChatHistory, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
     const bounds = pageBounds(input.limit, config.limits);
@@ -128,14 +128,14 @@ const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config 
   }),
 );
 
-const getMessage = bind(operations.getMessage, ({ store, caller }, { message_id }) =>
+messages.handle(operations.getMessage, ({ store, caller }, { message_id }) =>
   store.read(async (tx) => {
     await visibleMessage(tx, message_id, caller);
     return oneView(tx, message_id, caller.account.id);
   }),
 );
 
-const editMessage = bind(operations.editMessage, (context, { message_id, content }) => {
+messages.handle(operations.editMessage, (context, { message_id, content }) => {
   const { store, caller, charge } = context;
   return store.write(async (tx) => {
     const { message, conversation } = await visibleMessage(tx, message_id, caller);
@@ -168,7 +168,7 @@ function findMentions(
   });
 }
 
-const deleteMessages = bind(operations.deleteMessages, ({ store, caller, charge }, input) =>
+messages.handle(operations.deleteMessages, ({ store, caller, charge }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
     charge(fanOutCost(conversation));
@@ -186,7 +186,7 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller, charge 
   }),
 );
 
-const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, caller }, input) =>
+messages.handle(operations.deleteMessagesForMe, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
     const named = await messagesIn(tx, input.message_ids, conversation.id);
@@ -200,7 +200,7 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
   }),
 );
 
-const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input) =>
+messages.handle(operations.getUpdates, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const viewerId = caller.account.id;
     const history_id = await tx.historyId();
@@ -221,7 +221,7 @@ const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input
   }),
 );
 
-const searchMessages = bind(operations.searchMessages, async (context, input) => {
+messages.handle(operations.searchMessages, async (context, input) => {
   const { store, caller, config } = context;
   const viewerId = caller.account.id;
   const { chat_id } = input;
@@ -249,17 +249,6 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
     next_cursor: hasMore ? searchCursor.encode(end.position) : null,
   };
 });
-
-export const messages = resource<Needs>(
-  sendMessage,
-  getChatHistory,
-  getMessage,
-  editMessage,
-  deleteMessages,
-  deleteMessagesForMe,
-  getUpdates,
-  searchMessages,
-);
 
 /** Other work of the process goes on in between: a page of long messages takes a long time. */
 async function withSnippets(messages: readonly Message[], words: readonly string[]) {

@@ -1,7 +1,7 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
-import { eraseAccount as erase } from "../domain/erasures.ts";
+import { createResource } from "../calls/bind.ts";
+import { eraseAccount } from "../domain/erasures.ts";
 import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
@@ -13,14 +13,14 @@ import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
 type Needs = "config" | "store" | "erasures" | "audit";
-const bind = binder<Needs>();
+export const operators = createResource<Needs>();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 const accountCursor = createCursor(z.string());
 const auditCursor = createCursor(z.int());
 
-const getAccounts = bind(operations.getAccounts, async ({ store, config }, input) => {
+operators.handle(operations.getAccounts, async ({ store, config }, input) => {
   const page = pageBounds(input.limit, config.limits);
   const query = input.query?.trim() || undefined;
   const after = accountCursor.decode(input.cursor);
@@ -30,7 +30,7 @@ const getAccounts = bind(operations.getAccounts, async ({ store, config }, input
   return pageOf(accounts, page, ({ username }) => accountCursor.encode(username));
 });
 
-const suspendAccount = bind(operations.suspendAccount, async (context, { username }) => {
+operators.handle(operations.suspendAccount, async (context, { username }) => {
   const { store, audit, config } = context;
   const suspended = await audit.write(async (tx, record) => {
     const account = await managedAccountNamed(tx, username);
@@ -44,14 +44,14 @@ const suspendAccount = bind(operations.suspendAccount, async (context, { usernam
   return managedAccount(suspended, config.operators);
 });
 
-const restoreAccount = bind(operations.restoreAccount, (context, { username }) =>
+operators.handle(operations.restoreAccount, (context, { username }) =>
   context.audit.write(async (tx, record) => {
     await restore(tx, record, await managedAccountNamed(tx, username), actorOf(context));
     return managedAccount(await managedAccountNamed(tx, username), context.config.operators);
   }),
 );
 
-const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
+operators.handle(operations.eraseAccount, async (context, input) => {
   const { audit, config, erasures } = context;
   const { username, messages = false } = input;
   await audit.write(async (tx, record) => {
@@ -59,18 +59,18 @@ const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
     if (account.is_operator || config.operators.includes(username)) {
       throw conflict("an operator cannot be erased: remove them from the operators first");
     }
-    await erase(tx, record, account, { messages, details: actorOf(context) });
+    await eraseAccount(tx, record, account, { messages, details: actorOf(context) });
   });
   erasures.wake();
 });
 
-const getStatistics = bind(operations.getStatistics, async ({ store }) => {
+operators.handle(operations.getStatistics, async ({ store }) => {
   const now = Date.now();
   const activeSince = { day: now - DAY_MS, month: now - 30 * DAY_MS };
   return { ...(await store.read((tx) => tx.statistics(activeSince))), version: VERSION };
 });
 
-const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input) => {
+operators.handle(operations.getAuditLog, async ({ store, config }, input) => {
   const { action, account, since, cursor } = input;
   const page = pageBounds(input.limit, config.limits);
   const found = await store.read((tx) =>
@@ -84,15 +84,6 @@ const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input
   );
   return pageOf(found.map(entryOf), page, ({ id }) => auditCursor.encode(id));
 });
-
-export const operators = resource<Needs>(
-  getAccounts,
-  suspendAccount,
-  restoreAccount,
-  eraseAccount,
-  getAuditLog,
-  getStatistics,
-);
 
 async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });

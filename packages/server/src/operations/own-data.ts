@@ -1,5 +1,5 @@
 import { type InputOf, operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { checkConfirmed } from "../calls/confirmation.ts";
 import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
@@ -14,9 +14,9 @@ import {
 } from "../security/own-password.ts";
 
 type Needs = "config" | "exports" | "erasures" | "audit" | "store" | "signInThrottle" | "passwords";
-const bind = binder<Needs>();
+export const ownData = createResource<Needs>();
 
-const exportMe = bind(operations.exportMe, async (context) => {
+ownData.handle(operations.exportMe, async (context) => {
   const { exports, audit, caller, origin } = context;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   const { path, expires_at } = exports.link(caller.account, sessionId);
@@ -24,7 +24,7 @@ const exportMe = bind(operations.exportMe, async (context) => {
   return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };
 });
 
-const deleteMe = bind(operations.deleteMe, async (context, input) => {
+ownData.handle(operations.deleteMe, async (context, input) => {
   const { audit, config, erasures, caller } = context;
   const { account } = caller;
   const hash = await confirm(context, input);
@@ -38,8 +38,6 @@ const deleteMe = bind(operations.deleteMe, async (context, input) => {
   if (!isErased) throw await wrongPassword(context);
   erasures.wake();
 });
-
-export const ownData = resource<Needs>(exportMe, deleteMe);
 
 /**
  * People confirm with their password, and those who have none with their username, soon after a sign-in. Returns the hash of

@@ -1,8 +1,8 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { checkFailures, countFailure } from "../calls/throttles.ts";
-import * as resets from "../domain/password-resets.ts";
+import { createPasswordReset, resetUrl, usablePasswordReset } from "../domain/password-resets.ts";
 import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
 import { replacePassword } from "../domain/sessions.ts";
 import { conflict, type Failure, notFound } from "../rules/failure.ts";
@@ -12,9 +12,9 @@ import { isOperator } from "../security/operators.ts";
 import type { PasswordResetRecord } from "../store/password-resets.ts";
 
 type Needs = "config" | "store" | "passwords" | "signInThrottle" | "audit" | "throttles";
-const bind = binder<Needs>();
+export const passwordResets = createResource<Needs>();
 
-const createPasswordReset = bind(operations.createPasswordReset, async (context, { username }) => {
+passwordResets.handle(operations.createPasswordReset, async (context, { username }) => {
   const { audit, config, origin } = context;
   const created = await audit.write(async (tx, record) => {
     const account = await tx.account(username);
@@ -22,17 +22,17 @@ const createPasswordReset = bind(operations.createPasswordReset, async (context,
     if (await isOperator(tx, account, config.operators)) {
       throw conflict("the password of an operator is reset with parley users reset");
     }
-    return resets.createPasswordReset(tx, record, account, actorOf(context));
+    return createPasswordReset(tx, record, account, actorOf(context));
   });
-  return { url: resets.resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
+  return { url: resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
 });
 
-const getPasswordReset = bind(operations.getPasswordReset, async (context, { token }) => {
+passwordResets.handle(operations.getPasswordReset, async (context, { token }) => {
   const { account, expires_at } = await usable(context, token);
   return { username: account.username, expires_at: iso(expires_at) };
 });
 
-const resetPassword = bind(operations.resetPassword, async (context, { token, new_password }) => {
+passwordResets.handle(operations.resetPassword, async (context, { token, new_password }) => {
   const { audit, passwords, signInThrottle, origin } = context;
   const { account } = await usable(context, token);
   const { username } = account;
@@ -42,7 +42,7 @@ const resetPassword = bind(operations.resetPassword, async (context, { token, ne
   const isSet = await audit.write(async (tx, record) => {
     await tx.lockCredentials(account.id);
     // Hashing takes a while, in which the link may have been used.
-    if (!(await resets.usablePasswordReset(tx, token))) return false;
+    if (!(await usablePasswordReset(tx, token))) return false;
     const sessions_ended = await replacePassword(tx, account, hash);
     await record("password_reset", { account: username, origin, sessions_ended });
     return true;
@@ -50,8 +50,6 @@ const resetPassword = bind(operations.resetPassword, async (context, { token, ne
   if (!isSet) throw refused(context);
   signInThrottle.passwordReset(username, origin.network);
 });
-
-export const passwordResets = resource<Needs>(createPasswordReset, getPasswordReset, resetPassword);
 
 /** Throws the same failure for every token that does not work, and `rate_limited` after many of them. */
 async function usable(
@@ -61,7 +59,7 @@ async function usable(
   const { config, store } = context;
   checkPasswordSignIn(config);
   checkFailures(context, "reset_tokens");
-  const found = await store.read((tx) => resets.usablePasswordReset(tx, token));
+  const found = await store.read((tx) => usablePasswordReset(tx, token));
   if (!found) throw refused(context);
   return found;
 }

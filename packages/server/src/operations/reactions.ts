@@ -1,6 +1,6 @@
 import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config/config.ts";
@@ -14,14 +14,14 @@ import type { MessageRecord } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store";
-const bind = binder<Needs>();
+export const reactions = createResource<Needs>();
 
 interface Target {
   message_id: string;
   emoji: string;
 }
 
-const setMessageReaction = bind(operations.setMessageReaction, (context, input) => {
+reactions.handle(operations.setMessageReaction, (context, input) => {
   const { store, caller, config } = context;
   return store.write(async (tx) => {
     const { message, conversation, existing } = await find(tx, input, context);
@@ -34,7 +34,7 @@ const setMessageReaction = bind(operations.setMessageReaction, (context, input) 
   });
 });
 
-const addReaction = bind(operations.addReaction, (context, input) => {
+reactions.handle(operations.addReaction, (context, input) => {
   const { store, caller, config } = context;
   return store.write(async (tx) => {
     const { message, conversation, existing } = await find(tx, input, context);
@@ -43,7 +43,7 @@ const addReaction = bind(operations.addReaction, (context, input) => {
   });
 });
 
-const removeReaction = bind(operations.removeReaction, (context, input) => {
+reactions.handle(operations.removeReaction, (context, input) => {
   const { store, caller } = context;
   return store.write(async (tx) => {
     const { message, existing } = await find(tx, input, context);
@@ -53,30 +53,21 @@ const removeReaction = bind(operations.removeReaction, (context, input) => {
 
 const reactionsCursor = createCursor(z.int());
 
-const getMessageReactions = bind(
-  operations.getMessageReactions,
-  ({ store, caller, config }, input) =>
-    store.read(async (tx) => {
-      const { message } = await visibleMessage(tx, input.message_id, caller);
-      const page = pageBounds(input.limit, config.limits);
-      const found = await tx.reactions({
-        message,
-        emoji: input.emoji,
-        after: reactionsCursor.decode(input.cursor),
-        limit: page.limit + 1,
-      });
-      const { items, next_cursor } = pageOf(found, page, (last) =>
-        reactionsCursor.encode(last.place),
-      );
-      return { items: items.map(({ reaction }) => reaction), next_cursor };
-    }),
-);
-
-export const reactions = resource<Needs>(
-  setMessageReaction,
-  addReaction,
-  removeReaction,
-  getMessageReactions,
+reactions.handle(operations.getMessageReactions, ({ store, caller, config }, input) =>
+  store.read(async (tx) => {
+    const { message } = await visibleMessage(tx, input.message_id, caller);
+    const page = pageBounds(input.limit, config.limits);
+    const found = await tx.reactions({
+      message,
+      emoji: input.emoji,
+      after: reactionsCursor.decode(input.cursor),
+      limit: page.limit + 1,
+    });
+    const { items, next_cursor } = pageOf(found, page, (last) =>
+      reactionsCursor.encode(last.place),
+    );
+    return { items: items.map(({ reaction }) => reaction), next_cursor };
+  }),
 );
 
 async function find(

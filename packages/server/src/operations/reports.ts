@@ -1,6 +1,6 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
@@ -9,11 +9,11 @@ import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 
 type Needs = "config" | "store" | "audit";
-const bind = binder<Needs>();
+export const reports = createResource<Needs>();
 
 const reportCursor = createCursor(z.string());
 
-const reportMessage = bind(operations.reportMessage, (context, { message_id, reason }) => {
+reports.handle(operations.reportMessage, (context, { message_id, reason }) => {
   const { caller, origin, audit } = context;
   return audit.write(async (tx, record) => {
     const { message } = await visibleMessage(tx, message_id, caller);
@@ -39,7 +39,7 @@ const reportMessage = bind(operations.reportMessage, (context, { message_id, rea
   });
 });
 
-const getReports = bind(operations.getReports, ({ store, config }, { resolved, ...input }) => {
+reports.handle(operations.getReports, ({ store, config }, { resolved, ...input }) => {
   const page = pageBounds(input.limit, config.limits);
   const before = reportCursor.decode(input.cursor);
   return store.read(async (tx) => {
@@ -49,7 +49,7 @@ const getReports = bind(operations.getReports, ({ store, config }, { resolved, .
   });
 });
 
-const resolveReport = bind(operations.resolveReport, (context, { report_id, note = null }) =>
+reports.handle(operations.resolveReport, (context, { report_id, note = null }) =>
   context.audit.write(async (tx, record) => {
     if (!(await tx.report(report_id))) throw notFound("report");
     const by = nameOf(context.caller);
@@ -64,8 +64,6 @@ const resolveReport = bind(operations.resolveReport, (context, { report_id, note
     return report;
   }),
 );
-
-export const reports = resource<Needs>(reportMessage, getReports, resolveReport);
 
 /** Whether the sender is the caller, or an account that the caller's incoming hooks post as. */
 const isOwn = (sender: AccountRecord | null, { account }: Caller) =>

@@ -1,5 +1,5 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import {
   kindOfCode,
@@ -25,11 +25,11 @@ import type { SecondFactorRecord } from "../store/second-factor.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store" | "vault" | "audit" | "signInThrottle" | "passwords";
-const bind = binder<Needs>();
+export const secondFactor = createResource<Needs>();
 
 const ISSUER = "Parley";
 
-const getSecondFactor = bind(operations.getSecondFactor, async ({ config, store, caller }) => {
+secondFactor.handle(operations.getSecondFactor, async ({ config, store, caller }) => {
   const { id, username } = caller.account;
   return store.read(async (tx) => {
     const factor = await tx.secondFactor(id);
@@ -44,7 +44,7 @@ const getSecondFactor = bind(operations.getSecondFactor, async ({ config, store,
   });
 });
 
-const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { password }) => {
+secondFactor.handle(operations.beginSecondFactor, async (context, { password }) => {
   const { store, vault, caller, origin } = context;
   const { id, username } = caller.account;
   const attempt = ownAttempt(context);
@@ -64,7 +64,7 @@ const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { p
   return { secret, otpauth_uri: otpauthUri(secret, ISSUER, `${username}${host}`) };
 });
 
-const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context, { code }) => {
+secondFactor.handle(operations.confirmSecondFactor, async (context, { code }) => {
   const { store, audit, vault, caller } = context;
   const { account } = caller;
   checkUnconfirmed(await store.read((tx) => tx.secondFactor(account.id)));
@@ -86,7 +86,7 @@ const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context,
   return { recovery_codes: codes };
 });
 
-const renewRecoveryCodes = bind(operations.renewRecoveryCodes, async (context, input) => {
+secondFactor.handle(operations.renewRecoveryCodes, async (context, input) => {
   const { id } = context.caller.account;
   const recovery_codes = await withSecondFactor(context, input, async (tx, record) => {
     await record("recovery_codes_renewed", ownDetails(context));
@@ -95,21 +95,13 @@ const renewRecoveryCodes = bind(operations.renewRecoveryCodes, async (context, i
   return { recovery_codes };
 });
 
-const removeSecondFactor = bind(operations.removeSecondFactor, async (context, input) => {
+secondFactor.handle(operations.removeSecondFactor, async (context, input) => {
   const { id } = context.caller.account;
   await withSecondFactor(context, input, async (tx, record) => {
     await tx.removeSecondFactor(id);
     await record("second_factor_removed", ownDetails(context));
   });
 });
-
-export const secondFactor = resource<Needs>(
-  getSecondFactor,
-  beginSecondFactor,
-  confirmSecondFactor,
-  renewRecoveryCodes,
-  removeSecondFactor,
-);
 
 /** Runs a unit of work of a caller who proves both the password and the second factor. */
 async function withSecondFactor<Result>(

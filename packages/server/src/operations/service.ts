@@ -1,31 +1,31 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { checkWritable } from "../domain/access.ts";
 import { retryOnConflict } from "../domain/conflicts.ts";
-import { checkTimes, importMessages as importHistory } from "../domain/imported-messages.ts";
-import { upsertChats as upsertGroups } from "../domain/product-chats.ts";
+import { checkTimes, importMessages } from "../domain/imported-messages.ts";
+import { upsertChats } from "../domain/product-chats.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";
-import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
+import { checkRepetition, productUser, upsertUsers } from "../domain/users.ts";
 import { NOBODY } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 
 type Needs = "config" | "store" | "audit" | "vault";
-const bind = binder<Needs>();
+export const service = createResource<Needs>();
 
 const DEFAULT_EXPIRES_IN_S = 60 * 60;
 
-const upsertUsers = bind(operations.upsertUsers, async ({ store, config }, { users }) => {
+service.handle(operations.upsertUsers, async ({ store, config }, { users }) => {
   checkRepetition("users", users);
-  const items = await retryOnConflict(() => store.write((tx) => upsert(tx, users, config)));
+  const items = await retryOnConflict(() => store.write((tx) => upsertUsers(tx, users, config)));
   return { items };
 });
 
-const upsertChats = bind(operations.upsertChats, async ({ store, config }, { chats }) => {
+service.handle(operations.upsertChats, async ({ store, config }, { chats }) => {
   checkRepetition("chats", chats);
-  return { items: await store.write((tx) => upsertGroups(tx, chats, config.limits)) };
+  return { items: await store.write((tx) => upsertChats(tx, chats, config.limits)) };
 });
 
-const issueToken = bind(operations.issueToken, async (context, input) => {
+service.handle(operations.issueToken, async (context, input) => {
   const { audit, caller, origin } = context;
   const { expires_in = DEFAULT_EXPIRES_IN_S, ...person } = input;
   return audit.write(async (tx, record) => {
@@ -38,7 +38,7 @@ const issueToken = bind(operations.issueToken, async (context, input) => {
   });
 });
 
-const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
+service.handle(operations.revokeTokens, async (context, person) => {
   const { audit, caller, origin } = context;
   return audit.write(async (tx, record) => {
     const account = await productUser(tx, person);
@@ -49,7 +49,7 @@ const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
   });
 });
 
-const importMessages = bind(operations.importMessages, async (context, input) => {
+service.handle(operations.importMessages, async (context, input) => {
   const { audit, caller, origin } = context;
   const { chat_id, messages } = input;
   checkTimes(messages);
@@ -57,7 +57,7 @@ const importMessages = bind(operations.importMessages, async (context, input) =>
     const conversation = await tx.conversation(chat_id, NOBODY);
     if (!conversation) throw notFound("conversation");
     checkWritable(conversation);
-    const results = await importHistory(tx, conversation, messages);
+    const results = await importMessages(tx, conversation, messages);
     const imported = results.filter(({ inserted }) => inserted !== null).length;
     const details = { service_key: caller.key.name, origin, conversation: chat_id };
     if (imported > 0) await record("messages_imported", { ...details, messages: imported });
@@ -69,11 +69,3 @@ const importMessages = bind(operations.importMessages, async (context, input) =>
     return { items };
   });
 });
-
-export const service = resource<Needs>(
-  upsertUsers,
-  upsertChats,
-  issueToken,
-  revokeTokens,
-  importMessages,
-);

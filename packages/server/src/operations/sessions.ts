@@ -1,5 +1,5 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { checkFailures, countFailure, take } from "../calls/throttles.ts";
 import { createPerson } from "../domain/accounts.ts";
@@ -29,9 +29,9 @@ import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 type Needs = "config" | "store" | "passwords" | "vault" | "signInThrottle" | "audit" | "throttles";
-const bind = binder<Needs>();
+export const sessions = createResource<Needs>();
 
-const signUp = bind(operations.signUp, async (context, input) => {
+sessions.handle(operations.signUp, async (context, input) => {
   const { config, passwords, store, audit, origin } = context;
   checkPasswordSignIn(config);
   await checkPolicy(context, input.invite_code);
@@ -53,7 +53,7 @@ const signUp = bind(operations.signUp, async (context, input) => {
   });
 });
 
-const signIn = bind(operations.signIn, async (context, { username, password, device, code }) => {
+sessions.handle(operations.signIn, async (context, { username, password, device, code }) => {
   const { config, store, vault, signInThrottle, origin } = context;
   checkPasswordSignIn(config);
   const { network } = origin;
@@ -148,7 +148,7 @@ async function wrongPassword(
   return unauthorized("the username or the password is wrong");
 }
 
-const changePassword = bind(operations.changePassword, async (context, input) => {
+sessions.handle(operations.changePassword, async (context, input) => {
   const { passwords, audit, caller, origin } = context;
   const { account } = caller;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
@@ -177,7 +177,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   if (!isChanged) throw await wrong();
 });
 
-const confirmPassword = bind(operations.confirmPassword, async (context, { password }) => {
+sessions.handle(operations.confirmPassword, async (context, { password }) => {
   const { audit, caller, config } = context;
   if (caller.kind !== "session") throw forbidden("a service key has nothing to confirm");
   checkPasswordSignIn(config);
@@ -202,7 +202,7 @@ const confirmPassword = bind(operations.confirmPassword, async (context, { passw
   attempt.succeeded();
 });
 
-const signOut = bind(operations.signOut, async ({ audit, caller, origin }) => {
+sessions.handle(operations.signOut, async ({ audit, caller, origin }) => {
   if (caller.kind !== "session") {
     throw new Failure("bad_request", "bad request: a service key has no session to end");
   }
@@ -214,13 +214,13 @@ const signOut = bind(operations.signOut, async ({ audit, caller, origin }) => {
   });
 });
 
-const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
+sessions.handle(operations.getSessions, async ({ store, caller }) => {
   const sessions = await store.read((tx) => tx.sessions(caller.account.id, Date.now()));
   const current = caller.kind === "session" ? caller.session_id : null;
   return { items: sessions.map((each) => ({ ...each, current: each.id === current })) };
 });
 
-const revokeSession = bind(operations.revokeSession, async (context, { session_id }) => {
+sessions.handle(operations.revokeSession, async (context, { session_id }) => {
   const { audit, caller, origin } = context;
   const { account } = caller;
   const details = { account: account.username, origin, session_id };
@@ -229,16 +229,6 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
     await record("session_ended", { ...details, reason: "revoked" });
   });
 });
-
-export const sessions = resource<Needs>(
-  signUp,
-  signIn,
-  changePassword,
-  confirmPassword,
-  signOut,
-  getSessions,
-  revokeSession,
-);
 
 const taken = () => conflict("the username is taken");
 

@@ -1,14 +1,14 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { openSession } from "../domain/sessions.ts";
 import { Failure, notFound } from "../rules/failure.ts";
 import type { OidcSignIn } from "../security/oidc-sign-in.ts";
 
 type Needs = "config" | "oidcAccounts" | "oidcSignIn" | "audit" | "vault";
-const bind = binder<Needs>();
+export const signIn = createResource<Needs>();
 
-const getSignInMethods = bind(operations.getSignInMethods, async ({ config }) => {
+signIn.handle(operations.getSignInMethods, async ({ config }) => {
   const { passwordSignIn: password, signUp, oidc } = config;
   const name = oidc?.client?.name;
   return {
@@ -18,11 +18,11 @@ const getSignInMethods = bind(operations.getSignInMethods, async ({ config }) =>
   };
 });
 
-const startOidcSignIn = bind(operations.startOidcSignIn, async ({ oidcSignIn, origin }, input) =>
+signIn.handle(operations.startOidcSignIn, async ({ oidcSignIn, origin }, input) =>
   configured(oidcSignIn).start(origin.base ?? "", input),
 );
 
-const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answer) => {
+signIn.handle(operations.finishOidcSignIn, async (context, answer) => {
   const { oidcAccounts, oidcSignIn, origin } = context;
   try {
     const identity = await configured(oidcSignIn).finish(answer);
@@ -35,8 +35,6 @@ const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answe
     throw error;
   }
 });
-
-export const signIn = resource<Needs>(getSignInMethods, startOidcSignIn, finishOidcSignIn);
 
 function configured(signIn: OidcSignIn | null): OidcSignIn {
   if (!signIn) throw notFound("issuer to sign in with");

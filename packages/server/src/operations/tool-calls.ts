@@ -1,5 +1,5 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { pendingQuestions } from "../domain/elicitations.ts";
 import { decide } from "../domain/tool-calls.ts";
@@ -8,9 +8,9 @@ import { notFound } from "../rules/failure.ts";
 import { toolCallDetail } from "../rules/tool-calls.ts";
 
 type Needs = "store" | "toolServers";
-const bind = binder<Needs>();
+export const toolCalls = createResource<Needs>();
 
-const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message_id }) =>
+toolCalls.handle(operations.getToolCalls, ({ store, caller }, { message_id }) =>
   store.read(async (tx) => {
     const { message } = await visibleMessage(tx, message_id, caller);
     const calls = await tx.toolCallsOf([message.id]);
@@ -18,7 +18,7 @@ const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message
   }),
 );
 
-const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, caller }) =>
+toolCalls.handle(operations.getPendingToolCalls, ({ store, caller }) =>
   store.read(async (tx) => {
     const now = Date.now();
     const calls = await tx.pendingToolCalls(caller.account.id, now);
@@ -34,7 +34,7 @@ const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, calle
   }),
 );
 
-const decideToolCall = bind(operations.decideToolCall, async (context, input) => {
+toolCalls.handle(operations.decideToolCall, async (context, input) => {
   const { store, caller, toolServers } = context;
   const asked = await store.read((tx) => tx.toolCall(input.call_id));
   if (asked?.server_id) await toolServers.contacted([asked.server_id]);
@@ -46,5 +46,3 @@ const decideToolCall = bind(operations.decideToolCall, async (context, input) =>
     return toolCallDetail(call, caller.account);
   });
 });
-
-export const toolCalls = resource<Needs>(getToolCalls, getPendingToolCalls, decideToolCall);

@@ -1,5 +1,5 @@
 import { operations, type ToolServer } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { take } from "../calls/throttles.ts";
 import { announceSettings } from "../domain/agents.ts";
@@ -12,13 +12,13 @@ import type { ReadTx } from "../store/store.ts";
 import type { ToolServerRecord } from "../store/tools.ts";
 
 type Needs = "config" | "vault" | "toolServers" | "audit" | "throttles";
-const bind = binder<Needs>();
+export const tools = createResource<Needs>();
 
 const MAX_SERVERS = 20;
 
 type KnownServer = Awaited<ReturnType<Context<Needs>["toolServers"]["known"]>>[number];
 
-const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
+tools.handle(operations.addToolServer, async (context, { name, url, token }) => {
   const { config, audit, caller, vault, toolServers } = context;
   const { id: owner_id } = caller.account;
   // A name that cannot be resolved now may be later.
@@ -36,11 +36,11 @@ const addToolServer = bind(operations.addToolServer, async (context, { name, url
   return shownIfLeft(await toolServers.refresh(owner_id, id));
 });
 
-const getToolServers = bind(operations.getToolServers, async ({ toolServers, caller }) => ({
+tools.handle(operations.getToolServers, async ({ toolServers, caller }) => ({
   items: (await toolServers.known(caller.account.id)).map(shown),
 }));
 
-const updateToolServer = bind(operations.updateToolServer, async (context, changes) => {
+tools.handle(operations.updateToolServer, async (context, changes) => {
   const { config, audit, caller, toolServers } = context;
   const { server_id: id, name, url, token } = changes;
   const owner = caller.account.id;
@@ -65,11 +65,11 @@ const updateToolServer = bind(operations.updateToolServer, async (context, chang
   return shown((await toolServers.known(owner)).find((each) => each.id === id) ?? null);
 });
 
-const refreshToolServer = bind(operations.refreshToolServer, (context, { server_id }) => {
+tools.handle(operations.refreshToolServer, (context, { server_id }) => {
   return context.toolServers.refresh(context.caller.account.id, server_id).then(shown);
 });
 
-const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
+tools.handle(operations.removeToolServer, async (context, { server_id: id }) => {
   const { audit, toolServers } = context;
   const removed = await audit.write(async (tx, record) => {
     const server = await ownServer(tx, context, id);
@@ -84,7 +84,7 @@ const removeToolServer = bind(operations.removeToolServer, async (context, { ser
   toolServers.forget(removed);
 });
 
-const authorizeToolServer = bind(operations.authorizeToolServer, async (context, { server_id }) => {
+tools.handle(operations.authorizeToolServer, async (context, { server_id }) => {
   const { caller, origin, toolServers } = context;
   if (toolServers.operatorTools().has(server_id)) {
     throw forbidden("the operator offers this server");
@@ -94,20 +94,10 @@ const authorizeToolServer = bind(operations.authorizeToolServer, async (context,
   return { url };
 });
 
-const finishToolServer = bind(operations.finishToolServer, async (context, answer) => {
+tools.handle(operations.finishToolServer, async (context, answer) => {
   const { id } = context.caller.account;
   return shownIfLeft(await context.toolServers.finishAuthorization(id, answer));
 });
-
-export const tools = resource<Needs>(
-  addToolServer,
-  getToolServers,
-  updateToolServer,
-  refreshToolServer,
-  removeToolServer,
-  authorizeToolServer,
-  finishToolServer,
-);
 
 const nameTaken = () => conflict("another tool server has this name", { name: "is taken" });
 

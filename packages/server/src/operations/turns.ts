@@ -1,5 +1,5 @@
 import { operations, type TurnReceipt } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { transient } from "../changes/change.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { checkMayAsk } from "../domain/blocks.ts";
@@ -17,12 +17,12 @@ import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 type Needs = "store" | "externalTurns";
-const bind = binder<Needs>();
+export const turns = createResource<Needs>();
 
 /** The longest answer of an external agent: about what models write at most. */
 const MAX_ANSWER_BYTES = 131_072;
 
-const claimTurn = bind(operations.claimTurn, ({ externalTurns, caller, signal }, input) =>
+turns.handle(operations.claimTurn, ({ externalTurns, caller, signal }, input) =>
   externalTurns.claim(caller, {
     turnId: input.turn_id ?? null,
     waitMs: (input.wait_seconds ?? 0) * 1000,
@@ -30,7 +30,7 @@ const claimTurn = bind(operations.claimTurn, ({ externalTurns, caller, signal },
   }),
 );
 
-const writeTurn = bind(operations.writeTurn, async (context, { turn_id, delta, offset }) => {
+turns.handle(operations.writeTurn, async (context, { turn_id, delta, offset }) => {
   const { store, caller, externalTurns } = context;
   externalTurns.seen(caller.account);
   const turn = await store.read((tx) => claimedTurn(tx, turn_id, caller));
@@ -74,7 +74,7 @@ async function wrongOffset(store: Store, id: number, caller: AgentCaller): Promi
   });
 }
 
-const setTurnStatus = bind(operations.setTurnStatus, async (context, { turn_id, text }) => {
+turns.handle(operations.setTurnStatus, async (context, { turn_id, text }) => {
   const { store, caller, externalTurns } = context;
   externalTurns.seen(caller.account);
   await store.write(async (tx) => {
@@ -85,7 +85,7 @@ const setTurnStatus = bind(operations.setTurnStatus, async (context, { turn_id, 
   });
 });
 
-const finishTurn = bind(operations.finishTurn, async (context, input) => {
+turns.handle(operations.finishTurn, async (context, input) => {
   const { store, caller, externalTurns } = context;
   const { turn_id, usage = null } = input;
   externalTurns.seen(caller.account);
@@ -98,7 +98,7 @@ const finishTurn = bind(operations.finishTurn, async (context, input) => {
   });
 });
 
-const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
+turns.handle(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
     const { turn } = await controlledTurn(tx, message_id, caller);
     if (turn.status !== "running") throw conflict("the turn has already finished");
@@ -106,7 +106,7 @@ const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { messa
   }),
 );
 
-const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
+turns.handle(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
     const { turn, conversation } = await controlledTurn(tx, message_id, caller);
     checkWritable(conversation);
@@ -139,23 +139,13 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
   }),
 );
 
-const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
+turns.handle(operations.getTurn, ({ store, caller }, { message_id }) =>
   store.read(async (tx) => {
     const { message } = await visibleMessage(tx, message_id, caller);
     const turn = await tx.turnOfMessage(message);
     if (!turn) throw notFound("turn");
     return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
   }),
-);
-
-export const turns = resource<Needs>(
-  claimTurn,
-  writeTurn,
-  setTurnStatus,
-  finishTurn,
-  stopAgentTurn,
-  retryAgentTurn,
-  getTurn,
 );
 
 /** Why the turn failed, in the program's own words if it says why; null if it has not failed. */

@@ -1,13 +1,13 @@
 import { operations } from "@parley/protocol";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import { personTyping } from "../changes/change.ts";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { fanOutCost } from "../rules/costs.ts";
 
 type Needs = "store" | "changes";
-const bind = binder<Needs>();
+export const typing = createResource<Needs>();
 
-const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
+typing.handle(operations.sendChatAction, async (context, input) => {
   const { store, caller, changes, charge } = context;
   const conversation = await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
   const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
@@ -15,5 +15,3 @@ const sendChatAction = bind(operations.sendChatAction, async (context, input) =>
   charge(fanOutCost(conversation));
   changes.signal(personTyping(input.chat_id, caller.account, on));
 });
-
-export const typing = resource<Needs>(sendChatAction);

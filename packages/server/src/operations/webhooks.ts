@@ -1,6 +1,6 @@
 import { operations, type Webhook, type WebhookDelivery } from "@parley/protocol";
 import { z } from "zod";
-import { binder, resource } from "../calls/bind.ts";
+import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { joinedConversation } from "../domain/access.ts";
 import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
@@ -18,13 +18,13 @@ import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
 
 type Needs = "config" | "store" | "vault" | "webhooks" | "audit";
-const bind = binder<Needs>();
+export const webhooks = createResource<Needs>();
 
 /** Every event is matched against all of them. */
 const MAX_WEBHOOKS = 100;
 const deliveryCursor = createCursor(z.int());
 
-const createWebhook = bind(operations.createWebhook, async (context, input) => {
+webhooks.handle(operations.createWebhook, async (context, input) => {
   const { config, store, audit, vault, webhooks, caller } = context;
   const { url, events, chat_id: chat = null, name = null } = input;
   await checkUrlField(url, config.allowPrivateAddresses);
@@ -64,11 +64,11 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
   return result;
 });
 
-const getWebhooks = bind(operations.getWebhooks, async ({ store, caller }) => ({
+webhooks.handle(operations.getWebhooks, async ({ store, caller }) => ({
   items: (await store.read((tx) => tx.webhooks())).map((webhook) => shownTo(caller, webhook)),
 }));
 
-const setWebhook = bind(operations.setWebhook, async (context, input) => {
+webhooks.handle(operations.setWebhook, async (context, input) => {
   const { config, store, audit, webhooks, caller } = context;
   const { webhook_id: id, url, events, disabled } = input;
   if (url !== undefined) await checkUrlField(url, config.allowPrivateAddresses);
@@ -93,7 +93,7 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
   return shownTo(caller, changed);
 });
 
-const deleteWebhook = bind(operations.deleteWebhook, async (context, { webhook_id: id }) => {
+webhooks.handle(operations.deleteWebhook, async (context, { webhook_id: id }) => {
   const { audit, webhooks } = context;
   await audit.write(async (tx, record) => {
     if (!(await tx.deleteWebhook(id))) throw notFound("webhook");
@@ -102,7 +102,7 @@ const deleteWebhook = bind(operations.deleteWebhook, async (context, { webhook_i
   webhooks.wake();
 });
 
-const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, input) => {
+webhooks.handle(operations.getDeliveries, async ({ store, config }, input) => {
   const { webhook_id: webhookId, status, cursor } = input;
   const page = pageBounds(input.limit, config.limits);
   const before = deliveryCursor.decode(cursor);
@@ -113,7 +113,7 @@ const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, i
   return pageOf(found.map(shownDelivery), page, ({ id }) => deliveryCursor.encode(id));
 });
 
-const replayDelivery = bind(operations.replayDelivery, async (context, { delivery_id }) => {
+webhooks.handle(operations.replayDelivery, async (context, { delivery_id }) => {
   const { audit, webhooks } = context;
   await audit.write(async (tx, record) => {
     const delivery = await tx.delivery(delivery_id);
@@ -127,15 +127,6 @@ const replayDelivery = bind(operations.replayDelivery, async (context, { deliver
   });
   webhooks.wake();
 });
-
-export const webhooks = resource<Needs>(
-  createWebhook,
-  getWebhooks,
-  setWebhook,
-  deleteWebhook,
-  getDeliveries,
-  replayDelivery,
-);
 
 function newWebhook(vault: Vault) {
   const id = Bun.randomUUIDv7();
