@@ -1,8 +1,8 @@
 import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
-import type { PooledConnection, PoolKey } from "./key-connections.ts";
 import { loadClient } from "./load-client.ts";
+import type { PooledConnection, PoolKey } from "./pool.ts";
 import { ConnectionPool } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
