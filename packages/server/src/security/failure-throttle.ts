@@ -33,76 +33,52 @@ export function createFailureThrottle(
   longestSeconds: number,
   scope?: LimitScope,
 ): FailureThrottle {
-  const failures = new Failures(free, longestSeconds);
+  const failures = new Map<string, { count: number; until: number }>();
+  sweepEveryMinute(failures, ({ until }, now) => now - until > longestSeconds * 2000);
+  const set = (key: string, count: number, waitMs: number) =>
+    failures.set(key, { count, until: performance.now() + waitMs });
+
+  const changes = {
+    count(key: string) {
+      const count = (failures.get(key)?.count ?? 0) + 1;
+      const seconds = count < free ? 0 : Math.min(longestSeconds, 2 ** (count - free));
+      set(key, count, seconds * 1000);
+    },
+    forgive(key: string) {
+      const known = failures.get(key);
+      if (known) set(key, known.count - 1, 0);
+    },
+    forget: (key: string) => void failures.delete(key),
+  };
+
+  function apply(update: Update): void {
+    if ("did" in update) changes[update.did](update.key);
+    else if (update.count > (failures.get(update.key)?.count ?? 0)) {
+      set(update.key, update.count, update.waits);
+    }
+  }
+
   const send = scope?.cluster.share<Update>({
     name: scope.name,
     schema: Update,
-    receive: (update) => failures.apply(update),
-    state: () => failures.state(),
-    replace: (updates) => {
-      for (const update of updates) failures.apply(update);
+    receive: apply,
+    state: () => {
+      const now = performance.now();
+      return [...failures].map(([key, { count, until }]) => ({ key, count, waits: until - now }));
     },
+    replace: (updates) => updates.forEach(apply),
   });
-  const applyAndSend = (did: "count" | "forgive" | "forget") => (key: string) => {
-    failures[did](key);
+  const applyAndSend = (did: keyof typeof changes) => (key: string) => {
+    changes[did](key);
     send?.({ key, did });
   };
   return {
-    check: (key) => failures.check(key),
+    check(key) {
+      const waitMs = (failures.get(key)?.until ?? 0) - performance.now();
+      if (waitMs > 0) throw rateLimited(Math.ceil(waitMs / 1000), "too many failed attempts");
+    },
     count: applyAndSend("count"),
     forgive: applyAndSend("forgive"),
     forget: applyAndSend("forget"),
   };
-}
-
-/** Failed attempts by key, as this node knows them. */
-class Failures {
-  readonly #entries = new Map<string, { count: number; until: number }>();
-  readonly #free: number;
-  readonly #longestSeconds: number;
-
-  constructor(free: number, longestSeconds: number) {
-    this.#free = free;
-    this.#longestSeconds = longestSeconds;
-    const keptMs = longestSeconds * 2000;
-    sweepEveryMinute(this.#entries, ({ until }, now) => now - until > keptMs);
-  }
-
-  check(key: string): void {
-    const waitMs = (this.#entries.get(key)?.until ?? 0) - performance.now();
-    if (waitMs > 0) throw rateLimited(Math.ceil(waitMs / 1000), "too many failed attempts");
-  }
-
-  count(key: string): void {
-    const count = (this.#entries.get(key)?.count ?? 0) + 1;
-    const excess = count - this.#free;
-    const seconds = excess < 0 ? 0 : Math.min(this.#longestSeconds, 2 ** excess);
-    this.#entries.set(key, { count, until: performance.now() + seconds * 1000 });
-  }
-
-  forgive(key: string): void {
-    const entry = this.#entries.get(key);
-    if (entry) this.#entries.set(key, { count: entry.count - 1, until: performance.now() });
-  }
-
-  forget(key: string): void {
-    this.#entries.delete(key);
-  }
-
-  apply(update: Update): void {
-    if ("did" in update) this[update.did](update.key);
-    else if (update.count > (this.#entries.get(update.key)?.count ?? 0)) {
-      const until = performance.now() + update.waits;
-      this.#entries.set(update.key, { count: update.count, until });
-    }
-  }
-
-  state(): Update[] {
-    const now = performance.now();
-    return [...this.#entries].map(([key, { count, until }]) => ({
-      key,
-      count,
-      waits: until - now,
-    }));
-  }
 }

@@ -38,105 +38,65 @@ export interface LimitScope {
   name: string;
 }
 
-/** How often a node reports to the others what it let through, and how many keys fit one report. */
-const REPORT_MS = 100;
-const KEYS_PER_REPORT = 2000;
-
-/**
- * A token bucket per key.
- *
- * With several nodes each has its own bucket and deducts what the others report. Reports are up to
- * 100 ms late, and until then each node may let through one burst of its own. That overshoot is
- * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
- */
-export function createThrottle(rate: Rate, scope?: LimitScope): Throttle {
-  if (rate.perSecond === 0) {
-    return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
-  }
-  const buckets = new Buckets(rate);
-  const isShared = scope !== undefined && scope.cluster !== alone;
-  const report = isShared ? reporter(scope, (key, count) => buckets.deduct(key, count)) : undefined;
-  return {
-    take(key, count = 1) {
-      buckets.take(key, count);
-      report?.(key, count);
-    },
-    charge(key, count) {
-      if (count <= 0) return;
-      buckets.deduct(key, count);
-      report?.(key, count);
-    },
-    owedMs: (key) => buckets.owedMs(key),
-    left: (key) => buckets.left(key),
-  };
-}
-
 interface Bucket {
   tokens: number;
   /** When `tokens` was last brought up to date. */
   at: number;
 }
 
-/** Token buckets by key. A full bucket is the same as none, so full ones are dropped. */
-class Buckets {
-  readonly #rate: Rate;
-  readonly #buckets = new Map<string, Bucket>();
+/** How often a node reports to the others what it let through, and how many keys fit one report. */
+const REPORT_MS = 100;
+const KEYS_PER_REPORT = 2000;
 
-  constructor(rate: Rate) {
-    this.#rate = rate;
-    sweepEveryMinute(this.#buckets, (bucket, now) => this.#refilled(bucket, now) === rate.burst);
+/**
+ * A token bucket per key. A full bucket is the same as none, so full ones are dropped.
+ *
+ * With several nodes each has its own bucket and deducts what the others report. Reports are up to
+ * 100 ms late, and until then each node may let through one burst of its own. That overshoot is
+ * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
+ */
+export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): Throttle {
+  if (perSecond === 0) {
+    return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
   }
+  const buckets = new Map<string, Bucket>();
+  const refilled = ({ tokens, at }: Bucket, now: number) =>
+    Math.min(burst, tokens + ((now - at) / 1000) * perSecond);
+  sweepEveryMinute(buckets, (bucket, now) => refilled(bucket, now) === burst);
 
-  take(key: string, count: number): void {
-    const bucket = this.#current(key);
-    const needed = Math.min(count, this.#rate.burst);
-    if (bucket.tokens < needed) {
-      throw rateLimited(Math.ceil((needed - bucket.tokens) / this.#rate.perSecond));
-    }
-    bucket.tokens -= count;
+  function tokensOf(key: string): number {
+    const bucket = buckets.get(key);
+    return bucket ? refilled(bucket, performance.now()) : burst;
   }
+  const set = (key: string, tokens: number) => buckets.set(key, { tokens, at: performance.now() });
+  const deduct = (key: string, count: number) => set(key, Math.max(-burst, tokensOf(key) - count));
+  const report = scope && scope.cluster !== alone ? reporter(scope, deduct) : () => {};
 
-  owedMs(key: string): number {
-    if (!this.#buckets.has(key)) return 0;
-    const { tokens } = this.#current(key);
-    return tokens < 0 ? Math.ceil((-tokens / this.#rate.perSecond) * 1000) : 0;
-  }
-
-  left(key: string): Left {
-    const { burst, perSecond } = this.#rate;
-    const tokens = this.#buckets.has(key) ? this.#current(key).tokens : burst;
-    return {
-      burst,
-      windowSeconds: Math.ceil(burst / perSecond),
-      tokens: Math.max(0, Math.floor(tokens)),
-      fullInSeconds: Math.ceil((burst - tokens) / perSecond),
-    };
-  }
-
-  deduct(key: string, count: number): void {
-    const bucket = this.#current(key);
-    bucket.tokens = Math.max(-this.#rate.burst, bucket.tokens - count);
-  }
-
-  #current(key: string): Bucket {
-    const now = performance.now();
-    const bucket = this.#buckets.get(key);
-    if (!bucket) {
-      const full = { tokens: this.#rate.burst, at: now };
-      this.#buckets.set(key, full);
-      return full;
-    }
-    bucket.tokens = this.#refilled(bucket, now);
-    bucket.at = now;
-    return bucket;
-  }
-
-  #refilled({ tokens, at }: Bucket, now: number): number {
-    const { burst, perSecond } = this.#rate;
-    return Math.min(burst, tokens + ((now - at) / 1000) * perSecond);
-  }
+  return {
+    take(key, count = 1) {
+      const tokens = tokensOf(key);
+      const needed = Math.min(count, burst);
+      if (tokens < needed) throw rateLimited(Math.ceil((needed - tokens) / perSecond));
+      set(key, tokens - count);
+      report(key, count);
+    },
+    charge(key, count) {
+      if (count <= 0) return;
+      deduct(key, count);
+      report(key, count);
+    },
+    owedMs: (key) => Math.ceil((Math.max(0, -tokensOf(key)) / perSecond) * 1000),
+    left(key) {
+      const tokens = tokensOf(key);
+      return {
+        burst,
+        windowSeconds: Math.ceil(burst / perSecond),
+        tokens: Math.max(0, Math.floor(tokens)),
+        fullInSeconds: Math.ceil((burst - tokens) / perSecond),
+      };
+    },
+  };
 }
-
 /** Reports to the other nodes, in batches, how many tokens were taken here, and receives their reports. */
 function reporter(
   { cluster, name }: LimitScope,
