@@ -1,15 +1,13 @@
 import type { Delivered } from "../changes/bus.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BackgroundWork } from "../store/background-work.ts";
-import { backgroundRunner } from "../store/background-work.ts";
+import { type BackgroundWork, backgroundRunner } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
-import { createLease, type Lease } from "../upkeep/lease.ts";
-import { runRegularly, Stopped } from "../upkeep/regularly.ts";
+import { createLease } from "../upkeep/lease.ts";
+import { runRegularly } from "../upkeep/regularly.ts";
 import type { Blobs } from "./blobs.ts";
 import {
-  type CleanupOptions,
   checkFiles,
   deleteAbandonedBlobs,
   deleteInterruptedUploads,
@@ -56,33 +54,21 @@ export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance 
   const { store, blobs, node, isShared, log, metrics } = options;
   const background = backgroundRunner("file_deletion", "file_checks");
   const started = Date.now();
-  let isStopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
   let checkedUpTo = FIRST_FILE;
   let figures: StorageFigures | null = null;
   watchFigures(metrics, () => figures);
-
-  /** Does the work if no other node does it now. Returns whether it did. */
-  async function alone(held: Lease, work: (cleanup: CleanupOptions) => Promise<void>) {
-    if (!(await held.claim())) return false;
-    try {
-      const proceed = async () => {
-        if (isStopped) throw new Stopped();
-        await held.renew();
-      };
-      await work({ store, blobs, log, proceed });
-    } catch (error) {
-      if (!(error instanceof Stopped)) throw error;
-    } finally {
-      await held.release();
-    }
-    return true;
-  }
 
   const deletion = createLease(store, "file deletion", node);
   let retry: NodeJS.Timeout | undefined;
   async function deleteBytes(): Promise<void> {
     const [first] = await store.read((tx) => tx.abandonedBlobs(1));
-    if (first === undefined || (await alone(deletion, deleteAbandonedBlobs)) || isStopped) return;
+    if (first === undefined) return;
+    const isDone = await deletion.hold(signal, (proceed) =>
+      deleteAbandonedBlobs({ ...options, proceed }),
+    );
+    if (isDone || signal.aborted) return;
     clearTimeout(retry);
     retry = setTimeout(() => jobs[0].run(), RETRY_MS);
     retry.unref();
@@ -93,7 +79,8 @@ export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance 
     // Without other nodes, only a process that was killed can have left something there.
     const interrupted = isShared ? Date.now() - INTERRUPTED_MS : started;
     await deleteInterruptedUploads(blobs.incoming, interrupted);
-    await alone(checks, async (cleanup) => {
+    await checks.hold(signal, async (proceed) => {
+      const cleanup = { store, blobs, log, proceed };
       await deleteUnusedFiles(cleanup, Date.now() - UNUSED_MS);
       const found = await deleteUnknownBlobs(cleanup, Date.now() - UNKNOWN_MS);
       checkedUpTo = await checkFiles(cleanup, checkedUpTo);
@@ -111,7 +98,7 @@ export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance 
       if (change.kind === "event" && change.name === "events.messageDeleted") jobs[0].run();
     },
     async stop() {
-      isStopped = true;
+      stopping.abort();
       for (const job of jobs) await job.stop();
       clearTimeout(retry);
     },

@@ -2,8 +2,8 @@ import { finishErasure } from "../domain/erasures.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { Store } from "../store/store.ts";
-import { createLease } from "./lease.ts";
-import { runRegularly, Stopped } from "./regularly.ts";
+import { createLease, type Proceed } from "./lease.ts";
+import { runRegularly } from "./regularly.ts";
 
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
@@ -27,50 +27,49 @@ export interface ErasuresOptions {
  */
 export function startErasures({ store, node, log }: ErasuresOptions): Erasures {
   const held = createLease(store, "erasures", node);
-  let isStopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
 
   /** Finishes all that can be finished. Those that fail are tried again at the next check. */
   async function finishAll(): Promise<void> {
     const failed = new Set<number>();
-    const openErasures = async () =>
+    const findOpen = async () =>
       (await store.read((tx) => tx.openErasures())).filter(
         ({ account }) => !failed.has(account.id),
       );
-    for (let open = await openErasures(); open.length > 0; open = await openErasures()) {
-      if (!(await held.claim())) return;
-      for (const erasure of open) {
-        await held.renew();
-        await finish(erasure).catch((err) => {
-          if (err instanceof Stopped) throw err;
-          log.error({ err, account: erasure.account.username }, "account erasure failed");
-          failed.add(erasure.account.id);
-        });
+    if ((await findOpen()).length === 0) return;
+    await held.hold(signal, async (proceed) => {
+      for (let open = await findOpen(); open.length > 0; open = await findOpen()) {
+        for (const erasure of open) {
+          await finish(erasure, proceed).catch((err) => {
+            signal.throwIfAborted();
+            log.error({ err, account: erasure.account.username }, "account erasure failed");
+            failed.add(erasure.account.id);
+          });
+        }
       }
-    }
-    await held.release();
+    });
   }
 
-  async function finish(erasure: ErasureRecord): Promise<void> {
+  async function finish(erasure: ErasureRecord, proceed: Proceed): Promise<void> {
     const { username } = erasure.account;
     let messages = 0;
+    await proceed();
     await finishErasure(store, erasure, async (deleted) => {
       messages += deleted;
-      if (isStopped) throw new Stopped();
-      await held.renew();
+      await proceed();
     });
     log.info({ account: username, messages }, "account erasure finished");
   }
 
   const job = runRegularly(CHECK_MS, () =>
-    finishAll().catch((err) => {
-      if (!(err instanceof Stopped)) log.error({ err }, "account erasure failed");
-    }),
+    finishAll().catch((err) => log.error({ err }, "account erasure failed")),
   );
   return {
     wake: job.run,
-    async stop() {
-      isStopped = true;
-      await job.stop();
+    stop() {
+      stopping.abort();
+      return job.stop();
     },
   };
 }

@@ -12,12 +12,19 @@ export interface Lease {
   /** Renews it if it is due. Throws when another process has taken it over. */
   renew(): Promise<void>;
   release(): Promise<void>;
+  /**
+   * Claims it, does the work and releases it. The work calls `proceed` between two steps: that renews the
+   * lease, and ends the work once the signal aborts. Returns false if another process has the lease.
+   */
+  hold(signal: AbortSignal, work: (proceed: Proceed) => Promise<void>): Promise<boolean>;
 }
+
+export type Proceed = () => Promise<void>;
 
 /** A lease in the store, by name. `holder` is unique among all processes. */
 export function createLease(store: Pick<Store, "write">, name: string, holder: string): Lease {
   let renewedAt: number | null = null;
-  return {
+  const held: Lease = {
     async claim() {
       const cursor = await store.write((tx) => tx.claimSubscription(name, holder, LEASE_MS, 0));
       renewedAt = cursor === null ? null : performance.now();
@@ -35,5 +42,20 @@ export function createLease(store: Pick<Store, "write">, name: string, holder: s
       renewedAt = null;
       await store.write((tx) => tx.saveSubscription(name, holder, 0, 0));
     },
+    async hold(signal, work) {
+      if (!(await held.claim())) return false;
+      try {
+        await work(async () => {
+          signal.throwIfAborted();
+          await held.renew();
+        });
+      } catch (error) {
+        if (error !== signal.reason) throw error;
+      } finally {
+        await held.release();
+      }
+      return true;
+    },
   };
+  return held;
 }

@@ -1,5 +1,5 @@
 /** Runs work now, at intervals, and on demand; never twice at the same time. */
-export function runRegularly(everyMs: number, work: () => Promise<void>) {
+export function runRegularly(everyMs: number, work: () => Promise<unknown>) {
   let running: Promise<void> | null = null;
   let isWanted = false;
   let isEnded = false;
@@ -28,9 +28,4 @@ export function runRegularly(everyMs: number, work: () => Promise<void>) {
       await running;
     },
   };
-}
-
-/** Ends the work when the process stops. The next process continues it. */
-export class Stopped extends Error {
-  override name = "Stopped";
 }
