@@ -154,7 +154,7 @@ they have uploaded. Works while the server runs.`,
       blobs: await existingBlobs(config.files),
       account,
       progress: (count) => {
-        messages = Math.max(messages, count);
+        messages += count;
         progress(`exported ${messages} messages`);
       },
     });
