@@ -1,12 +1,8 @@
+import { untilAborted } from "../../security/guarded-fetch.ts";
+
 /** Resolves after the given time. Rejects with the signal's reason as soon as it aborts. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
-  return promise.finally(() => {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
-  });
+  await untilAborted(promise, signal).finally(() => clearTimeout(timer));
 }

@@ -4,6 +4,7 @@ import { messageChanged } from "../../changes/change.ts";
 import { elicitationForm } from "../../domain/elicitation-form.ts";
 import { ANSWER_MS } from "../../domain/elicitations.ts";
 import { formProblem } from "../../rules/elicitation-fields.ts";
+import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
@@ -24,23 +25,21 @@ export interface Elicitations {
 export function createElicitations(store: Store): Elicitations {
   const waiting = new Map<string, () => void>();
 
+  const readAnswer = async (id: string): Promise<ElicitationAnswer | null> =>
+    (await store.read((tx) => tx.elicitation(id)))?.answer ?? null;
+
   async function answerOf(id: string, signal: AbortSignal): Promise<ElicitationAnswer | null> {
-    if (signal.aborted) return null;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ANSWER_MS);
-    const abort = () => resolve();
-    signal.addEventListener("abort", abort);
     waiting.set(id, resolve);
     try {
       // It may have been answered before this waited.
-      const early = await store.read((tx) => tx.elicitation(id));
-      if (early?.answer) return early.answer;
-      await promise;
-      if (signal.aborted) return null;
-      return (await store.read((tx) => tx.elicitation(id)))?.answer ?? null;
+      const early = await readAnswer(id);
+      if (early) return early;
+      const ended = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+      // Nobody is told if the time is up: no answer is one too.
+      await untilAborted(promise, ended).catch(() => {});
+      return signal.aborted ? null : await readAnswer(id);
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", abort);
       waiting.delete(id);
     }
   }
