@@ -8,42 +8,31 @@ export interface FileMetrics {
 }
 
 export function createFileMetrics(metrics: Metrics): FileMetrics {
-  const uploads = new Map<string, number>();
-  const downloads = new Map<string, number>();
   let running = 0;
-  const readings = (counts: ReadonlyMap<string, number>) => () =>
-    [...counts].map(([code, value]) => ({ labels: { code }, value }));
   metrics.watch("parley_uploads", "gauge", "Uploads of files in progress.", () => running);
-  metrics.watch(
+  const countUpload = metrics.counter(
     "parley_uploads_total",
-    "counter",
     "Uploads of files by outcome.",
-    readings(uploads),
+    "code",
   );
-  metrics.watch(
+  const countDownload = metrics.counter(
     "parley_downloads_total",
-    "counter",
     "Downloads of files by outcome.",
-    readings(downloads),
+    "code",
   );
   return {
     async upload(work) {
       running++;
-      try {
-        return await counted(uploads, work);
-      } finally {
-        running--;
-      }
+      return counted(countUpload, work).finally(() => running--);
     },
-    download: (work) => counted(downloads, work),
+    download: (work) => counted(countDownload, work),
   };
 }
 
 async function counted<Result>(
-  counts: Map<string, number>,
+  count: (code: string) => void,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const count = (code: string) => counts.set(code, (counts.get(code) ?? 0) + 1);
   try {
     const result = await work();
     count("ok");

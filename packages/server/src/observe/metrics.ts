@@ -6,6 +6,16 @@ export interface Metrics {
   called(operation: string, code: string, milliseconds: number): void;
   /** Registers a metric whose value, or values with labels, are read at each scrape. */
   watch(name: string, type: "gauge" | "counter", help: string, read: () => Reading): void;
+  /**
+   * Registers a counter with one label, and returns the function that counts. `known` are the values of
+   * the label that are shown before they are counted.
+   */
+  counter(
+    name: string,
+    help: string,
+    label: string,
+    known?: readonly string[],
+  ): (value: string, by?: number) => void;
   /** All metrics in Prometheus' text format. */
   text(): string;
 }
@@ -40,6 +50,13 @@ export function createMetrics(): Metrics {
       figures.milliseconds += milliseconds;
     },
     watch: (name, type, help, read) => void watched.push({ name, type, help, read }),
+    counter(name, help, label, known = []) {
+      const counts = new Map(known.map((value) => [value, 0]));
+      self.watch(name, "counter", help, () =>
+        [...counts].map(([text, value]) => ({ labels: { [label]: text }, value })),
+      );
+      return (value, by = 1) => void counts.set(value, (counts.get(value) ?? 0) + by);
+    },
     text() {
       const lines = watched.flatMap(({ name, type, help, read }) => [
         ...heading(name, type, help),

@@ -34,7 +34,7 @@ export interface Serving extends Sending, CreatorChecks {
   readonly audit: AuditLog;
   readonly log: Logger;
   /** Counts for the metrics. */
-  readonly counts: { delivered: number; failed: number; givenUp: number };
+  readonly counts: { attempt(outcome: "delivered" | "failed"): void; givenUp: number };
 }
 
 /** Ends the claim of a lane in a unit of work. */
@@ -115,7 +115,7 @@ function outcomeOf(
     attempted: { id, attempts, history, status },
     retryMs,
   });
-  counts[attempt.error === null ? "delivered" : "failed"]++;
+  counts.attempt(attempt.error === null ? "delivered" : "failed");
   if (attempt.error === null) return outcome("delivered", null);
   if (attempt.status === GONE) return outcome("pending", null);
   const sinceResumed = history.filter(({ at }) => at >= resumed_at).length;

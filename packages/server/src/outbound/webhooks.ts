@@ -8,7 +8,13 @@ import type { Awaitable } from "../store/awaitable.ts";
 import { type Store, Unavailable, type WriteTx } from "../store/store.ts";
 import type { Lane } from "../store/webhooks.ts";
 import { ATTEMPT_TIMEOUT_MS, type Loaded, loadDeliveries } from "./webhook-attempt.ts";
-import { type ClaimedLane, type EndClaim, releaseLane, serveLane } from "./webhook-lane.ts";
+import {
+  type ClaimedLane,
+  type EndClaim,
+  releaseLane,
+  type Serving,
+  serveLane,
+} from "./webhook-lane.ts";
 import { queueChanges } from "./webhook-queue.ts";
 
 export interface Webhooks {
@@ -75,7 +81,7 @@ class WebhookSender implements Webhooks {
   readonly #active = new Map<string, number>();
   /** Ends of claims, for the next pass. */
   readonly #ending: EndClaim[] = [];
-  readonly #counts = { delivered: 0, failed: 0, givenUp: 0 };
+  readonly #counts: Serving["counts"];
   readonly #running: Promise<void>;
   #pending = 0;
   #isSubscribed = false;
@@ -86,6 +92,15 @@ class WebhookSender implements Webhooks {
 
   constructor(options: WebhooksOptions) {
     this.#options = options;
+    this.#counts = {
+      attempt: options.metrics.counter(
+        "parley_webhook_attempts_total",
+        "Attempts of this node to deliver to a webhook.",
+        "outcome",
+        ["delivered", "failed"],
+      ),
+      givenUp: 0,
+    };
     this.#watch(options.metrics);
     this.#running = this.#run();
   }
@@ -114,16 +129,6 @@ class WebhookSender implements Webhooks {
       "gauge",
       `Deliveries to webhooks that have not ended, on all nodes, counted up to ${MAX_COUNTED}.`,
       () => this.#pending,
-    );
-    metrics.watch(
-      "parley_webhook_attempts_total",
-      "counter",
-      "Attempts of this node to deliver to a webhook.",
-      () =>
-        (["delivered", "failed"] as const).map((outcome) => ({
-          labels: { outcome },
-          value: this.#counts[outcome],
-        })),
     );
     metrics.watch(
       "parley_webhook_deliveries_failed_total",

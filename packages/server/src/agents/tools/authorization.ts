@@ -144,7 +144,7 @@ const STEP_MS = 20_000;
 
 function boundedFetch(guarded: GuardedFetch): FetchLike {
   const deadline = AbortSignal.timeout(STEP_MS);
-  const { fetch } = createToolFetch(guarded, () => {});
+  const { fetch } = createToolFetch(guarded);
   return (url, init) => fetch(url, { ...init, signal: deadline });
 }
 

@@ -12,7 +12,7 @@ import { pausableDeadline } from "./deadline.ts";
 import { ContactFailed } from "./errors.ts";
 import { type Elicit, McpClient } from "./mcp-client.ts";
 import { SentResult, type ToolResult, toolResult } from "./result-text.ts";
-import { createToolFetch } from "./tool-fetch.ts";
+import { createToolFetch, type ToolFetch } from "./tool-fetch.ts";
 import { toolList } from "./tool-list.ts";
 
 export interface CallOptions {
@@ -94,8 +94,7 @@ export function connectByHttp(
   signal: AbortSignal,
 ): Promise<Connection> {
   const broken = Promise.withResolvers<never>();
-  const endings: Endings = { onEnded: () => {} };
-  const answers = createToolFetch(fetch, broken.reject, (method) => endings.onEnded(method));
+  const answers = createToolFetch(fetch, broken.reject);
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     fetch: answers.fetch,
     authProvider: auth,
@@ -105,39 +104,26 @@ export function connectByHttp(
     },
   });
   const end = () => transport.terminateSession();
-  const { isAnswering } = answers;
-  const parts = { transport, broken: broken.promise, endings, isAnswering, end, timeouts };
-  return connect(parts, signal);
-}
-
-/** Tells when the answer to a request with a method has ended, whether or not it had the result. */
-interface Endings {
-  onEnded: (method: string) => void;
+  return connect({ transport, timeouts, broken: broken.promise, answers, end }, signal);
 }
 
 interface Parts {
   readonly transport: Transport;
-  /** Rejects when an answer breaks off. */
-  readonly broken: Promise<never>;
-  readonly endings?: Endings;
-  /** Whether an answer has begun and not ended. */
-  readonly isAnswering: () => boolean;
-  /** Tells the server that the connection ends. */
-  readonly end: () => Promise<void>;
   readonly timeouts: Timeouts;
+  /** Rejects when an answer breaks off. Not for transports whose end the client notices by itself. */
+  readonly broken?: Promise<never>;
+  readonly answers?: ToolFetch;
+  /** Tells the server that the connection ends. */
+  end?(): Promise<void>;
 }
 
 /** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
 export async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
-  const { transport, broken, timeouts } = parts;
+  const { transport, timeouts } = parts;
   const connection = new McpConnection(parts);
-  broken.catch(() => {
-    // The calls that wait for an answer reject with the error.
-    connection.hasFailed = true;
-  });
   try {
-    await within(timeouts.contactMs, signal, () =>
-      Promise.race([connection.client.connect(transport, { timeout: timeouts.contactMs }), broken]),
+    await connection.within(signal, () =>
+      connection.client.connect(transport, { timeout: timeouts.contactMs }),
     );
     return connection;
   } catch (error) {
@@ -151,11 +137,17 @@ class McpConnection implements Connection {
   onListChanged = () => {};
   #elicit: Elicit | null = null;
   readonly #parts: Parts;
+  readonly #broken: Promise<never>;
   hasFailed = false;
   #isClosed = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#broken = parts.broken ?? new Promise(() => {});
+    this.#broken.catch(() => {
+      // The calls that wait for an answer reject with the error.
+      this.hasFailed = true;
+    });
     this.client = new McpClient(parts.timeouts.contactMs, {
       onListChanged: () => this.onListChanged(),
       elicit: async (request) => (await this.#elicit?.(request)) ?? { action: "decline" },
@@ -166,15 +158,31 @@ class McpConnection implements Connection {
   }
 
   get isUsable(): boolean {
-    return !this.hasFailed && !this.#isClosed && !this.#parts.isAnswering();
+    return !this.hasFailed && !this.#isClosed && !this.#parts.answers?.isAnswering();
   }
 
   async listTools(signal: AbortSignal): Promise<ToolRecord[]> {
     if (!this.client.getServerCapabilities()?.tools) return [];
+    return this.within(signal, (ended) => this.#listPages(ended));
+  }
+
+  /** Runs work with a signal that is aborted at the end: by the caller, by the timeout, or when it is done. */
+  async within<Result>(
+    signal: AbortSignal,
+    work: (ended: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
     const { contactMs } = this.#parts.timeouts;
-    return within(contactMs, signal, (aborted) =>
-      Promise.race([this.#listPages(aborted), this.#parts.broken]),
-    );
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(contactMs)]);
+    bounded.throwIfAborted();
+    const ended = new AbortController();
+    const done = work(ended.signal);
+    try {
+      return await untilAborted(Promise.race([done, this.#broken]), bounded);
+    } finally {
+      // If the time is up, nobody waits for it any more.
+      done.catch(() => {});
+      ended.abort("cancelled");
+    }
   }
 
   async #listPages(signal: AbortSignal): Promise<ToolRecord[]> {
@@ -195,13 +203,14 @@ class McpConnection implements Connection {
     input: Record<string, unknown>,
     { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
   ): Promise<ToolResult> {
-    const { elicitMs } = this.#parts.timeouts;
+    const { timeouts, answers } = this.#parts;
+    const { elicitMs } = timeouts;
     const deadline = pausableDeadline(timeoutMs);
     const cancelled = new AbortController();
     this.#elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
     const unanswered = Promise.withResolvers<never>();
-    if (this.#parts.endings) {
-      this.#parts.endings.onEnded = (method) => {
+    if (answers) {
+      answers.onEnded = (method) => {
         if (method === "tools/call")
           setTimeout(() => unanswered.reject(new ContactFailed(NO_RESULT)), PARSE_MS);
       };
@@ -213,12 +222,8 @@ class McpConnection implements Connection {
       ...(onProgress && { onprogress: reporter(onProgress) }),
     });
     try {
-      return toolResult(
-        await untilAborted(
-          Promise.race([call, deadline.ended, unanswered.promise, this.#parts.broken]),
-          signal,
-        ),
-      );
+      const ended = Promise.race([call, deadline.ended, unanswered.promise, this.#broken]);
+      return toolResult(await untilAborted(ended, signal));
     } catch (error) {
       // An error of the protocol is an answer too.
       this.hasFailed ||= !(error instanceof ProtocolError);
@@ -237,7 +242,7 @@ class McpConnection implements Connection {
     this.#isClosed = true;
     // What cannot be ended in order is dropped: nothing is left to ask of the server.
     const drop = () => {};
-    await Promise.race([this.#parts.end(), Bun.sleep(CANCEL_MS)]).catch(drop);
+    await Promise.race([this.#parts.end?.(), Bun.sleep(CANCEL_MS)]).catch(drop);
     await this.client.close().catch(drop);
     // A client that is not connected yet does not close its transport.
     await this.#parts.transport.close().catch(drop);
@@ -258,24 +263,4 @@ function reporter(onProgress: (text: string) => void): (progress: Progress) => v
     const clean = text.slice(0, MAX_PROGRESS_CHARACTERS).toWellFormed().replaceAll("\0", "");
     onProgress(clean);
   };
-}
-
-/** Runs work with a signal that is aborted at the end: by the caller, by the timeout, or when it is done. */
-async function within<Result>(
-  milliseconds: number,
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  signal.throwIfAborted();
-  const deadline = pausableDeadline(milliseconds);
-  const ended = new AbortController();
-  const done = work(ended.signal);
-  try {
-    return await untilAborted(Promise.race([done, deadline.ended]), signal);
-  } finally {
-    deadline.stop();
-    // If the time is up, nobody waits for it any more.
-    done.catch(() => {});
-    ended.abort("cancelled");
-  }
 }

@@ -82,7 +82,7 @@ export function createServerAuth(
       clientInformation: oauth.client,
       refreshToken,
       ...(oauth.resource && { resource: oauth.resource }),
-      fetchFn: createToolFetch(options.fetch, () => {}).fetch,
+      fetchFn: createToolFetch(options.fetch).fetch,
     });
 
   return {

@@ -31,47 +31,42 @@ export interface ServerCallsOptions {
 }
 
 /** How a call of a tool ended: `error` is an error that the tool reported itself. */
-const outcomes = ["ok", "error", "failed", "timeout", "refused", "aborted"] as const;
-type Outcome = (typeof outcomes)[number];
+type Outcome = "ok" | "error" | "failed" | "timeout" | "refused" | "aborted";
 
-/** Calls the tools of servers, and counts the calls by outcome. */
-export class ServerCalls {
-  readonly #options: ServerCallsOptions;
-  readonly #count: ReturnType<typeof callMetrics>;
+/** Makes `ToolServers.call`, which counts the calls by outcome. */
+export function createServerCalls({
+  directory,
+  contacts,
+  callMs,
+  log,
+  metrics,
+}: ServerCallsOptions) {
+  const outcomes = ["ok", "error", "failed", "timeout", "refused", "aborted"];
+  const count = metrics.counter(
+    "parley_tool_calls_total",
+    "Calls of tools by outcome.",
+    "outcome",
+    outcomes,
+  );
+  const countSeconds = metrics.counter(
+    "parley_tool_call_seconds_total",
+    "Time that calls of tools took, by outcome.",
+    "outcome",
+    outcomes,
+  );
 
-  constructor(options: ServerCallsOptions) {
-    this.#options = options;
-    this.#count = callMetrics(options.metrics);
-  }
-
-  /** As `ToolServers.call` says. */
-  async call(
-    ownerId: number,
-    called: CalledTool,
-    input: Record<string, unknown>,
-    options: PermittedCallOptions,
-  ): Promise<ToolResult> {
-    const startedAt = performance.now();
-    const [outcome, result] = await this.#outcomeOf(ownerId, called, input, options);
-    const seconds = this.#count(outcome, startedAt);
-    const { server_id } = called;
-    this.#options.log.debug({ server_id, outcome, seconds }, "tool call ended");
-    if (!result) throw options.signal.reason;
-    return result;
-  }
-
-  async #outcomeOf(
+  async function outcomeOf(
     ownerId: number,
     called: CalledTool,
     input: Record<string, unknown>,
     options: PermittedCallOptions,
   ): Promise<[Outcome, ToolResult | null]> {
-    const server = await this.#options.directory.find(ownerId, called.server_id);
+    const server = await directory.find(ownerId, called.server_id);
     if (!server) return ["refused", failedCall(GONE)];
     const problem = problemWith(called, server.tools);
     if (problem) return ["refused", problem];
     try {
-      return await this.#make(server, called, input, options);
+      return await make(server, called, input, options);
     } catch (error) {
       if (options.signal.aborted) return ["aborted", null];
       const { callError, contactError, isTimeout } = await loadClient();
@@ -82,14 +77,13 @@ export class ServerCalls {
   }
 
   /** Makes a call, and once more if the server has forgotten the connection, and so has not made it. */
-  async #make(
+  async function make(
     server: KnownServer,
     called: CalledTool,
     input: Record<string, unknown>,
     options: PermittedCallOptions,
-    endsAt = performance.now() + this.#options.callMs,
+    endsAt = performance.now() + callMs,
   ): Promise<[Outcome, ToolResult]> {
-    const { contacts } = this.#options;
     const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
     const waiting = AbortSignal.any([options.signal, AbortSignal.timeout(leftMs())]);
     const contact = await contacts.acquire(server, waiting);
@@ -113,30 +107,23 @@ export class ServerCalls {
     } finally {
       lease.release();
     }
-    return this.#make(server, called, input, options, endsAt);
+    return make(server, called, input, options, endsAt);
   }
-}
 
-/** Counts calls of tools by outcome, with their duration. */
-function callMetrics(metrics: Metrics) {
-  const figures = new Map(outcomes.map((outcome) => [outcome, { count: 0, seconds: 0 }]));
-  const read = (field: "count" | "seconds") => () =>
-    [...figures].map(([outcome, figure]) => ({ labels: { outcome }, value: figure[field] }));
-  metrics.watch("parley_tool_calls_total", "counter", "Calls of tools by outcome.", read("count"));
-  metrics.watch(
-    "parley_tool_call_seconds_total",
-    "counter",
-    "Time that calls of tools took, by outcome.",
-    read("seconds"),
-  );
-  return (outcome: Outcome, startedAt: number): number => {
+  return async (
+    ownerId: number,
+    called: CalledTool,
+    input: Record<string, unknown>,
+    options: PermittedCallOptions,
+  ): Promise<ToolResult> => {
+    const startedAt = performance.now();
+    const [outcome, result] = await outcomeOf(ownerId, called, input, options);
     const seconds = (performance.now() - startedAt) / 1000;
-    const figure = figures.get(outcome);
-    if (figure) {
-      figure.count++;
-      figure.seconds += seconds;
-    }
-    return seconds;
+    count(outcome);
+    countSeconds(outcome, seconds);
+    log.debug({ server_id: called.server_id, outcome, seconds }, "tool call ended");
+    if (!result) throw options.signal.reason;
+    return result;
   };
 }
 

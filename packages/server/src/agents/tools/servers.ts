@@ -13,7 +13,7 @@ import { loadClient } from "./load-client.ts";
 import { createOperatorServers } from "./operator-servers.ts";
 import type { ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
-import { type CalledTool, type PermittedCallOptions, ServerCalls } from "./server-calls.ts";
+import { type CalledTool, createServerCalls, type PermittedCallOptions } from "./server-calls.ts";
 import { connectionKey, ServerDirectory } from "./server-directory.ts";
 
 export type { KnownServer } from "./contacts.ts";
@@ -92,7 +92,6 @@ export function createToolServers(options: ToolServersOptions): ToolServers {
   const operators = createOperatorServers(offered, operatorFetch, contact);
   const directory = new ServerDirectory(operators, options);
   const { callMs, refreshMs } = timeouts;
-  const calls = new ServerCalls({ directory, contacts, callMs, log, metrics });
   const authorization = async () => (await loadClient()).createToolAuthorization(options);
 
   async function refresh(ownerId: number, serverId: string): Promise<KnownServer | null> {
@@ -107,7 +106,7 @@ export function createToolServers(options: ToolServersOptions): ToolServers {
   return {
     granted: (agent, signal) =>
       grantedTools({ store, directory, operators, contacts, refreshMs }, agent, signal),
-    call: (ownerId, tool, input, callOptions) => calls.call(ownerId, tool, input, callOptions),
+    call: createServerCalls({ directory, contacts, callMs, log, metrics }),
     known: (ownerId) => directory.all(ownerId),
     operatorTools: operators.tools,
     async contacted(ids) {

@@ -24,8 +24,5 @@ export function connectByStdio(
     stderr: "ignore",
     maxBufferSize: MAX_MESSAGE_BYTES,
   });
-  // When the program ends, the client notices by itself.
-  const broken = new Promise<never>(() => {});
-  const end = async () => {};
-  return connect({ transport, broken, isAnswering: () => false, end, timeouts }, signal);
+  return connect({ transport, timeouts }, signal);
 }

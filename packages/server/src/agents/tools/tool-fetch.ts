@@ -29,17 +29,17 @@ export interface ToolFetch {
   readonly fetch: FetchLike;
   /** Whether an answer has begun and not ended. */
   isAnswering(): boolean;
+  /** Called when the answer to a request with this method ends, and cannot be resumed. */
+  onEnded: (method: string) => void;
 }
 
 /**
  * The fetch of an MCP client: the guarded one, within the bounds that a tool server has. `onBroken` is
- * called when an answer ends with an error: whoever waits for it waits in vain. `onEnded` is called when
- * the answer to a request with this method ends, and cannot be resumed.
+ * called when an answer ends with an error: whoever waits for it waits in vain.
  */
 export function createToolFetch(
   fetch: GuardedFetch,
-  onBroken: (error: unknown) => void,
-  onEnded: (method: string) => void = () => {},
+  onBroken: (error: unknown) => void = () => {},
 ): ToolFetch {
   let answers = 0;
   let replies = 0;
@@ -80,12 +80,13 @@ export function createToolFetch(
     const onEnd = (isResumable: boolean, error?: unknown) => {
       answers--;
       if (error !== undefined) onBroken(error);
-      else if (method !== undefined && !isResumable) onEnded(method);
+      else if (method !== undefined && !isResumable) self.onEnded(method);
     };
     return new Response(watched(bounded, onEnd), response);
   }
 
-  return { fetch: send, isAnswering: () => answers > 0 };
+  const self: ToolFetch = { fetch: send, isAnswering: () => answers > 0, onEnded: () => {} };
+  return self;
 }
 
 /** Undefined for the answer to a request of the server. */
