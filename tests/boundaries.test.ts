@@ -272,7 +272,7 @@ const importRules: ImportRule[] = [
       ],
       [`${SERVER}changes/stream.ts`, 'import { memoryBus } from "./bus-memory.ts";'],
       [`${SERVER}agents/a.ts`, 'export { natsBus } from "../changes/bus-nats.ts";'],
-      [`${SERVER}files/service.ts`, 'const { diskBlobs } = await import("./disk.ts");'],
+      [`${SERVER}files/service.ts`, 'const { openDiskBlobs } = await import("./disk.ts");'],
       [`${SERVER}config/a.ts`, 'import type { S3Options } from "../files/s3.ts";'],
       [`${SERVER}compose.ts`, 'import { memoryBus } from "./changes/bus-memory.ts";'],
       [`${SERVER}store/postgres/index.ts`, 'import { iso } from "../sqlite/connection.ts";'],

@@ -209,7 +209,7 @@ describe("the connection", () => {
   /** Makes a request in a process with other environment variables. Returns its body or error code. */
   async function requestWith(environment: Record<string, string>, address: string) {
     const script = `
-      import { guardedFetch } from "${import.meta.dir}/../src/security/guarded-fetch.ts";
+      import { createGuardedFetch } from "${import.meta.dir}/../src/security/guarded-fetch.ts";
       const fetch = createGuardedFetch({ allowPrivate: true });
       const result = fetch("${address}").then((response) => response.text());
       process.stdout.write(await result.catch(({ code }) => code));`;
