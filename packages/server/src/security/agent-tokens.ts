@@ -15,25 +15,27 @@ export const newAgentToken = () => `${PREFIX}${randomBytes(32).toString("base64u
 export const isAgentToken = (token: string): boolean => token.startsWith(PREFIX);
 
 /**
- * Returns a function that finds the agent of a token. It throws `unauthorized` for a token that is
- * unknown or revoked, and `suspended` while the agent's owner is suspended.
+ * The agent of a token. Throws `unauthorized` for a token that is unknown or revoked, and `suspended` while
+ * the agent's owner is suspended.
  */
-export const agentTokens =
-  ({ store, audit }: { store: Store; audit: AuditLog }) =>
-  async (token: string, origin: Origin): Promise<AgentCaller> => {
-    const { found, agent } = await store.read(async (tx) => {
-      const record = await tx.agentToken(hashToken(token));
-      return { found: record, agent: record && (await tx.agent(record.account.id)) };
-    });
-    const isErased = agent?.account.erased_at !== null || agent.owner.erased_at !== null;
-    if (!found || !agent || isErased || !isExternal(agent.account)) {
-      audit.recordOnce("agent_token_refused", origin.network, { origin });
-      throw unauthorized("the token is unknown or revoked");
-    }
-    if (agent.owner.suspended_at !== null) throw suspended();
-    const now = Date.now();
-    if (isStale(found.last_used_at, now)) {
-      await store.write((tx) => tx.touchAgentToken(found.id, now));
-    }
-    return { kind: "agent", account: agent.account, token_id: found.id };
-  };
+export async function agentOfToken(
+  { store, audit }: { store: Store; audit: AuditLog },
+  token: string,
+  origin: Origin,
+): Promise<AgentCaller> {
+  const { found, agent } = await store.read(async (tx) => {
+    const record = await tx.agentToken(hashToken(token));
+    return { found: record, agent: record && (await tx.agent(record.account.id)) };
+  });
+  const isErased = agent?.account.erased_at !== null || agent.owner.erased_at !== null;
+  if (!found || !agent || isErased || !isExternal(agent.account)) {
+    audit.recordOnce("agent_token_refused", origin.network, { origin });
+    throw unauthorized("the token is unknown or revoked");
+  }
+  if (agent.owner.suspended_at !== null) throw suspended();
+  const now = Date.now();
+  if (isStale(found.last_used_at, now)) {
+    await store.write((tx) => tx.touchAgentToken(found.id, now));
+  }
+  return { kind: "agent", account: agent.account, token_id: found.id };
+}

@@ -2,7 +2,7 @@ import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts
 import { hashToken } from "../rules/tokens.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { agentTokens, isAgentToken } from "./agent-tokens.ts";
+import { agentOfToken, isAgentToken } from "./agent-tokens.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { AgentCaller, Origin, SessionCaller } from "./caller.ts";
 import type { OidcAccounts, OidcTokens } from "./oidc.ts";
@@ -38,7 +38,6 @@ export interface AuthenticatorOptions {
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { store, oidcTokens, oidcAccounts, limits, audit } = options;
-  const byAgentToken = agentTokens(options);
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
@@ -46,16 +45,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     if (isAgentToken(token)) {
       // It ends when it is revoked.
       const expires_at = Number.POSITIVE_INFINITY;
-      return { ...(await byAgentToken(token, origin)), expires_at, renewable_since: null };
+      return { ...(await agentOfToken(options, token, origin)), expires_at, renewable_since: null };
     }
-    if (!oidcTokens?.recognises(token)) return byAccessToken(token);
-    return byIssuedToken(oidcTokens, token, origin);
+    const session = oidcTokens?.recognises(token)
+      ? await sessionOfIssuedToken(oidcTokens, token, origin)
+      : await activeSession(store, hashToken(token));
+    if (!session) throw expired();
+    return used(session);
   }
 
   /** Using a session extends it, unless its end is fixed. */
-  async function byAccessToken(token: string): Promise<AuthenticatedSession> {
-    const session = await activeSession(store, hashToken(token));
-    if (!session) throw expired();
+  async function used(session: SessionRecord): Promise<AuthenticatedSession> {
     const { id, account, created_at, last_used_at, fixed } = session;
     const now = Date.now();
     const end = fixed ? session.expires_at : sessionEnd(created_at, now, limits);
@@ -67,33 +67,33 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return { kind: "session", account, session_id: id, expires_at, renewable_since };
   }
 
-  /** The token is verified on every call. Its session is stored so that it can be listed and revoked. */
-  async function byIssuedToken(
+  /**
+   * The token is verified on every call. Its session is stored so that it can be listed and revoked, and
+   * ends with the token.
+   */
+  async function sessionOfIssuedToken(
     tokens: OidcTokens,
     token: string,
     origin: Origin,
-  ): Promise<AuthenticatedSession> {
-    const verified = await tokens.verify(token).catch(recordRefusal(audit, origin));
+  ): Promise<SessionRecord | null> {
+    const { identity, expires_at } = await tokens.verify(token).catch((error) => {
+      if (error instanceof Failure && error.code === "unauthorized") {
+        audit.recordOnce("oidc_token_refused", origin.network, { origin });
+      }
+      throw error;
+    });
     const token_hash = hashToken(token);
     const known = await activeSession(store, token_hash);
-    if (!known) {
-      const { identity, expires_at } = verified;
-      await oidcAccounts.signIn(identity, origin, async (tx, { id: account_id }) => {
-        const session_id = Bun.randomUUIDv7();
-        const { user_agent } = origin;
-        const session = { id: session_id, token_hash, account_id, user_agent, expires_at };
-        await tx.insertSession({ ...session, at: Date.now() });
-        return { session_id, result: undefined };
-      });
-    }
-    const session = known ?? (await activeSession(store, token_hash));
-    if (!session) throw expired();
-    const { id, account, last_used_at, expires_at } = session;
-    const now = Date.now();
-    if (isStale(last_used_at, now)) {
-      await store.write((tx) => tx.touchSession(id, now, expires_at));
-    }
-    return { kind: "session", account, session_id: id, expires_at, renewable_since: null };
+    if (known) return { ...known, fixed: true };
+    await oidcAccounts.signIn(identity, origin, async (tx, { id: account_id }) => {
+      const session_id = Bun.randomUUIDv7();
+      const { user_agent } = origin;
+      const session = { id: session_id, token_hash, account_id, user_agent, expires_at };
+      await tx.insertSession({ ...session, at: Date.now() });
+      return { session_id, result: undefined };
+    });
+    const created = await activeSession(store, token_hash);
+    return created && { ...created, fixed: true };
   }
 
   return {
@@ -115,15 +115,5 @@ async function activeSession(store: Store, hash: string): Promise<SessionRecord 
   if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
   return session;
 }
-
-/** Records that a token of the issuer was refused, and throws the error again. */
-const recordRefusal =
-  (audit: AuditLog, origin: Origin) =>
-  (error: unknown): never => {
-    if (error instanceof Failure && error.code === "unauthorized") {
-      audit.recordOnce("oidc_token_refused", origin.network, { origin });
-    }
-    throw error;
-  };
 
 const expired = () => unauthorized("the access token is unknown or expired");

@@ -138,24 +138,17 @@ function serverNameOf({ hostname }: URL): { serverName?: string } {
   return isAddress ? {} : { serverName: hostname.replace(/\.$/, "") };
 }
 
-type ToFailure = (error: unknown) => unknown;
-
-function bounded(response: Response, maxBytes: number, toFailure: ToFailure): Response {
-  const { status, statusText, headers } = response;
+/** The response with a body that fails beyond the limit. `toFailure` says what a failure is shown as. */
+function bounded(
+  { status, statusText, headers, body }: Response,
+  maxBytes: number,
+  toFailure: (error: unknown) => unknown,
+): Response {
   if (status < 200 || status > 599) {
     throw new FetchError("connection_failed", `the response has the status ${status}`);
   }
-  const body = response.body && boundedBody(response.body, headers, maxBytes, toFailure);
-  return new Response(body, { status, statusText, headers });
-}
-
-function boundedBody(
-  body: ReadableStream<Uint8Array>,
-  headers: Headers,
-  maxBytes: number,
-  toFailure: ToFailure,
-): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
+  const reader = body?.getReader();
+  if (!reader) return new Response(null, { status, statusText, headers });
   const encoding = headers.get("content-encoding")?.trim() || "identity";
   let left = maxBytes;
   const readChunk = async () => {
@@ -169,7 +162,7 @@ function boundedBody(
     }
     return value;
   };
-  return new ReadableStream<Uint8Array>(
+  const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
@@ -185,6 +178,7 @@ function boundedBody(
     },
     { highWaterMark: 0 },
   );
+  return new Response(stream, { status, statusText, headers });
 }
 
 /** Waits for work that cannot be aborted itself. Rejects with the reason of the signal after an abort. */

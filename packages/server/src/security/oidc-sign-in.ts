@@ -3,10 +3,10 @@ import type { JWTPayload } from "jose";
 import { z } from "zod";
 import type { OidcClient, OidcSettings } from "../config/oidc.ts";
 import type { Logger } from "../observe/log.ts";
-import { unauthorized } from "../rules/failure.ts";
-import type { Issuer, IssuerMetadata } from "./issuer.ts";
-import { type Identity, identityOf } from "./oidc.ts";
-import { checkEndpoint, exchangeCode, withUserinfo } from "./oidc-exchange.ts";
+import { isTamperProof } from "../rules/addresses.ts";
+import { unauthorized, unavailable } from "../rules/failure.ts";
+import { fetchFromIssuer, type Issuer, type IssuerMetadata, unreachable } from "./issuer.ts";
+import { type Identity, identityOf, isText } from "./oidc.ts";
 import { isSameSecret } from "./same-secret.ts";
 import type { Vault } from "./vault.ts";
 
@@ -74,8 +74,7 @@ type Flow = z.infer<typeof Flow>;
 
 export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
   const { settings, issuer, vault, log } = options;
-  const { client, usernameClaim } = settings;
-  const asClient = { client, usernameClaim, log };
+  const { client } = settings;
   return {
     async start(base, { again = false }) {
       const { authorization_endpoint } = await issuer.metadata();
@@ -100,12 +99,10 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
       if (flow.expires_at <= Date.now()) throw unauthorized("the sign-in took too long");
       const metadata = await issuer.metadata();
       checkAnswerIssuer(metadata, settings.issuer, iss);
-      const { verifier, redirect_uri } = flow;
-      const grant = { code, code_verifier: verifier, redirect_uri };
-      const tokens = await exchangeCode(asClient, metadata, grant);
+      const tokens = await exchangeCode(client, metadata, { code, flow }, log);
       const claims = await issuer.verify(tokens.id_token, client.id);
       checkIdToken(claims, flow, client);
-      return identityOf(await withUserinfo(asClient, metadata, claims, tokens), settings);
+      return identityOf(await withUserinfo(options, metadata, claims, tokens), settings);
     },
   };
 }
@@ -159,3 +156,94 @@ function checkIdToken(claims: JWTPayload, flow: Flow, { id }: OidcClient): void 
     throw unauthorized("the sign-in service did not ask you to sign in again");
   }
 }
+
+const Tokens = z.object({ id_token: z.string(), access_token: z.string().optional() });
+type Tokens = z.infer<typeof Tokens>;
+
+/** Exchanges the code at the issuer's token endpoint. */
+async function exchangeCode(
+  client: OidcClient,
+  metadata: IssuerMetadata,
+  { code, flow }: { code: string; flow: Flow },
+  log: Logger,
+): Promise<Tokens> {
+  const { token_endpoint, token_endpoint_auth_methods_supported: methods } = metadata;
+  const { headers, parameters } = clientAuthentication(client, methods);
+  const body = new URLSearchParams({
+    grant_type: "authorization_code",
+    code,
+    code_verifier: flow.verifier,
+    redirect_uri: flow.redirect_uri,
+    ...parameters,
+  });
+  const url = checkEndpoint("token_endpoint", token_endpoint, log);
+  const { status, json } = await request(log, url, { method: "POST", headers, body });
+  if (status === 200) {
+    const tokens = Tokens.safeParse(json);
+    if (tokens.success) return tokens.data;
+  }
+  const { data: error } = z.object({ error: z.string().max(64) }).safeParse(json);
+  if (error?.error === "invalid_grant") {
+    throw unauthorized("the sign-in service did not accept the code");
+  }
+  log.error({ status, ...error }, "OIDC code exchange failed");
+  throw misconfigured();
+}
+
+/** How the token endpoint learns which client asks. The default of OpenID Connect is Basic. */
+function clientAuthentication({ id, secret }: OidcClient, methods = ["client_secret_basic"]) {
+  const usesBody =
+    !methods.includes("client_secret_basic") && methods.includes("client_secret_post");
+  if (secret === null) return { headers: {}, parameters: { client_id: id } };
+  if (usesBody) return { headers: {}, parameters: { client_id: id, client_secret: secret } };
+  const credentials = [id, secret].map(formEncoded).join(":");
+  const authorization = `Basic ${Buffer.from(credentials).toString("base64")}`;
+  return { headers: { authorization }, parameters: {} };
+}
+
+/** RFC 6749 encodes the credentials as form values before Basic encodes them. */
+const formEncoded = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+
+/** Some issuers have the claims of the profile only at their userinfo endpoint. */
+async function withUserinfo(
+  { settings: { usernameClaim }, log }: OidcSignInOptions,
+  { userinfo_endpoint }: IssuerMetadata,
+  claims: JWTPayload,
+  { access_token }: Tokens,
+): Promise<JWTPayload> {
+  const isComplete = isText(claims[usernameClaim]) && isText(claims.name);
+  if (isComplete || userinfo_endpoint === undefined || access_token === undefined) return claims;
+  const url = checkEndpoint("userinfo_endpoint", userinfo_endpoint, log);
+  const headers = { authorization: `Bearer ${access_token}` };
+  const { status, json } = await request(log, url, { headers });
+  const userinfo = z.looseObject({ sub: z.string() }).safeParse(json);
+  if (status !== 200 || !userinfo.success) {
+    log.error({ status }, "OIDC userinfo request failed");
+    throw misconfigured();
+  }
+  if (userinfo.data.sub !== claims.sub) throw unauthorized("the userinfo is of another person");
+  return { ...userinfo.data, ...claims };
+}
+
+async function request(log: Logger, url: string, init: RequestInit) {
+  const headers = { accept: "application/json", ...init.headers };
+  try {
+    const response = await fetchFromIssuer(url, { ...init, headers });
+    if (response.status >= 500) throw new Error(`the issuer answered with ${response.status}`);
+    // No JSON, or only a part of it: the callers log the status, and refuse.
+    return { status: response.status, json: await response.json().catch(() => null) };
+  } catch (error) {
+    log.error({ err: error }, "OIDC issuer request failed");
+    throw unreachable();
+  }
+}
+
+/** An address of the discovery document. Throws `unavailable` if it is missing or not https. */
+function checkEndpoint(name: string, address: string | undefined, log: Logger): string {
+  if (address !== undefined && isTamperProof(address)) return address;
+  log.error({ endpoint: name }, "OIDC discovery has no https address for an endpoint");
+  throw misconfigured();
+}
+
+const misconfigured = () =>
+  unavailable("the sign-in service does not work together with this server", 60);

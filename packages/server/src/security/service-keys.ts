@@ -48,38 +48,34 @@ export interface ServiceKeysOptions {
   readonly audit: AuditLog;
 }
 
-export function createServiceKeys({
+export const createServiceKeys = ({
   store,
   configuredHash,
   audit,
-}: ServiceKeysOptions): ServiceKeys {
-  async function find(keyHash: string): Promise<ServiceKey | null> {
-    if (keyHash === configuredHash) return CONFIGURED;
-    const found = await store.read((tx) => tx.serviceKey(keyHash));
-    if (!found) return null;
-    const { name, last_used_at } = found;
-    const now = Date.now();
-    if (isStale(last_used_at, now)) {
-      await store.write((tx) => tx.touchServiceKey(name, now));
+}: ServiceKeysOptions): ServiceKeys => ({
+  async authenticate({ key: given, actsFor, isFromBrowser }, origin) {
+    if (isFromBrowser) {
+      audit.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
+      throw forbidden("a service key must not be used in a browser");
     }
-    return { name };
-  }
+    const hash = hashToken(given);
+    const key = hash === configuredHash ? CONFIGURED : await storedKey(store, hash);
+    if (!key) {
+      audit.recordOnce("service_key_refused", origin.network, { origin });
+      throw unauthorized("the service key is unknown or revoked");
+    }
+    if (actsFor === null) return { kind: "service", key };
+    return { kind: "delegate", key, account: await personNamed(store, actsFor) };
+  },
+});
 
-  return {
-    async authenticate({ key: given, actsFor, isFromBrowser }, origin) {
-      if (isFromBrowser) {
-        audit.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
-        throw forbidden("a service key must not be used in a browser");
-      }
-      const key = await find(hashToken(given));
-      if (!key) {
-        audit.recordOnce("service_key_refused", origin.network, { origin });
-        throw unauthorized("the service key is unknown or revoked");
-      }
-      if (actsFor === null) return { kind: "service", key };
-      return { kind: "delegate", key, account: await personNamed(store, actsFor) };
-    },
-  };
+async function storedKey(store: Store, hash: string): Promise<ServiceKey | null> {
+  const found = await store.read((tx) => tx.serviceKey(hash));
+  if (!found) return null;
+  const { name, last_used_at } = found;
+  const now = Date.now();
+  if (isStale(last_used_at, now)) await store.write((tx) => tx.touchServiceKey(name, now));
+  return { name };
 }
 
 async function personNamed(store: Store, name: string): Promise<AccountRecord> {
