@@ -5,8 +5,8 @@ export const answers: readonly Fault[] = [
   {
     name: "the offsets of an answer count characters instead of bytes",
     file: "packages/server/src/agents/deltas.ts",
-    find: "stream.offset += Buffer.byteLength(flush.delta);",
-    replace: "stream.offset += flush.delta.length;",
+    find: "stream.offset += Buffer.byteLength(text);",
+    replace: "stream.offset += text.length;",
     tests: ["tests/conformance/turn-streaming.test.ts"],
   },
   {

@@ -40,8 +40,7 @@ interface Stream {
 
 interface Flush {
   readonly stream: Stream;
-  readonly delta: string;
-  readonly isFirst: boolean;
+  readonly chunk: NewChunk;
 }
 
 /**
@@ -183,26 +182,23 @@ const newStream = (turn: TurnRecord, running: AbortController): Stream => ({
 const isFirst = (stream: Stream) => stream.offset === 0;
 
 function takeBuffered(stream: Stream): Flush {
-  const flush = { stream, delta: stream.buffered, isFirst: isFirst(stream) };
+  const { buffered: text, turn } = stream;
+  const first = isFirst(stream);
   stream.buffered = "";
-  stream.offset += Buffer.byteLength(flush.delta);
+  stream.offset += Buffer.byteLength(text);
   stream.flushedAt = performance.now();
-  return flush;
+  return {
+    stream,
+    chunk: { turn_id: turn.id, text, offset: stream.offset, first, at: Date.now() },
+  };
 }
 
 async function storeDeltas(store: Store, node: string, flushes: readonly Flush[]): Promise<void> {
-  const at = Date.now();
-  const chunks = flushes.map(({ stream, delta, isFirst }) => ({
-    turn_id: stream.turn.id,
-    text: delta,
-    offset: stream.offset,
-    first: isFirst,
-    at,
-  }));
+  const chunks = flushes.map(({ chunk }) => chunk);
   const ended = await store.note(async (tx) => {
     const endedIds = new Set(await tx.appendChunks(node, chunks));
-    for (const [index, { stream }] of flushes.entries()) {
-      const { text, offset } = chunks[index] as NewChunk;
+    for (const { stream, chunk } of flushes) {
+      const { text, offset } = chunk;
       if (!endedIds.has(stream.turn.id)) tx.signal(deltaOf(stream.turn, text, offset));
     }
     return flushes.filter(({ stream }) => endedIds.has(stream.turn.id));

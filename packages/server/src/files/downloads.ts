@@ -1,7 +1,7 @@
 import { notFound } from "../rules/failure.ts";
 import type { FileRecord } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
-import { type Blob, type Blobs, type ByteRange, previewOf } from "./blobs.ts";
+import { type Blobs, type ByteRange, previewOf } from "./blobs.ts";
 
 /** Types that browsers may show in place: none of them can run scripts. */
 const INLINE =
@@ -37,39 +37,19 @@ export async function download(
   if (!blob) throw notFound("file");
   const isRangeWanted = request.ifRange === null || request.ifRange === etag;
   const range = isRangeWanted ? rangeOf(request.range, blob.size) : null;
-  return range === null ? whole(blob, headers, request) : part(blob, headers, request, range);
-}
-
-async function whole(
-  blob: Blob,
-  headers: Record<string, string>,
-  { isHead }: DownloadRequest,
-): Promise<Download> {
-  return {
-    status: 200,
-    headers: { ...headers, "content-length": `${blob.size}` },
-    body: isHead ? null : await blob.stream(),
-  };
-}
-
-async function part(
-  { size, stream }: Blob,
-  headers: Record<string, string>,
-  { isHead }: DownloadRequest,
-  range: ByteRange | "unsatisfiable",
-): Promise<Download> {
   if (range === "unsatisfiable") {
-    return { status: 416, headers: { ...headers, "content-range": `bytes */${size}` }, body: null };
+    const unsatisfied = { ...headers, "content-range": `bytes */${blob.size}` };
+    return { status: 416, headers: unsatisfied, body: null };
   }
-  const { start, end } = range;
+  const { start, end } = range ?? { start: 0, end: blob.size };
   return {
-    status: 206,
+    status: range ? 206 : 200,
     headers: {
       ...headers,
-      "content-range": `bytes ${start}-${end - 1}/${size}`,
+      ...(range && { "content-range": `bytes ${start}-${end - 1}/${blob.size}` }),
       "content-length": `${end - start}`,
     },
-    body: isHead ? null : await stream(range),
+    body: request.isHead ? null : await blob.stream(range ?? undefined),
   };
 }
 

@@ -1,4 +1,6 @@
-/** How long reading the duration may take: files are made by strangers. */
+import { askWorker } from "./ask-worker.ts";
+
+/** How long reading the duration may take. */
 const DEADLINE_MS = 3000;
 
 /** What the thread answers: the duration in seconds, if it found one. */
@@ -11,15 +13,6 @@ export type MediaReply = number | null;
 export async function durationOf(path: string, type: string): Promise<number | null> {
   if (!/^(?:audio|video)\//.test(type)) return null;
   const worker = new Worker(new URL("./media-worker.ts", import.meta.url).href, { argv: [path] });
-  const { promise, resolve } = Promise.withResolvers<MediaReply>();
-  const timer = setTimeout(() => resolve(null), DEADLINE_MS);
-  worker.addEventListener("message", ({ data }: MessageEvent<MediaReply>) => resolve(data));
-  worker.addEventListener("error", () => resolve(null));
-  try {
-    const seconds = await promise;
-    return seconds === null ? null : Math.round(seconds * 1000);
-  } finally {
-    clearTimeout(timer);
-    worker.terminate();
-  }
+  const seconds = await askWorker<MediaReply>(worker, DEADLINE_MS);
+  return seconds === null ? null : Math.round(seconds * 1000);
 }

@@ -44,59 +44,17 @@ export interface ContextFiles {
 }
 
 export function createContextFiles(services: ContextFileServices): ContextFiles {
+  const { store, blobs, log, timeoutMs = LOAD_TIMEOUT_MS } = services;
   const slots = new Semaphore(MAX_FILES_AT_ONCE);
   const memory = new Semaphore(services.maxHeldBytes ?? MAX_HELD_BYTES);
   const pdfs = new PdfInspector();
-  return { open: (turn) => new LoadedFiles({ ...services, slots, memory, pdfs }, turn) };
-}
 
-interface LoadServices extends ContextFileServices {
-  readonly slots: Semaphore;
-  readonly memory: Semaphore;
-  readonly pdfs: PdfInspector;
-}
-
-class LoadedFiles implements TurnFiles {
-  readonly loaded = new Map<string, LoadedFile>();
-  readonly #services: LoadServices;
-  readonly #turn: AbortSignal;
-  readonly #held = new DisposableStack();
-
-  constructor(services: LoadServices, turn: AbortSignal) {
-    this.#services = services;
-    this.#turn = turn;
-  }
-
-  async load(files: readonly File[], limits: ModelLimits): Promise<void> {
-    const { store, memory, timeoutMs = LOAD_TIMEOUT_MS } = this.#services;
-    const records = await recordsOf(store, files);
-    const signal = AbortSignal.any([this.#turn, AbortSignal.timeout(timeoutMs)]);
-    for (const { id } of files) this.loaded.set(id, { status: "unavailable" });
-    try {
-      const permit = this.#held.use(await memory.acquire(sum(files.map(maxPreparedBytes)), signal));
-      const loadOne = async (file: File) => {
-        const record = records.get(file.id);
-        const loaded = await this.#loadFile(file, record, limits, signal).catch(this.#unavailable);
-        this.loaded.set(file.id, loaded);
-        return heldBytes(loaded);
-      };
-      permit.shrink(sum(await Promise.all(files.map(loadOne))));
-    } catch (error) {
-      this.#unavailable(error);
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#held.dispose();
-  }
-
-  async #loadFile(
+  async function loadFile(
     file: File,
     record: FileRecord | undefined,
     limits: ModelLimits,
     signal: AbortSignal,
   ): Promise<LoadedFile> {
-    const { blobs, slots, pdfs } = this.#services;
     if (!blobs || !record?.blob) return { status: "unavailable" };
     using _slot = await slots.acquire(1, signal);
     const bytes = await readBytes(blobs, record.blob, bytesToRead(file), signal);
@@ -106,10 +64,37 @@ class LoadedFiles implements TurnFiles {
     return decodeInTurn(`${record.owner_id}`, prepare, signal);
   }
 
-  readonly #unavailable = (error: unknown): LoadedFile => {
-    this.#turn.throwIfAborted();
-    this.#services.log.warn({ err: error }, "file for an agent not loaded");
-    return { status: "unavailable" };
+  return {
+    open(turn) {
+      const loaded = new Map<string, LoadedFile>();
+      const held = new DisposableStack();
+      const unavailable = (error: unknown): LoadedFile => {
+        turn.throwIfAborted();
+        log.warn({ err: error }, "file for an agent not loaded");
+        return { status: "unavailable" };
+      };
+      return {
+        loaded,
+        async load(files, limits) {
+          const records = await recordsOf(store, files);
+          const signal = AbortSignal.any([turn, AbortSignal.timeout(timeoutMs)]);
+          for (const { id } of files) loaded.set(id, { status: "unavailable" });
+          const loadOne = async (file: File) => {
+            const record = records.get(file.id);
+            const found = await loadFile(file, record, limits, signal).catch(unavailable);
+            loaded.set(file.id, found);
+            return heldBytes(found);
+          };
+          try {
+            const permit = held.use(await memory.acquire(sum(files.map(maxPreparedBytes)), signal));
+            permit.shrink(sum(await Promise.all(files.map(loadOne))));
+          } catch (error) {
+            unavailable(error);
+          }
+        },
+        [Symbol.dispose]: () => held.dispose(),
+      };
+    },
   };
 }
 

@@ -1,6 +1,7 @@
+import { askWorker } from "../../files/ask-worker.ts";
 import type { PdfFacts } from "./scan-pdf.ts";
 
-/** How long counting the pages may take: documents are made by strangers. */
+/** How long counting the pages may take. */
 const DEADLINE_MS = 2000;
 const MAX_REMEMBERED = 1000;
 
@@ -26,18 +27,9 @@ export class PdfInspector {
   }
 }
 
-/** Scanning is synchronous, so a thread does it, which is ended at the deadline. */
-async function scanOnThread(bytes: Uint8Array): Promise<PdfFacts | null> {
+/** Scanning is synchronous, so a thread does it. */
+function scanOnThread(bytes: Uint8Array): Promise<PdfFacts | null> {
   const worker = new Worker(new URL("./pdf-worker.ts", import.meta.url).href);
-  const { promise, resolve } = Promise.withResolvers<PdfFacts | null>();
-  const timer = setTimeout(() => resolve(null), DEADLINE_MS);
-  worker.addEventListener("message", ({ data }: MessageEvent<PdfFacts>) => resolve(data));
-  worker.addEventListener("error", () => resolve(null));
   worker.postMessage(bytes);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    worker.terminate();
-  }
+  return askWorker<PdfFacts>(worker, DEADLINE_MS);
 }

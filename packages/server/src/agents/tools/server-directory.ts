@@ -4,36 +4,33 @@ import { loadClient } from "./load-client.ts";
 import type { OperatorServers } from "./operator-servers.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 
+export type ServerDirectory = ReturnType<typeof createServerDirectory>;
+
 /** The servers that a person can use: their own, and those of the operator. */
-export class ServerDirectory {
-  readonly #operators: OperatorServers;
-  readonly #options: OwnServerOptions;
-
-  constructor(operators: OperatorServers, options: OwnServerOptions) {
-    this.#operators = operators;
-    this.#options = options;
-  }
-
-  /** Their own first, oldest first. */
-  async all(ownerId: number): Promise<KnownServer[]> {
-    const records = await this.#options.store.read((tx) => tx.toolServers(ownerId));
-    const own = records.map((record) => ownServer(record, this.#options));
-    return [...own, ...this.#operators.known(ownerId)];
-  }
+export function createServerDirectory(operators: OperatorServers, options: OwnServerOptions) {
+  const { store } = options;
 
   /** Null: there is no such server. */
-  async find(ownerId: number, serverId: string): Promise<KnownServer | null> {
-    const offered = this.#operators.known(ownerId).find(({ id }) => id === serverId);
+  async function find(ownerId: number, serverId: string): Promise<KnownServer | null> {
+    const offered = operators.known(ownerId).find(({ id }) => id === serverId);
     if (offered) return offered;
-    const record = await this.#options.store.read((tx) => tx.toolServer(serverId));
-    return record?.owner_id === ownerId ? ownServer(record, this.#options) : null;
+    const record = await store.read((tx) => tx.toolServer(serverId));
+    return record?.owner_id === ownerId ? ownServer(record, options) : null;
   }
 
-  async findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]> {
-    // Reads each server on its own: parsing the tools of all at once takes long.
-    const found = await Promise.all(ids.map((id) => this.find(ownerId, id)));
-    return found.filter((server) => server !== null);
-  }
+  return {
+    find,
+    /** Their own first, oldest first. */
+    async all(ownerId: number): Promise<KnownServer[]> {
+      const records = await store.read((tx) => tx.toolServers(ownerId));
+      return [...records.map((each) => ownServer(each, options)), ...operators.known(ownerId)];
+    },
+    async findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]> {
+      // Reads each server on its own: parsing the tools of all at once takes long.
+      const found = await Promise.all(ids.map((id) => find(ownerId, id)));
+      return found.filter((server) => server !== null);
+    },
+  };
 }
 
 /** Connections to a server are not used any more, on any node, once it has another address. */

@@ -14,7 +14,7 @@ import { createOperatorServers } from "./operator-servers.ts";
 import type { ToolResult } from "./result-text.ts";
 import type { OwnServerOptions } from "./server-auth.ts";
 import { type CalledTool, createServerCalls, type PermittedCallOptions } from "./server-calls.ts";
-import { connectionKey, ServerDirectory } from "./server-directory.ts";
+import { connectionKey, createServerDirectory } from "./server-directory.ts";
 
 export type { KnownServer } from "./contacts.ts";
 export type { GrantedTool } from "./granted-tools.ts";
@@ -90,7 +90,7 @@ export function createToolServers(options: ToolServersOptions): ToolServers {
     contacts.refresh(server, signal);
   const { offered = [], operatorFetch = options.fetch } = options;
   const operators = createOperatorServers(offered, operatorFetch, contact);
-  const directory = new ServerDirectory(operators, options);
+  const directory = createServerDirectory(operators, options);
   const { callMs, refreshMs } = timeouts;
   const authorization = async () => (await loadClient()).createToolAuthorization(options);
 
