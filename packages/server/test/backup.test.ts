@@ -25,7 +25,7 @@ import { noRates, runMain, spawnMain, startServer } from "@parley/testkit/server
 import { until } from "@parley/testkit/until.ts";
 import manifest from "../package.json" with { type: "json" };
 import { appendEntry, endArchive } from "../src/commands/backup/tar.ts";
-import { NEWEST_SCHEMA } from "../src/store/sqlite/migrations/index.ts";
+import { NEWEST_SCHEMA } from "../src/store/sqlite/migrations.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-backup-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

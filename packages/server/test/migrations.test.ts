@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrations as postgres } from "../src/store/postgres/migrations/index.ts";
+import { migrations as postgres } from "../src/store/postgres/migrations.ts";
 import { migrate, openDatabase } from "../src/store/sqlite/connection.ts";
-import { NEWEST_SCHEMA, migrations as sqlite } from "../src/store/sqlite/migrations/index.ts";
+import { NEWEST_SCHEMA, migrations as sqlite } from "../src/store/sqlite/migrations.ts";
 
 const digest = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 

@@ -19,8 +19,7 @@ import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
-import { SCHEMA } from "../src/store/postgres/migrations/0.1.0.ts";
-import { NEWEST_SCHEMA } from "../src/store/postgres/migrations/index.ts";
+import { migrations, NEWEST_SCHEMA } from "../src/store/postgres/migrations.ts";
 import type { Unit } from "../src/store/postgres/unit.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import { type ReadTx, type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
@@ -352,7 +351,7 @@ describe("the schema", () => {
       `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
          installation uuid NOT NULL);
        INSERT INTO schema_version VALUES (true, 1, '${Bun.randomUUIDv7()}');
-       ${SCHEMA}
+       ${migrations[0]?.sql}
        ${data}`,
     );
   }

@@ -29,8 +29,7 @@ import { connection, keepLog, migrate, openDatabase } from "../src/store/sqlite/
 import { openSqliteStore, type SqliteStoreOptions } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/maintenance.ts";
-import { SCHEMA } from "../src/store/sqlite/migrations/0.1.0.ts";
-import { NEWEST_SCHEMA } from "../src/store/sqlite/migrations/index.ts";
+import { migrations, NEWEST_SCHEMA } from "../src/store/sqlite/migrations.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import { portOf } from "../src/store/sqlite/sql.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
@@ -222,7 +221,7 @@ describe("data of 0.1.0", () => {
   test.each(afterMigration)("is migrated: %s", async (_, check) => {
     using files = folder();
     const db = new Database(files.database);
-    db.run(SCHEMA + olderData("SQLite"));
+    db.run(migrations[0]?.sql + olderData("SQLite"));
     db.close();
     setVersion(files.database, 1);
     await withStore(files.database, (store) => store.read(check));

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config/config.ts";
 import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
-import { NEWEST_SCHEMA } from "../../store/sqlite/migrations/index.ts";
+import { NEWEST_SCHEMA } from "../../store/sqlite/migrations.ts";
 import { forgetPlace, inspectDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
 import {

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
 import type { Config, Database } from "../../config/config.ts";
-import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations.ts";
+import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations/index.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
-import { migrations as postgres } from "../../store/postgres/migrations/index.ts";
+import { migrations as postgres } from "../../store/postgres/migrations.ts";
 import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
-import { migrations as sqlite } from "../../store/sqlite/migrations/index.ts";
+import { migrations as sqlite } from "../../store/sqlite/migrations.ts";
 import { type Check, capital, failed, ok, reasonOf, warning } from "./check.ts";
 import { checkMasterKey } from "./master-key.ts";
 

@@ -9,7 +9,7 @@ import {
   type SealedTexts,
 } from "../sealed-texts.ts";
 import { openPool, type PostgresOptions } from "./connection.ts";
-import { NEWEST_SCHEMA } from "./migrations/index.ts";
+import { NEWEST_SCHEMA } from "./migrations.ts";
 
 /** The state of the database, read without changing it. */
 export interface PostgresDiagnosis {

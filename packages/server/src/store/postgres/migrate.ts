@@ -1,8 +1,8 @@
 import type { SQL, TransactionSQL } from "bun";
-import { missingMigrations } from "../migrations.ts";
+import { missingMigrations } from "../migrations/index.ts";
 import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
-import { migrations, NEWEST_SCHEMA } from "./migrations/index.ts";
+import { migrations, NEWEST_SCHEMA } from "./migrations.ts";
 
 /** SQLSTATEs when another node creates the same table or row at the same time. */
 const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];

@@ -1,9 +1,9 @@
 import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { missingMigrations } from "../migrations.ts";
+import { missingMigrations } from "../migrations/index.ts";
 import { keepPrivate } from "../private-file.ts";
 import { checkOwned } from "../sql.ts";
-import { migrations, NEWEST_SCHEMA } from "./migrations/index.ts";
+import { migrations, NEWEST_SCHEMA } from "./migrations.ts";
 
 /** How long a connection waits for a lock of another process. */
 export const BUSY_TIMEOUT_MS = 5000;

@@ -9,7 +9,7 @@ import {
   type SealedTexts,
 } from "../sealed-texts.ts";
 import { openForReading } from "./connection.ts";
-import { NEWEST_SCHEMA } from "./migrations/index.ts";
+import { NEWEST_SCHEMA } from "./migrations.ts";
 
 /** The state of a database, read without changing it. A server may use it at the same time. */
 export interface SqliteDiagnosis {

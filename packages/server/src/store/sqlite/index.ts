@@ -18,7 +18,7 @@ import { type Connection, connection, keepLog, migrate, openDatabase } from "./c
 import { followHistory } from "./history.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
-import { NEWEST_SCHEMA } from "./migrations/index.ts";
+import { NEWEST_SCHEMA } from "./migrations.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { bind, hot, portOf } from "./sql.ts";
 

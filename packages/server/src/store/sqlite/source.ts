@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { lockFile } from "../lock-file.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
 import { type Binding, openForReading } from "./connection.ts";
-import { NEWEST_SCHEMA } from "./migrations/index.ts";
+import { NEWEST_SCHEMA } from "./migrations.ts";
 
 /**
  * Tables that are not copied: the queue of the search index, names that the target derives from the

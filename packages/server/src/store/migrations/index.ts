@@ -10,6 +10,15 @@ export interface Migration<Db> {
   readonly finish?: (db: Db) => void | Promise<void>;
 }
 
+/**
+ * The text of a migration in PostgreSQL's dialect, with the references and the other parts that only
+ * SQLite has. Each store rewrites it.
+ */
+export type Text = (either: Either) => string;
+
+/** Chooses what the stores have in different forms, or one of them does not have. */
+export type Either = (postgres: string, sqlite?: string) => string;
+
 /** The newest schema, which this version of the server uses. */
 export const newestSchema = (migrations: Schemas): number => migrations.at(-1)?.schema ?? 0;
 
