@@ -5,23 +5,25 @@ import { accountNames } from "./account-names.ts";
 import { incrementOwnCounter } from "./own-counter.ts";
 import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./shared/accounts.ts";
 import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { getAs, type Sql } from "./sql.ts";
 
 export type { AccountRecord };
 
 export const accountReads = {
   /** The account with that username, suspended and erased ones included. */
   account: (db: Sql, username: string) =>
-    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),
+    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, [username]),
   /** The account of the user whom the embedding product knows by that id. */
   accountByExternalId: (db: Sql, externalId: string) =>
-    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`, externalId),
+    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`, [
+      externalId,
+    ]),
   /** The accounts of a product's users with one of these ids, in no particular order. */
   async productAccounts(db: Sql, externalIds: readonly string[]): Promise<ProductAccount[]> {
     const rows = await db.all<ProductRow>(
       `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.policy
        FROM accounts a WHERE a.external_id = ANY($1::text[])`,
-      db.list(externalIds),
+      [db.list(externalIds)],
     );
     return rows.map((row) => ({
       ...row,
@@ -31,23 +33,22 @@ export const accountReads = {
   },
   /** The accounts with one of these usernames, in no particular order. */
   accounts: (db: Sql, usernames: readonly string[]) =>
-    db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ANY($1::text[])`,
+    db.all<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ANY($1::text[])`, [
       db.list(usernames),
-    ),
+    ]),
   /** For sign-in: the account with that username and its password hash. */
-  async credentials(db: Sql, username: string): Promise<Credentials | null> {
-    const row = await db.get<CredentialsRow>(
+  credentials: (db: Sql, username: string) =>
+    getAs(
+      db,
+      toCredentials,
       `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = $1`,
-      username,
-    );
-    return row && toCredentials(row);
-  },
+      [username],
+    ),
   /** What decides on the policy of a person. */
   async policySource(db: Sql, accountId: number): Promise<PolicySource> {
     const row = await db.get<PolicyRow>(
       `SELECT a.policy, a.external_id IS NOT NULL AS is_product FROM accounts a WHERE a.id = $1`,
-      accountId,
+      [accountId],
     );
     return { is_product: Boolean(row?.is_product), policy: row && decoded(row.policy) };
   },
@@ -59,7 +60,7 @@ export const accountReads = {
   async renamedSince(db: Sql, viewerId: number, since: number | undefined): Promise<Renamed> {
     const [counter, rows] = await Promise.all([
       db.get<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1"),
-      since === undefined ? [] : db.all<RenamedRow>(RENAMED, viewerId, since),
+      since === undefined ? [] : db.all<RenamedRow>(RENAMED, [viewerId, since]),
     ]);
     const has_more = rows.length === RENAMED_PER_PAGE;
     return {
@@ -71,14 +72,13 @@ export const accountReads = {
   /** Who has to learn a new name of the account: see `NameAudience`. */
   async nameAudience(db: Sql, accountId: number): Promise<NameAudience> {
     const [conversations, readers] = await Promise.all([
-      db.all<{ uuid: string }>(
-        `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`,
+      db.all<{ uuid: string }>(`SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`, [
         accountId,
-      ),
+      ]),
       db.all<{ username: string }>(
         `SELECT DISTINCT a.username FROM members m JOIN accounts a ON a.id = m.account_id
          WHERE m.conversation_id IN (${SHOWN_IN}) AND a.kind = 'human' AND a.erased_at IS NULL`,
-        accountId,
+        [accountId],
       ),
     ]);
     return {
@@ -97,7 +97,7 @@ export const accountWrites = {
     await db.ownRow("accounts", accountId);
     const row = await db.get<CredentialsRow>(
       `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = $1`,
-      accountId,
+      [accountId],
     );
     if (!row) throw missing(accountId);
     return toCredentials(row);
@@ -107,7 +107,7 @@ export const accountWrites = {
     await Promise.all(accountIds.map((id) => db.ownRow("accounts", id)));
     return db.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[]) AND a.erased_at IS NULL`,
-      db.list(accountIds),
+      [db.list(accountIds)],
     );
   },
   /** Returns null, and changes nothing, when the username or the external id is taken. */
@@ -123,20 +123,18 @@ export const accountWrites = {
   /** Replaces what the product has set for a person. */
   async setPolicy(db: Sql, accountId: number, policy: PolicyOverrides): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change(
-      "UPDATE accounts SET policy = $2::jsonb WHERE id = $1",
+    await db.change("UPDATE accounts SET policy = $2::jsonb WHERE id = $1", [
       accountId,
       db.json(policy),
-    );
+    ]);
   },
   /** Replaces what the product stores with the account. */
   async setMetadata(db: Sql, accountId: number, metadata: Metadata): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change(
-      "UPDATE accounts SET metadata = $2::jsonb WHERE id = $1",
+    await db.change("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", [
       accountId,
       db.json(metadata),
-    );
+    ]);
   },
   /**
    * Increments the counter that all names and pictures share and returns its new value, which is the
@@ -144,18 +142,16 @@ export const accountWrites = {
    */
   async setDisplayName(db: Sql, accountId: number, displayName: string): Promise<number> {
     // A row that does not exist cannot be owned: the unit would wait for it.
-    const found = await db.get("SELECT 1 FROM accounts WHERE id = $1", accountId);
+    const found = await db.get("SELECT 1 FROM accounts WHERE id = $1", [accountId]);
     if (!found) throw missing(accountId);
     await db.ownRow("accounts", accountId);
     const version = await countName(db);
     const renamed = await db.changed<AccountRecord>(
       `UPDATE accounts SET display_name = $2, version = $3 WHERE id = $1
        RETURNING ${RETURNED_ACCOUNT}`,
-      accountId,
-      displayName,
-      version,
+      [accountId, displayName, version],
     );
-    await db.change("DELETE FROM account_names WHERE account_id = $1", accountId);
+    await db.change("DELETE FROM account_names WHERE account_id = $1", [accountId]);
     await indexNames(db, renamed);
     return version;
   },
@@ -164,11 +160,10 @@ export const accountWrites = {
   /** Replaces the password hash. Sessions stay as they are. */
   async setPassword(db: Sql, accountId: number, passwordHash: string): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change(
-      "UPDATE accounts SET password_hash = $2 WHERE id = $1",
+    await db.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", [
       accountId,
       passwordHash,
-    );
+    ]);
   },
 };
 
@@ -195,7 +190,7 @@ async function insertAccounts(db: Sql, accounts: readonly NewAccount[]): Promise
        password_hash text, owner_id bigint, provider text, external_id text, metadata jsonb,
        policy jsonb, at bigint)
      WHERE true ORDER BY g.username ON CONFLICT DO NOTHING RETURNING ${RETURNED_ACCOUNT}`,
-    db.json(accounts),
+    [db.json(accounts)],
   );
   await indexNames(db, made);
   return made;
@@ -204,7 +199,7 @@ async function insertAccounts(db: Sql, accounts: readonly NewAccount[]): Promise
 /** Adds the names of people to the index in which they are found. */
 async function indexNames(db: Sql, accounts: readonly AccountRecord[]): Promise<void> {
   const people = accounts.filter(({ kind, erased_at }) => kind === "human" && erased_at === null);
-  if (people.length > 0) await db.change(ADD_NAMES, db.json(people.flatMap(namesOf)));
+  if (people.length > 0) await db.change(ADD_NAMES, [db.json(people.flatMap(namesOf))]);
 }
 
 const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)

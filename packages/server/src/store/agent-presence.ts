@@ -1,17 +1,15 @@
-import { NOW, type Sql } from "./sql.ts";
+import { column, NOW, type Sql } from "./sql.ts";
 
 /** When a program was last connected, or made calls, as an external agent: on any node. */
 export const agentPresenceReads = {
   /** The agents among these that were seen within the last `withinMs`. */
-  async agentsSeen(db: Sql, accountIds: readonly number[], withinMs: number): Promise<number[]> {
-    const rows = await db.all<{ account_id: number }>(
+  agentsSeen: (db: Sql, accountIds: readonly number[], withinMs: number) =>
+    column<number>(
+      db,
       `SELECT account_id FROM agent_presence
        WHERE account_id = ANY($1::bigint[]) AND seen_at > ${NOW} - $2::bigint`,
-      db.list(accountIds),
-      withinMs,
-    );
-    return rows.map(({ account_id }) => account_id);
-  },
+      [db.list(accountIds), withinMs],
+    ),
 };
 
 export const agentPresenceWrites = {
@@ -22,7 +20,7 @@ export const agentPresenceWrites = {
       `INSERT INTO agent_presence (account_id, seen_at)
        SELECT id, ${NOW} FROM accounts WHERE id = ANY($1::bigint[]) ORDER BY id
        ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`,
-      db.list(accountIds),
+      [db.list(accountIds)],
     );
   },
 };

@@ -1,31 +1,25 @@
 import type { AccountRecord } from "./accounts.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { allAs, exists, getAs, type Sql } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export const agentTokenReads = {
   /** The token with that hash, unless it was deleted. The owner of its agent may be suspended. */
-  async agentToken(db: Sql, tokenHash: string): Promise<AgentTokenRecord | null> {
-    const row = await db.get<AgentTokenRow>(`${AGENT_TOKENS} WHERE k.token_hash = $1`, tokenHash);
-    return row && toAgentToken(row);
-  },
+  agentToken: (db: Sql, tokenHash: string) =>
+    getAs(db, toAgentToken, `${AGENT_TOKENS} WHERE k.token_hash = $1`, [tokenHash]),
   /** Whether the token exists, and the owner of its agent is not suspended. */
-  async isAgentTokenValid(db: Sql, id: string): Promise<boolean> {
-    const found = await db.get(
+  isAgentTokenValid: (db: Sql, id: string) =>
+    exists(
+      db,
       `SELECT 1 FROM agent_tokens k JOIN accounts a ON a.id = k.account_id
        JOIN accounts o ON o.id = a.owner_id AND o.suspended_at IS NULL WHERE k.id = $1`,
-      id,
-    );
-    return found !== null;
-  },
+      [id],
+    ),
   /** The tokens of all agents of an owner, ordered by creation. */
-  async agentTokens(db: Sql, ownerId: number): Promise<AgentTokenRecord[]> {
-    const rows = await db.all<AgentTokenRow>(
-      `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`,
+  agentTokens: (db: Sql, ownerId: number) =>
+    allAs(db, toAgentToken, `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`, [
       ownerId,
-    );
-    return rows.map(toAgentToken);
-  },
+    ]),
 };
 
 export const agentTokenWrites = {
@@ -34,20 +28,16 @@ export const agentTokenWrites = {
     await db.change(
       `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
        VALUES ($1, $2, $3, $4, $5)`,
-      id,
-      token_hash,
-      account_id,
-      name,
-      at,
+      [id, token_hash, account_id, name, at],
     );
   },
   /** Stores when a token was last used. */
   async touchAgentToken(db: Sql, id: string, lastUsedAt: number): Promise<void> {
-    await db.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);
+    await db.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", [id, lastUsedAt]);
   },
   /** Deletes tokens. Ignores ids that do not exist. */
   async deleteAgentTokens(db: Sql, ids: readonly string[]): Promise<void> {
-    await db.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", db.list(ids));
+    await db.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", [db.list(ids)]);
   },
 };
 

@@ -4,7 +4,7 @@ import { dayOf } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { SEALED_KEYS, type SealedKey } from "./sealed-texts.ts";
 import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { allAs, getAs, type Sql } from "./sql.ts";
 
 export const agentReads = {
   /**
@@ -13,21 +13,22 @@ export const agentReads = {
    */
   async agents(db: Sql, ownerId: number): Promise<AgentRecord[]> {
     // Default agents are named after their provider.
-    const rows = await db.all<AgentRow>(
+    return allAs(
+      db,
+      toAgent,
       `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
        ORDER BY (a.username <> owner.username || ':' || a.provider), a.username COLLATE "C"`,
-      ownerId,
+      [ownerId],
     );
-    return rows.map(toAgent);
   },
   /** The agent with that account, also an erased one. Null when the account has no owner. */
-  async agent(db: Sql, accountId: number): Promise<AgentRecord | null> {
-    const row = await db.get<AgentRow>(`${AGENT} WHERE a.id = $1`, accountId);
-    return row && toAgent(row);
-  },
+  agent: (db: Sql, accountId: number) =>
+    getAs(db, toAgent, `${AGENT} WHERE a.id = $1`, [accountId]),
   /** The agents of a conversation that are not erased, in the order in which they joined. */
-  async conversationAgents(db: Sql, conversationId: number): Promise<ConversationAgent[]> {
-    const rows = await db.all<ConversationAgentRow>(
+  conversationAgents: (db: Sql, conversationId: number) =>
+    allAs(
+      db,
+      toConversationAgent,
       `SELECT ${ACCOUNT}, m.always_on,
          coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
          coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
@@ -37,10 +38,8 @@ export const agentReads = {
        JOIN accounts o ON o.id = a.owner_id
        LEFT JOIN agents g ON g.account_id = a.id
        WHERE m.conversation_id = $1 ORDER BY m.position`,
-      conversationId,
-    );
-    return rows.map(toConversationAgent);
-  },
+      [conversationId],
+    ),
   /** Every sealed key, for the rotation of the key that seals them. */
   sealedKeys: (db: Sql) => db.all<SealedKey>(SEALED_KEYS),
 };
@@ -52,30 +51,22 @@ export const agentWrites = {
       `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (owner_id, provider) DO UPDATE
        SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`,
-      owner_id,
-      provider,
-      sealed,
-      tail,
-      at,
+      [owner_id, provider, sealed, tail, at],
     );
   },
   /** Replaces a key's sealed form, unless the key was changed since it was read. */
   async resealKey(db: Sql, key: SealedKey, sealed: string): Promise<void> {
     await db.change(
       "UPDATE agent_keys SET sealed = $4 WHERE owner_id = $1 AND provider = $2 AND sealed = $3",
-      key.owner_id,
-      key.provider,
-      key.sealed,
-      sealed,
+      [key.owner_id, key.provider, key.sealed, sealed],
     );
   },
   /** Changes nothing when there is no such key. */
   async removeAgentKey(db: Sql, ownerId: number, provider: string): Promise<void> {
-    await db.change(
-      "DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2",
+    await db.change("DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2", [
       ownerId,
       provider,
-    );
+    ]);
   },
   /** Replaces both. Null means the provider's default model, and no instructions. */
   async setAgentProfile(
@@ -87,9 +78,7 @@ export const agentWrites = {
       `INSERT INTO agents (account_id, model, instructions) VALUES ($1, $2, $3)
        ON CONFLICT (account_id) DO UPDATE
        SET model = excluded.model, instructions = excluded.instructions`,
-      accountId,
-      model,
-      instructions,
+      [accountId, model, instructions],
     );
   },
   /**
@@ -98,12 +87,11 @@ export const agentWrites = {
    */
   async setAgentProvider(db: Sql, accountId: number, provider: string, at: number): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change(
-      "UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1",
+    await db.change("UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1", [
       accountId,
       provider,
       dayOf(at),
-    );
+    ]);
   },
   /** Replaces the limits. An agent whose limits were never set has the default ones. */
   async setAgentLimits(db: Sql, accountId: number, limits: AgentLimits): Promise<void> {
@@ -113,12 +101,14 @@ export const agentWrites = {
        ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
          daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
          turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
-      accountId,
-      limits.spenders,
-      limits.daily_tokens,
-      limits.chat_daily_tokens,
-      limits.turns_per_minute,
-      limits.waiting_turns,
+      [
+        accountId,
+        limits.spenders,
+        limits.daily_tokens,
+        limits.chat_daily_tokens,
+        limits.turns_per_minute,
+        limits.waiting_turns,
+      ],
     );
   },
   /** Changes nothing when the agent is not a member of the conversation. */
@@ -131,9 +121,7 @@ export const agentWrites = {
     db.changes(conversationId);
     await db.change(
       "UPDATE members SET always_on = $3 WHERE conversation_id = $1 AND account_id = $2",
-      conversationId,
-      accountId,
-      alwaysOn,
+      [conversationId, accountId, alwaysOn],
     );
   },
 };

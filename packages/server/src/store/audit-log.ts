@@ -8,7 +8,7 @@ export const auditReads = {
   /** Entries that match, newest first. */
   async auditLog(db: Sql, query: AuditQuery): Promise<AuditRecord[]> {
     const { sql, values } = auditQuery(query);
-    const rows = await db.all<AuditRow>(sql, ...values);
+    const rows = await db.all<AuditRow>(sql, values);
     return rows.map((row) => ({ ...row, details: decoded(row.details) }));
   },
 };
@@ -18,18 +18,14 @@ export const auditWrites = {
     const { at, action, account, details } = entry;
     await db.change(
       "INSERT INTO audit_log (at, action, account, details) VALUES ($1, $2, $3, $4::jsonb)",
-      at,
-      action,
-      account,
-      db.json(details),
+      [at, action, account, db.json(details)],
     );
   },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
   pruneAuditLog: (db: Sql, before: number, most: number) =>
     db.change(
       "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)",
-      before,
-      most,
+      [before, most],
     ),
 };
 

@@ -2,7 +2,7 @@ import type { BlockList } from "@parley/protocol";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementOwnCounter } from "./own-counter.ts";
 import { ACCOUNT } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { column, type Sql } from "./sql.ts";
 
 /** Which people an account has blocked. */
 export const blockReads = {
@@ -13,7 +13,7 @@ export const blockReads = {
       `SELECT me.own_seq, a.username FROM accounts me
        LEFT JOIN blocks b ON b.account_id = me.id LEFT JOIN accounts a ON a.id = b.blocked_id
        WHERE me.id = $1 ORDER BY a.username`,
-      accountId,
+      [accountId],
     );
     return {
       usernames: rows.flatMap(({ username }) => username ?? []),
@@ -25,24 +25,16 @@ export const blockReads = {
     db.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM blocks b JOIN accounts a ON a.id = b.blocked_id
        WHERE b.account_id = $1 AND a.username > $2 ORDER BY a.username LIMIT $3`,
-      accountId,
-      after,
-      limit,
+      [accountId, after, limit],
     ),
   /** The subset of these accounts that have blocked one of the others, in no particular order. */
-  async blockersAmong(
-    db: Sql,
-    accountIds: readonly number[],
-    otherIds: readonly number[],
-  ): Promise<number[]> {
-    const rows = await db.all<{ account_id: number }>(
+  blockersAmong: (db: Sql, accountIds: readonly number[], otherIds: readonly number[]) =>
+    column<number>(
+      db,
       `SELECT DISTINCT account_id FROM blocks
        WHERE account_id = ANY($1::bigint[]) AND blocked_id = ANY($2::bigint[])`,
-      db.list(accountIds),
-      db.list(otherIds),
-    );
-    return rows.map(({ account_id }) => account_id);
-  },
+      [db.list(accountIds), db.list(otherIds)],
+    ),
 };
 
 export const blockWrites = {
@@ -54,9 +46,7 @@ export const blockWrites = {
     const blocked = await db.change(
       `INSERT INTO blocks (account_id, blocked_id, created_at)
        VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-      accountId,
-      blockedId,
-      at,
+      [accountId, blockedId, at],
     );
     return blocked === 0 ? null : incrementOwnCounter(db, accountId);
   },
@@ -65,11 +55,10 @@ export const blockWrites = {
    * changes nothing, when the person is not blocked.
    */
   async unblock(db: Sql, accountId: number, blockedId: number): Promise<number | null> {
-    const ended = await db.change(
-      "DELETE FROM blocks WHERE account_id = $1 AND blocked_id = $2",
+    const ended = await db.change("DELETE FROM blocks WHERE account_id = $1 AND blocked_id = $2", [
       accountId,
       blockedId,
-    );
+    ]);
     return ended === 0 ? null : incrementOwnCounter(db, accountId);
   },
 };

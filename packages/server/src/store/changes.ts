@@ -97,18 +97,17 @@ export async function pruneChanges(db: Sql, limits: LogLimits): Promise<boolean>
     `SELECT max(id) AS id, ${NOW} AS now FROM changes`,
   );
   const last = newest?.id ?? 0;
-  const average = await db.get<{ bytes: number | null }>(
-    AVERAGE_BYTES,
+  const average = await db.get<{ bytes: number | null }>(AVERAGE_BYTES, [
     db.list(sampleIds(oldest[0]?.id ?? 0, last)),
-  );
+  ]);
   const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
   const upTo = pruneUpTo(size, limits);
   if (upTo === null) return false;
-  await db.change("DELETE FROM changes WHERE id <= $1", upTo);
+  await db.change("DELETE FROM changes WHERE id <= $1", [upTo]);
   await db.change(
     `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
      ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
-    upTo,
+    [upTo],
   );
   return upTo === oldest.at(-1)?.id;
 }

@@ -24,28 +24,22 @@ export const componentWrites = {
     db.changes(conversation_id);
     await db.change(
       "DELETE FROM component_uses WHERE message_id = $1 AND account_id = $2 AND token = $3",
-      id,
-      by.id,
-      token,
+      [id, by.id, token],
     );
     await db.change(
       `INSERT INTO component_uses (message_id, account_id, token, used_at) VALUES ($1, $2, $3, $4)`,
-      id,
-      by.id,
-      token,
-      at,
+      [id, by.id, token, at],
     );
     await db.change(
       `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
          SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,
-      id,
+      [id],
     );
     const version = finalized ? await incrementCounter(db, conversation_id) : null;
     await db.change(
       `UPDATE messages SET version = coalesce($2, version),
          uses = (SELECT count(*) FROM component_uses WHERE message_id = $1) WHERE id = $1`,
-      id,
-      version,
+      [id, version],
     );
     return version;
   },
@@ -61,7 +55,7 @@ export async function componentUses(
     `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
      FROM component_uses u JOIN accounts a ON a.id = u.account_id
      WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
-    db.list(messageIds),
+    [db.list(messageIds)],
   );
   const byMessage = Map.groupBy(rows, (row) => row.message_id);
   return new Map([...byMessage].map(([id, uses]) => [id, uses.map(toComponentUse)]));

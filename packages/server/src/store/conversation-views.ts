@@ -15,7 +15,7 @@ import { latestMessages } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
 import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./shared/accounts.ts";
 import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { firstValue, type Sql } from "./sql.ts";
 
 /** Conversations as clients see them. Views of a conversation that does not exist throw. */
 export const conversationViewReads = {
@@ -25,7 +25,7 @@ export const conversationViewReads = {
       `SELECT a.username, a.kind, m.last_read_seq FROM members m
        JOIN accounts a ON a.id = m.account_id
        WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
-      conversationId,
+      [conversationId],
     );
     return toReadPositions(rows);
   },
@@ -65,13 +65,12 @@ export const conversationViewReads = {
   },
   /** The viewer's conversations, most recently updated first. */
   async chats(db: Sql, { viewerId, after, limit }: ChatsQuery): Promise<Conversation[]> {
-    const rows = await db.all<ConversationRow>(
-      CHATS,
+    const rows = await db.all<ConversationRow>(CHATS, [
       viewerId,
       after?.updated_at ?? null,
       after?.id ?? null,
       limit,
-    );
+    ]);
     const ids = rows.map(({ id }) => id);
     const shown = await shownIn(db, ids, viewerId);
     return rows.map((row) => toConversation(row, shown(row.id)));
@@ -85,8 +84,7 @@ export const conversationViewReads = {
    * hidden, which count as read. Messages of blocked people are subtracted when the count is read.
    */
   async unreadCount(db: Sql, conversationId: number, accountId: number): Promise<number> {
-    const row = await db.get<{ count: number }>(UNREAD_COUNT, conversationId, accountId);
-    return row?.count ?? 0;
+    return (await firstValue<number>(db, UNREAD_COUNT, [conversationId, accountId])) ?? 0;
   },
 };
 
@@ -181,7 +179,7 @@ interface ConversationRow extends JoinedAccount<"creator"> {
 }
 
 async function viewRow(db: Sql, id: number, viewerId: number): Promise<ConversationRow> {
-  const found = await db.get<ConversationRow>(ONE_CONVERSATION, viewerId, id);
+  const found = await db.get<ConversationRow>(ONE_CONVERSATION, [viewerId, id]);
   if (!found) throw new Error(`conversation ${id} is missing`);
   return found;
 }
@@ -234,7 +232,9 @@ async function shownIn(
 ): Promise<(id: number) => Shown> {
   const [latest, rows] = await Promise.all([
     latestMessages(db, ids, viewerId),
-    db.all<AccountRow & { conversation_id: number }>(SHOWN_MEMBERS, db.list(ids)),
+    ids.length === 1
+      ? db.all<ShownRow>(SHOWN_IN_ONE, [...ids])
+      : db.all<ShownRow>(SHOWN_MEMBERS, [db.list(ids)]),
   ]);
   const members = Map.groupBy(rows, (row) => row.conversation_id);
   return (id) => ({
@@ -242,6 +242,12 @@ async function shownIn(
     participants: (members.get(id) ?? []).map(publicAccount),
   });
 }
+
+type ShownRow = AccountRow & { conversation_id: number };
+
+const SHOWN_IN_ONE = `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM members m
+  JOIN accounts a ON a.id = m.account_id
+  WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`;
 
 /** The first members of conversations. SQLite has no `LATERAL`, PostgreSQL no index of positions. */
 const SHOWN_MEMBERS = {

@@ -2,7 +2,7 @@ import type { AccountRecord, JsonObject } from "./accounts.ts";
 
 import type { Awaitable } from "./awaitable.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import type { Sql, Value } from "./sql.ts";
+import { allAs, column, firstValue, type Sql, type Value } from "./sql.ts";
 
 /**
  * Conversations and their members. Methods that take a `conversationId` expect the id of an existing
@@ -13,50 +13,32 @@ export const conversationReads = {
    * The id of the direct conversation of two accounts, of several the one that was inserted last. The
    * order of the two does not matter.
    */
-  async directConversation(db: Sql, pair: readonly [number, number]): Promise<number | null> {
-    const row = await db.get<{ id: number }>(
-      "SELECT id FROM conversations WHERE direct_pair = $1",
-      pairKey(pair),
-    );
-    return row?.id ?? null;
-  },
+  directConversation: (db: Sql, pair: readonly [number, number]) =>
+    firstValue<number>(db, "SELECT id FROM conversations WHERE direct_pair = $1", [pairKey(pair)]),
   /** The conversations that a product knows by one of these ids, in no particular order. */
   chatsByExternalId: (db: Sql, ids: readonly string[]) =>
     db.all<{ external_id: string; uuid: string }>(
       "SELECT external_id, uuid FROM conversations WHERE external_id = ANY($1::text[])",
-      db.list(ids),
+      [db.list(ids)],
     ),
   /** All members, in the order in which they joined. */
-  async members(db: Sql, conversationId: number): Promise<MemberRecord[]> {
-    const rows = await db.all<MemberRow>(MEMBERS, conversationId);
-    return rows.map(toMember);
-  },
+  members: (db: Sql, conversationId: number) => allAs(db, toMember, MEMBERS, [conversationId]),
   /** The subset of these usernames that are members, in the given order. */
-  async participantsAmong(
-    db: Sql,
-    conversationId: number,
-    usernames: readonly string[],
-  ): Promise<string[]> {
-    const rows = await db.all<{ username: string }>(
-      PARTICIPANTS_AMONG,
-      conversationId,
-      db.list(usernames),
-    );
-    return rows.map((row) => row.username);
-  },
+  participantsAmong: (db: Sql, conversationId: number, usernames: readonly string[]) =>
+    column<string>(db, PARTICIPANTS_AMONG, [conversationId, db.list(usernames)]),
   /** The conversations that an account is a member of, with their counters. */
   counters: (db: Sql, accountId: number) =>
     db.all<{ uuid: string; seq: number }>(
       `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
        JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
-      accountId,
+      [accountId],
     ),
   /** The conversations that an account is a former member of, with their counters. */
   formerConversations: (db: Sql, accountId: number) =>
     db.all<{ id: number; seq: number }>(
       `SELECT f.conversation_id AS id, k.seq FROM former_members f
        JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`,
-      accountId,
+      [accountId],
     ),
 };
 
@@ -73,22 +55,23 @@ export const conversationWrites = {
       `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
          external_id, metadata)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
-      uuid,
-      kind,
-      title,
-      direct ? pairKey(direct) : null,
-      created_by,
-      kind === "group" ? created_by : null,
-      at,
-      conversation.external_id ?? null,
-      db.json(conversation.metadata),
+      [
+        uuid,
+        kind,
+        title,
+        direct ? pairKey(direct) : null,
+        created_by,
+        kind === "group" ? created_by : null,
+        at,
+        conversation.external_id ?? null,
+        db.json(conversation.metadata),
+      ],
     );
     if (!row) throw new Error("a conversation was not inserted");
-    await db.change(
-      "INSERT INTO counters (conversation_id, updated_at) VALUES ($1, $2)",
+    await db.change("INSERT INTO counters (conversation_id, updated_at) VALUES ($1, $2)", [
       row.id,
       at,
-    );
+    ]);
     await db.own(row.id);
     return row.id;
   },
@@ -100,7 +83,7 @@ export const conversationWrites = {
    */
   async releasePair(db: Sql, conversationId: number): Promise<void> {
     await db.own(conversationId);
-    await db.change("UPDATE conversations SET direct_pair = NULL WHERE id = $1", conversationId);
+    await db.change("UPDATE conversations SET direct_pair = NULL WHERE id = $1", [conversationId]);
   },
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   async insertMembers(
@@ -120,14 +103,11 @@ export const conversationWrites = {
            k.humans, k.agents
          FROM unnest($2::bigint[]) WITH ORDINALITY AS j (id, place)
          JOIN counters k ON k.conversation_id = $1`,
-        conversationId,
-        joined,
-        at,
+        [conversationId, joined, at],
       ),
       db.change(
         "DELETE FROM former_members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])",
-        conversationId,
-        joined,
+        [conversationId, joined],
       ),
       countMembers(db, conversationId, accountIds, 1),
     ]);
@@ -142,16 +122,14 @@ export const conversationWrites = {
     const rows = await db.changed<{ account_id: number }>(
       `DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
        RETURNING account_id`,
-      conversationId,
-      db.list(accountIds),
+      [conversationId, db.list(accountIds)],
     );
     const left = rows.map(({ account_id }) => account_id);
     await Promise.all([
       db.change(
         `INSERT INTO former_members (conversation_id, account_id)
          SELECT $1, j.id FROM unnest($2::bigint[]) AS j (id) WHERE true ON CONFLICT DO NOTHING`,
-        conversationId,
-        db.list(left),
+        [conversationId, db.list(left)],
       ),
       countMembers(db, conversationId, left, -1),
     ]);
@@ -266,7 +244,7 @@ const PARTICIPANTS_AMONG = `SELECT a.username
 
 async function update(db: Sql, conversationId: number, sql: string, value: Value): Promise<void> {
   db.changes(conversationId);
-  await db.change(sql, conversationId, value);
+  await db.change(sql, [conversationId, value]);
 }
 
 /** Counts accounts that have joined or left, without counting all members. */
@@ -275,8 +253,5 @@ const countMembers = (db: Sql, conversationId: number, accountIds: readonly numb
     `UPDATE counters SET participants = participants + $2, agent_participants = agent_participants
        + $3 * (SELECT count(*) FROM accounts WHERE kind = 'agent' AND id = ANY($4::bigint[]))
      WHERE conversation_id = $1`,
-    conversationId,
-    by * accountIds.length,
-    by,
-    db.list(accountIds),
+    [conversationId, by * accountIds.length, by, db.list(accountIds)],
   );

@@ -2,7 +2,7 @@ import type { Policy } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { type FoundAccount, type NameQuery, nameRange, withAgents } from "./account-names.ts";
 import { ACCOUNT } from "./shared/accounts.ts";
-import type { Sql, Statement } from "./sql.ts";
+import { column, type Sql, type Statement } from "./sql.ts";
 
 /** Which accounts a viewer meets, lists and finds. */
 export const directoryReads = {
@@ -10,34 +10,24 @@ export const directoryReads = {
    * The subset of these accounts that the viewer meets: the viewer, people who take or took part in one
    * of the viewer's conversations, and the agents of all of them. In no particular order.
    */
-  async sharingAccounts(
-    db: Sql,
-    viewerId: number,
-    accountIds: readonly number[],
-  ): Promise<number[]> {
-    const rows = await db.all<{ id: number }>(
-      `SELECT a.id FROM accounts a WHERE a.id = ANY($2::bigint[]) AND ${IS_MET}`,
+  sharingAccounts: (db: Sql, viewerId: number, accountIds: readonly number[]) =>
+    column<number>(db, `SELECT a.id FROM accounts a WHERE a.id = ANY($2::bigint[]) AND ${IS_MET}`, [
       viewerId,
       db.list(accountIds),
-    );
-    return rows.map(({ id }) => id);
-  },
+    ]),
   /**
    * The people of the directory and the agents that the viewer owns, ordered by username. Erased
    * accounts are returned only if the query names them.
    */
   listAccounts(db: Sql, query: AccountQuery) {
     const { viewerId, directory = "everyone", after = "", usernames, limit } = query;
-    if (!usernames) return db.all<AccountRecord>(LISTS[directory], viewerId, after, limit);
+    if (!usernames) return db.all<AccountRecord>(LISTS[directory], [viewerId, after, limit]);
     return db.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM accounts a
        WHERE a.username = ANY($3::text[]) AND ${IS_LISTED}
          ${directory === "everyone" ? "" : `AND ${IS_MET}`}
        ORDER BY a.username LIMIT $4`,
-      viewerId,
-      after,
-      db.list(usernames),
-      limit,
+      [viewerId, after, db.list(usernames), limit],
     );
   },
   /**
@@ -50,18 +40,17 @@ export const directoryReads = {
     if (!range) return [];
     const { prefix, after, end } = range;
     const { viewerId, directory = "everyone", limit } = query;
-    const found = await db.all<FoundAccount>(
-      SEARCHES[directory],
+    const found = await db.all<FoundAccount>(SEARCHES[directory], [
       after.name,
       after.username,
       end,
       prefix,
       limit,
       ...(directory === "everyone" ? [] : [viewerId]),
-    );
+    ]);
     const agents = await db.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
-      viewerId,
+      [viewerId],
     );
     return withAgents(found, agents, range, limit);
   },

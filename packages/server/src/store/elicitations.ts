@@ -1,15 +1,15 @@
-import type { Sql } from "./sql.ts";
+import { getAs, type Sql } from "./sql.ts";
 
 /** Questions that tools ask the owners of agents during a call. */
 export const elicitationReads = {
-  async elicitation(db: Sql, uuid: string): Promise<ElicitationRecord | null> {
-    const row = await db.get<ElicitationRow>(
+  elicitation: (db: Sql, uuid: string) =>
+    getAs(
+      db,
+      toElicitation,
       `SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content
        FROM elicitations WHERE uuid = $1`,
-      uuid,
-    );
-    return row && toElicitation(row);
-  },
+      [uuid],
+    ),
   /**
    * The questions that the owner has not answered, oldest first. Includes those in messages that were
    * deleted since, and in messages that the owner cannot see any more.
@@ -19,7 +19,7 @@ export const elicitationReads = {
     db.all<OpenElicitation>(
       `SELECT message_uuid, call_uuid FROM elicitations
        WHERE owner_id = $1 AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`,
-      ownerId,
+      [ownerId],
     ),
 };
 
@@ -29,12 +29,14 @@ export const elicitationWrites = {
     await db.change(
       `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
        VALUES ($1, $2, $3, $4, $5, $6)`,
-      asked.uuid,
-      asked.call_uuid,
-      asked.conversation_id,
-      asked.owner_id,
-      asked.message_uuid,
-      JSON.stringify(asked.schema),
+      [
+        asked.uuid,
+        asked.call_uuid,
+        asked.conversation_id,
+        asked.owner_id,
+        asked.message_uuid,
+        JSON.stringify(asked.schema),
+      ],
     );
   },
   /** Stores the answer, unless the question has one. The unit owns the conversation. */
@@ -46,9 +48,7 @@ export const elicitationWrites = {
     await db.changed(
       `UPDATE elicitations SET action = $2, content = $3 WHERE uuid = $1 AND action IS NULL
        RETURNING conversation_id`,
-      uuid,
-      action,
-      JSON.stringify(content),
+      [uuid, action, JSON.stringify(content)],
     );
   },
   /**
@@ -59,7 +59,7 @@ export const elicitationWrites = {
     const cancelled = await db.changed<{ uuid: string }>(
       `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
        RETURNING uuid, conversation_id`,
-      db.list(messageUuids),
+      [db.list(messageUuids)],
     );
     return cancelled.map(({ uuid }) => uuid);
   },
@@ -68,10 +68,9 @@ export const elicitationWrites = {
    * conversation.
    */
   async deleteElicitations(db: Sql, callUuid: string): Promise<void> {
-    await db.changed(
-      "DELETE FROM elicitations WHERE call_uuid = $1 RETURNING conversation_id",
+    await db.changed("DELETE FROM elicitations WHERE call_uuid = $1 RETURNING conversation_id", [
       callUuid,
-    );
+    ]);
   },
 };
 

@@ -19,10 +19,9 @@ export const erasureReads = {
   },
   /** The accounts that a person owns, erased ones included: agents, and those of incoming hooks. */
   ownedAccounts: (db: Sql, ownerId: number) =>
-    db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 ORDER BY a.id`,
+    db.all<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 ORDER BY a.id`, [
       ownerId,
-    ),
+    ]),
   /**
    * Tool calls of which something is stored that only the owner of their agents saw, or whose tools have
    * asked the owner something.
@@ -32,7 +31,7 @@ export const erasureReads = {
       `SELECT uuid, conversation_id FROM tool_calls
        WHERE owner_id = $1 AND coalesce(result, error, note, provider_fields) IS NOT NULL
        UNION SELECT call_uuid, conversation_id FROM elicitations WHERE owner_id = $1`,
-      ownerId,
+      [ownerId],
     ),
 };
 
@@ -56,28 +55,25 @@ export const erasureWrites = {
        SET password_hash = NULL, external_id = NULL, metadata = NULL, policy = NULL, erased_at = $2,
          suspended_at = coalesce(suspended_at, $2)
        WHERE id = $1 AND erased_at IS NULL`,
-      id,
-      at,
+      [id, at],
     );
     if (erased === 0) return false;
     // Nobody reads its mentions, hidden messages and final departures any more, and others only add to them.
     db.changesUnowned();
-    await db.change("UPDATE accounts SET erased_at = $2 WHERE owner_id = $1", id, at);
+    await db.change("UPDATE accounts SET erased_at = $2 WHERE owner_id = $1", [id, at]);
     await db.change(
       `UPDATE sessions SET user_agent = NULL, network = NULL, ended_at = coalesce(ended_at, $2)
        WHERE account_id = $1`,
-      id,
-      at,
+      [id, at],
     );
-    for (const sql of DELETIONS) await db.change(sql, id);
-    await db.change("DELETE FROM incoming_hooks WHERE creator = $1", username);
+    for (const sql of DELETIONS) await db.change(sql, [id]);
+    await db.change("DELETE FROM incoming_hooks WHERE creator = $1", [username]);
     await deleteUnusedFilesOf(db, id);
-    await db.change(
-      "INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)",
+    await db.change("INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)", [
       id,
       messages,
       at,
-    );
+    ]);
     return true;
   },
   /**
@@ -89,13 +85,13 @@ export const erasureWrites = {
     await db.change(
       `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
        WHERE uuid = ANY($1::uuid[])`,
-      db.list(uuids),
+      [db.list(uuids)],
     );
-    await db.change("DELETE FROM elicitations WHERE call_uuid = ANY($1::uuid[])", db.list(uuids));
+    await db.change("DELETE FROM elicitations WHERE call_uuid = ANY($1::uuid[])", [db.list(uuids)]);
   },
   /** Records that all steps are finished. */
   async finishErasure(db: Sql, accountId: number): Promise<void> {
-    await db.change("DELETE FROM erasures WHERE account_id = $1", accountId);
+    await db.change("DELETE FROM erasures WHERE account_id = $1", [accountId]);
   },
 };
 

@@ -4,25 +4,22 @@ import { iso } from "../rules/time.ts";
 import { NOT_HIDDEN } from "./message-views.ts";
 import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
 import { decoded } from "./shared/json.ts";
-import type { Sql, Value } from "./sql.ts";
+import { allAs, column, firstValue, hasChanged, type Sql, type Value } from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
 export const fileReads = {
   /** The files with one of these ids, in no particular order. */
-  async files(db: Sql, ids: readonly string[]): Promise<FileRecord[]> {
-    const rows = await db.all<FileRow>(`${FILES} WHERE f.uuid = ANY($1::uuid[])`, db.list(ids));
-    return rows.map(toFileRecord);
-  },
+  files: (db: Sql, ids: readonly string[]) =>
+    allAs(db, toFileRecord, `${FILES} WHERE f.uuid = ANY($1::uuid[])`, [db.list(ids)]),
   /** Messages with files in a range of a conversation that the viewer can see, newest first. */
   async messagesWithFiles(db: Sql, query: FilesQuery): Promise<MessageFiles[]> {
-    const rows = await db.all<MessageFilesRow>(
-      MESSAGES_WITH_FILES,
+    const rows = await db.all<MessageFilesRow>(MESSAGES_WITH_FILES, [
       query.conversationId,
       query.viewerId,
       query.after,
       query.upTo,
       query.limit,
-    );
+    ]);
     return rows.map(({ message_id, seq, created_at, files, ...sender }) => ({
       message_id,
       seq,
@@ -32,63 +29,54 @@ export const fileReads = {
     }));
   },
   /** The ids of files that nothing uses and that were announced before a time, oldest first. */
-  async unusedFiles(db: Sql, before: number, limit: number): Promise<string[]> {
-    const rows = await db.all<{ uuid: string }>(
+  unusedFiles: (db: Sql, before: number, limit: number) =>
+    column<string>(
+      db,
       `SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1
        ORDER BY created_at LIMIT $2`,
-      before,
-      limit,
-    );
-    return rows.map(({ uuid }) => uuid);
-  },
+      [before, limit],
+    ),
   /** The subset of these blobs that belong to a file. */
-  async usedBlobs(db: Sql, ids: readonly string[]): Promise<string[]> {
-    const rows = await db.all<BlobRow>(
-      "SELECT blob FROM files WHERE blob = ANY($1::uuid[])",
-      db.list(ids),
-    );
-    return rows.map(({ blob }) => blob);
-  },
+  usedBlobs: (db: Sql, ids: readonly string[]) =>
+    column<string>(db, "SELECT blob FROM files WHERE blob = ANY($1::uuid[])", [db.list(ids)]),
   /** Files of a person that are ready and have an id after this one, ordered by id. */
-  async filesOf(db: Sql, ownerId: number, after: string, limit: number): Promise<FileRecord[]> {
-    const rows = await db.all<FileRow>(
+  filesOf: (db: Sql, ownerId: number, after: string, limit: number) =>
+    allAs(
+      db,
+      toFileRecord,
       `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
        ORDER BY f.uuid LIMIT $3`,
-      ownerId,
-      after,
-      limit,
-    );
-    return rows.map(toFileRecord);
-  },
+      [ownerId, after, limit],
+    ),
   /** Files that have a blob, found or not, and an id after this one, ordered by id. */
   storedFiles: (db: Sql, after: string, limit: number) =>
     db.all<StoredFile>(
       `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
        FROM files f LEFT JOIN messages m ON m.id = f.message_id
        WHERE f.blob IS NOT NULL AND f.uuid > $1 ORDER BY f.uuid LIMIT $2`,
-      after,
-      limit,
+      [after, limit],
     ),
   /** The ids of blobs whose files are deleted, to delete them too. */
-  async abandonedBlobs(db: Sql, limit: number): Promise<string[]> {
-    const rows = await db.all<BlobRow>("SELECT blob FROM abandoned_blobs LIMIT $1", limit);
-    return rows.map(({ blob }) => blob);
-  },
+  abandonedBlobs: (db: Sql, limit: number) =>
+    column<string>(db, "SELECT blob FROM abandoned_blobs LIMIT $1", [limit]),
   /** The announced sizes of all files, of those whose bytes have not arrived too. */
   async announcedBytes(db: Sql): Promise<number> {
-    const row = await db.get<{ bytes: number }>(
-      "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files",
+    return (
+      (await firstValue<number>(
+        db,
+        "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files",
+      )) ?? 0
     );
-    return row?.bytes ?? 0;
   },
   /** The bytes that `insertFile` has counted for a person on a day. */
   async uploadedBytes(db: Sql, ownerId: number, day: string): Promise<number> {
-    const row = await db.get<{ bytes: number }>(
-      "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2",
-      ownerId,
-      day,
+    return (
+      (await firstValue<number>(
+        db,
+        "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2",
+        [ownerId, day],
+      )) ?? 0
     );
-    return row?.bytes ?? 0;
   },
 };
 
@@ -101,44 +89,40 @@ export const fileWrites = {
     await db.change(
       `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
-      file.id,
-      file.owner_id,
-      file.conversation_id,
-      file.name,
-      file.size,
-      file.at,
+      [file.id, file.owner_id, file.conversation_id, file.name, file.size, file.at],
     );
     await db.change(
       `INSERT INTO upload_usage (owner_id, day, bytes) VALUES ($1, $2, $3)
        ON CONFLICT (owner_id, day) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes`,
-      usage.person_id,
-      usage.day,
-      usage.bytes,
+      [usage.person_id, usage.day, usage.bytes],
     );
   },
   /**
    * Makes a file ready. Returns false, and changes nothing, if the file is gone, in use, or its bytes
    * have arrived already.
    */
-  async finishFile(db: Sql, id: string, content: FileContent): Promise<boolean> {
-    const finished = await db.change(
+  finishFile: (db: Sql, id: string, content: FileContent) =>
+    hasChanged(
+      db,
       `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
          duration_ms = $7, placeholder = $8
        WHERE uuid = $1 AND status <> 'ready' AND used_at IS NULL`,
-      id,
-      content.blob,
-      content.type,
-      content.size,
-      content.width,
-      content.height,
-      content.duration_ms,
-      content.placeholder,
-    );
-    return finished > 0;
-  },
+      [
+        id,
+        content.blob,
+        content.type,
+        content.size,
+        content.width,
+        content.height,
+        content.duration_ms,
+        content.placeholder,
+      ],
+    ),
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
   async failFile(db: Sql, id: string): Promise<void> {
-    await db.change("UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'", id);
+    await db.change("UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'", [
+      id,
+    ]);
   },
   /**
    * Gives files to a message, whose conversation the unit owns. Returns false if one of them is gone, not
@@ -154,9 +138,7 @@ export const fileWrites = {
       `UPDATE files SET used_at = $3, message_id = (SELECT id FROM messages WHERE uuid = $2)
        WHERE uuid = ANY($1::uuid[]) AND used_at IS NULL AND status = 'ready'
        RETURNING conversation_id`,
-      db.list(ids),
-      messageUuid,
-      at,
+      [db.list(ids), messageUuid, at],
     );
     checkChanged(db, attached);
     return attached.length === ids.length;
@@ -178,21 +160,17 @@ export const fileWrites = {
       `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
          AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)
        RETURNING conversation_id`,
-      id,
-      blob,
-      message_uuid,
-      isFound ? "ready" : "failed",
+      [id, blob, message_uuid, isFound ? "ready" : "failed"],
     );
     if (message_uuid !== null) checkChanged(db, changed);
     return changed.length > 0;
   },
   /** Forgets abandoned blobs once they are deleted. */
   async forgetBlobs(db: Sql, ids: readonly string[]): Promise<void> {
-    await db.change("DELETE FROM abandoned_blobs WHERE blob = ANY($1::uuid[])", db.list(ids));
+    await db.change("DELETE FROM abandoned_blobs WHERE blob = ANY($1::uuid[])", [db.list(ids)]);
   },
 };
 
-type BlobRow = { blob: string };
 type InConversation = { conversation_id: number | null };
 
 /** Throws if the unit does not own the conversations of files that it has changed. */
@@ -208,13 +186,13 @@ function checkChanged(db: Sql, files: readonly InConversation[]): void {
 async function deleteFiles(db: Sql, where: string, value: Value): Promise<number> {
   const deleted = await db.changed<{ blob: string | null }>(
     `DELETE FROM files WHERE ${where} RETURNING blob`,
-    value,
+    [value],
   );
   const blobs = deleted.map(({ blob }) => blob).filter((blob) => blob !== null);
   if (blobs.length > 0) {
     await db.change(
       "INSERT INTO abandoned_blobs (blob) SELECT blob FROM unnest($1::uuid[]) AS b (blob)",
-      db.list(blobs),
+      [db.list(blobs)],
     );
   }
   return deleted.length;
@@ -240,14 +218,12 @@ export async function usePicture(
   at: number,
   conversationId: number | null,
 ): Promise<boolean> {
-  const used = await db.change(
+  return hasChanged(
+    db,
     `UPDATE files SET used_at = $2, conversation_id = $3
      WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
-    id,
-    at,
-    conversationId,
+    [id, at, conversationId],
   );
-  return used > 0;
 }
 
 export interface FilesQuery {

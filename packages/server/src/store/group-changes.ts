@@ -16,10 +16,7 @@ export const groupChangeReads = {
     const rows = await db.all<GroupChangeRow>(
       `SELECT ${GROUP_CHANGE} FROM conversation_changes
        WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
-      query.conversationId,
-      query.after,
-      query.before,
-      query.limit,
+      [query.conversationId, query.after, query.before, query.limit],
     );
     return groupChangeViews(db, rows.toReversed());
   },
@@ -38,18 +35,13 @@ export const groupChangeWrites = {
     db.changes(conversationId);
     const [row] = await db.changed<{ seq: number }>(
       "UPDATE counters SET seq = seq + 1, updated_at = $2 WHERE conversation_id = $1 RETURNING seq",
-      conversationId,
-      at,
+      [conversationId, at],
     );
     if (!row) throw new Error(`conversation ${conversationId} has no counters`);
     await db.change(
       `INSERT INTO conversation_changes (conversation_id, ${GROUP_CHANGE})
        VALUES ($1, $2, $3, $4, $5)`,
-      conversationId,
-      row.seq,
-      at,
-      actor.id,
-      db.json(changes.map(toStoredChange)),
+      [conversationId, row.seq, at, actor.id, db.json(changes.map(toStoredChange))],
     );
     return row.seq;
   },
@@ -60,9 +52,7 @@ export const groupChangesSince = (db: Sql, conversationId: number, since: number
   db.all<GroupChangeRow>(
     `SELECT ${GROUP_CHANGE} FROM conversation_changes
      WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-    conversationId,
-    since,
-    limit,
+    [conversationId, since, limit],
   );
 
 /** Converts rows to changes as all viewers see them. */

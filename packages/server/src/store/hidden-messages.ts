@@ -1,21 +1,18 @@
 import { removeMentionOf } from "./mentions.ts";
 import { countsIn, type MessageRecord } from "./message-records.ts";
 import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
-import type { Sql } from "./sql.ts";
+import { exists, type Sql } from "./sql.ts";
 
 const HIDDEN_PER_PAGE = 1000;
 
 /** Messages that an account has deleted for itself alone. */
 export const hiddenMessageReads = {
-  async isHidden(db: Sql, message: MessageRecord, accountId: number): Promise<boolean> {
-    const row = await db.get(
-      "SELECT 1 FROM hidden WHERE account_id = $1 AND conversation_id = $2 AND seq = $3",
+  isHidden: (db: Sql, message: MessageRecord, accountId: number) =>
+    exists(db, "SELECT 1 FROM hidden WHERE account_id = $1 AND conversation_id = $2 AND seq = $3", [
       accountId,
       message.conversation_id,
       message.seq,
-    );
-    return row !== null;
-  },
+    ]),
   /**
    * A page of what an account hid after a value of its own counter. Without `since` the page is empty
    * and `seq` is the current value, to start from. Messages that were hidden in one call share a counter
@@ -24,7 +21,7 @@ export const hiddenMessageReads = {
   async hiddenSince(db: Sql, accountId: number, since: number | undefined): Promise<Hidden> {
     const [current, rows] = await Promise.all([
       ownCounter(db, accountId),
-      since === undefined ? [] : db.all<HiddenRow>(HIDDEN_SINCE, accountId, since),
+      since === undefined ? [] : db.all<HiddenRow>(HIDDEN_SINCE, [accountId, since]),
     ]);
     const next = rows[HIDDEN_PER_PAGE]?.own_seq;
     const page = rows.filter(({ own_seq }) => next === undefined || own_seq < next);
@@ -71,10 +68,7 @@ async function hideMessage(
   const hidden = await db.change(
     `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
      SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2 ON CONFLICT DO NOTHING`,
-    accountId,
-    conversation_id,
-    seq,
-    ownSeq,
+    [accountId, conversation_id, seq, ownSeq],
   );
   if (hidden === 0) return 0;
   const { humans, agents } = countsIn(message);
@@ -82,11 +76,7 @@ async function hideMessage(
   await db.change(
     `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
      WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
-    conversation_id,
-    accountId,
-    seq,
-    humans,
-    agents,
+    [conversation_id, accountId, seq, humans, agents],
   );
   await removeMentionOf(db, accountId, message);
   return hidden;

@@ -1,4 +1,4 @@
-import type { Sql } from "./sql.ts";
+import { firstValue, type Sql } from "./sql.ts";
 
 /**
  * A restore from a backup takes data back that clients have seen. The id of the history changes then,
@@ -6,14 +6,13 @@ import type { Sql } from "./sql.ts";
  */
 export const historyReads = {
   async historyId(db: Sql): Promise<string> {
-    const row = await db.get<{ id: string }>("SELECT id FROM history");
-    return row?.id ?? "";
+    return (await firstValue<string>(db, "SELECT id FROM history")) ?? "";
   },
 };
 
 export const historyWrites = {
   /** Gives the history a new id, for restores that the store cannot detect. */
   async renewHistory(db: Sql): Promise<void> {
-    await db.change("UPDATE history SET id = $1", Bun.randomUUIDv7());
+    await db.change("UPDATE history SET id = $1", [Bun.randomUUIDv7()]);
   },
 };

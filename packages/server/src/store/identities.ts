@@ -1,6 +1,6 @@
 import type { AccountRecord } from "./accounts.ts";
 import { ACCOUNT } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { hasChanged, type Sql } from "./sql.ts";
 
 /** Links accounts to the subjects of OIDC issuers. */
 export const identityReads = {
@@ -9,8 +9,7 @@ export const identityReads = {
     db.get<AccountRecord>(
       `SELECT ${ACCOUNT} FROM identities i JOIN accounts a ON a.id = i.account_id
        WHERE i.issuer = $1 AND i.subject = $2`,
-      issuer,
-      subject,
+      [issuer, subject],
     ),
   /**
    * The person with that username, if they have neither a password nor an identity, and no product
@@ -22,7 +21,7 @@ export const identityReads = {
        WHERE a.username = $1 AND a.kind = 'human' AND a.password_hash IS NULL
          AND a.external_id IS NULL AND a.erased_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.account_id = a.id)`,
-      username,
+      [username],
     ),
 };
 
@@ -30,15 +29,12 @@ export const identityWrites = {
   /** Returns false, and changes nothing, when the subject is linked to an account already. */
   async insertIdentity(db: Sql, identity: NewIdentity): Promise<boolean> {
     const { issuer, subject, account_id, at } = identity;
-    const inserted = await db.change(
+    return hasChanged(
+      db,
       `INSERT INTO identities (issuer, subject, account_id, created_at) VALUES ($1, $2, $3, $4)
        ON CONFLICT (issuer, subject) DO NOTHING`,
-      issuer,
-      subject,
-      account_id,
-      at,
+      [issuer, subject, account_id, at],
     );
-    return inserted > 0;
   },
 };
 

@@ -1,20 +1,20 @@
-import type { Sql } from "./sql.ts";
+import { firstValue, type Sql } from "./sql.ts";
 
 /** Addresses at which other programs post into a group. */
 export const incomingHookReads = {
   incomingHook: (db: Sql, id: string) =>
-    db.get<IncomingHookRecord>(`SELECT ${COLUMNS} FROM incoming_hooks WHERE id = $1`, id),
+    db.get<IncomingHookRecord>(`SELECT ${COLUMNS} FROM incoming_hooks WHERE id = $1`, [id]),
   /** The hooks of a conversation, ordered by creation. */
   incomingHooks: (db: Sql, chat: string) =>
     db.all<IncomingHookRecord>(
       `SELECT ${COLUMNS} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
-      chat,
+      [chat],
     ),
   /** The hooks that a person created, by username, ordered by creation. */
   incomingHooksBy: (db: Sql, creator: string) =>
     db.all<IncomingHookRecord>(
       `SELECT ${COLUMNS} FROM incoming_hooks WHERE creator = $1 ORDER BY created_at, id`,
-      creator,
+      [creator],
     ),
 };
 
@@ -24,9 +24,9 @@ export const incomingHookWrites = {
    * owns the conversation then.
    */
   async insertIncomingHook(db: Sql, hook: IncomingHookRecord): Promise<void> {
-    await db.ownOf("SELECT id FROM conversations WHERE uuid = $1", hook.chat);
-    await db.change(
-      `INSERT INTO incoming_hooks (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    const chat = "SELECT id FROM conversations WHERE uuid = $1";
+    await db.own((await firstValue<number>(db, chat, [hook.chat])) ?? 0);
+    await db.change(`INSERT INTO incoming_hooks (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`, [
       hook.id,
       hook.secret_hash,
       hook.chat,
@@ -34,17 +34,16 @@ export const incomingHookWrites = {
       hook.creator,
       hook.account,
       hook.created_at,
-    );
+    ]);
     await db.change(
       `INSERT INTO former_members (conversation_id, account_id)
        SELECT c.id, a.id FROM conversations c, accounts a
        WHERE c.uuid = $1 AND a.username = $2 ON CONFLICT DO NOTHING`,
-      hook.chat,
-      hook.account,
+      [hook.chat, hook.account],
     );
   },
   async deleteIncomingHook(db: Sql, id: string): Promise<void> {
-    await db.change("DELETE FROM incoming_hooks WHERE id = $1", id);
+    await db.change("DELETE FROM incoming_hooks WHERE id = $1", [id]);
   },
 };
 

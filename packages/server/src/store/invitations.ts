@@ -1,15 +1,14 @@
 import type { AddedBy } from "@parley/protocol";
-import type { Sql, Value } from "./sql.ts";
+import { column, firstValue, type Sql } from "./sql.ts";
 
 /** Who may add whom to conversations. */
 export const invitationReads = {
   /** Who may add the account to conversations. */
   async addedBy(db: Sql, accountId: number): Promise<AddedBy> {
-    const row = await db.get<{ added_by: AddedBy }>(
-      "SELECT added_by FROM accounts WHERE id = $1",
-      accountId,
+    return (
+      (await firstValue<AddedBy>(db, "SELECT added_by FROM accounts WHERE id = $1", [accountId])) ??
+      "everyone"
     );
-    return row?.added_by ?? "everyone";
   },
   /**
    * The subset of these accounts that do not let the inviter add them: those that have blocked the
@@ -17,54 +16,43 @@ export const invitationReads = {
    * conversations in which they have written.
    */
   refusingInvitation: (db: Sql, accountIds: readonly number[], inviterId: number) =>
-    ids(
+    column<number>(
       db,
       `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[])
        AND (EXISTS (SELECT 1 FROM blocks b WHERE b.account_id = a.id AND b.blocked_id = $2)
          OR a.added_by = 'known' AND ${IS_STRANGER})`,
-      db.list(accountIds),
-      inviterId,
+      [db.list(accountIds), inviterId],
     ),
   /** The subset of these people who do not know the inviter. */
   strangersAmong: (db: Sql, accountIds: readonly number[], inviterId: number) =>
-    ids(
+    column<number>(
       db,
       `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[]) AND ${IS_STRANGER}`,
-      db.list(accountIds),
-      inviterId,
+      [db.list(accountIds), inviterId],
     ),
   /** Groups that the creator started and in which the member has never written, oldest first. */
-  async unansweredGroups(
-    db: Sql,
-    memberId: number,
-    creatorId: number,
-    limit: number,
-  ): Promise<string[]> {
-    const rows = await db.all<{ uuid: string }>(
+  unansweredGroups: (db: Sql, memberId: number, creatorId: number, limit: number) =>
+    column<string>(
+      db,
       `SELECT c.uuid FROM members m JOIN conversations c ON c.id = m.conversation_id
        WHERE m.account_id = $1 AND NOT m.wrote AND c.kind = 'group' AND c.created_by = $2
        ORDER BY c.id LIMIT $3`,
-      memberId,
-      creatorId,
-      limit,
-    );
-    return rows.map(({ uuid }) => uuid);
-  },
+      [memberId, creatorId, limit],
+    ),
   /** The subset of these accounts that left the conversation for good. */
   goneForGood: (db: Sql, conversationId: number, accountIds: readonly number[]) =>
-    ids(
+    column<number>(
       db,
       `SELECT account_id AS id FROM final_departures
        WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])`,
-      conversationId,
-      db.list(accountIds),
+      [conversationId, db.list(accountIds)],
     ),
 };
 
 export const invitationWrites = {
   async setAddedBy(db: Sql, accountId: number, addedBy: AddedBy): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET added_by = $2 WHERE id = $1", accountId, addedBy);
+    await db.change("UPDATE accounts SET added_by = $2 WHERE id = $1", [accountId, addedBy]);
   },
   /** Remembers that an account left the conversation for good. */
   async leaveForGood(
@@ -77,9 +65,7 @@ export const invitationWrites = {
     await db.change(
       `INSERT INTO final_departures (conversation_id, account_id, left_at) VALUES ($1, $2, $3)
        ON CONFLICT DO NOTHING`,
-      conversationId,
-      accountId,
-      at,
+      [conversationId, accountId, at],
     );
   },
 };
@@ -88,7 +74,3 @@ export const invitationWrites = {
 const IS_STRANGER = `NOT EXISTS (SELECT 1 FROM members own
   JOIN members theirs ON theirs.conversation_id = own.conversation_id
   WHERE own.account_id = a.id AND own.wrote AND theirs.account_id = $2)`;
-
-async function ids(db: Sql, sql: string, ...values: Value[]): Promise<number[]> {
-  return (await db.all<{ id: number }>(sql, ...values)).map(({ id }) => id);
-}

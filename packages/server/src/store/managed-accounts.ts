@@ -3,14 +3,14 @@ import type { AccountRecord, Metadata } from "./accounts.ts";
 import { ACCOUNT } from "./shared/accounts.ts";
 import { bindings } from "./shared/bindings.ts";
 import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { hasChanged, type Sql } from "./sql.ts";
 
 /** Accounts of people as operators see them. */
 export const managedAccountReads = {
   /** Ordered by username. */
   async managedAccounts(db: Sql, query: ManagedAccountQuery): Promise<ManagedAccountRecord[]> {
     const { sql, values } = managedAccountsQuery(query);
-    return (await db.all<ManagedAccountRow>(sql, ...values)).map((row) => ({
+    return (await db.all<ManagedAccountRow>(sql, values)).map((row) => ({
       ...row,
       metadata: decoded(row.metadata),
       is_operator: Boolean(row.is_operator),
@@ -22,13 +22,12 @@ export const managedAccountWrites = {
   /** Suspends an account, or with null restores it. Returns false when nothing changed. */
   async setSuspended(db: Sql, accountId: number, at: number | null): Promise<boolean> {
     await db.ownRow("accounts", accountId);
-    const changed = await db.change(
+    return hasChanged(
+      db,
       `UPDATE accounts SET suspended_at = $2
        WHERE id = $1 AND (suspended_at IS NULL) = (CAST($2 AS bigint) IS NOT NULL)`,
-      accountId,
-      at,
+      [accountId, at],
     );
-    return changed > 0;
   },
 };
 

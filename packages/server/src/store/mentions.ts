@@ -27,7 +27,7 @@ export async function addMentions(
 ): Promise<void> {
   if (usernames.length === 0) return;
   const named = db.list(usernames);
-  const added = await db.changed<Mentioned>(ADD_MENTIONS, named, conversation_id, seq, sender_id);
+  const added = await db.changed<Mentioned>(ADD_MENTIONS, [named, conversation_id, seq, sender_id]);
   await countUnread(db, added, conversation_id, seq, 1);
 }
 
@@ -40,9 +40,7 @@ export async function removeMentions(
   const removed = await db.changed<Mentioned>(
     `DELETE FROM mentions WHERE conversation_id = $2 AND seq = $3
        AND account_id IN (SELECT a.id FROM ${NAMED}) RETURNING account_id`,
-    db.list(usernames),
-    conversation_id,
-    seq,
+    [db.list(usernames), conversation_id, seq],
   );
   await countUnread(db, removed, conversation_id, seq, -1);
 }
@@ -55,9 +53,7 @@ export async function removeMentionOf(
   const removed = await db.changed<Mentioned>(
     `DELETE FROM mentions WHERE account_id = $1 AND conversation_id = $2 AND seq = $3
      RETURNING account_id`,
-    accountId,
-    conversation_id,
-    seq,
+    [accountId, conversation_id, seq],
   );
   await countUnread(db, removed, conversation_id, seq, -1);
 }
@@ -81,9 +77,6 @@ async function countUnread(
   await db.change(
     `UPDATE members SET unread_mentions = unread_mentions + $4
      WHERE conversation_id = $1 AND account_id = ANY($2::bigint[]) AND last_read_seq < $3`,
-    conversationId,
-    db.list(mentioned.map(({ account_id }) => account_id)),
-    seq,
-    by,
+    [conversationId, db.list(mentioned.map(({ account_id }) => account_id)), seq, by],
   );
 }

@@ -4,7 +4,7 @@ import {
   type MessageRecordRow,
   toMessageRecord,
 } from "./message-records.ts";
-import type { Sql } from "./sql.ts";
+import { firstValue, type Sql } from "./sql.ts";
 
 /** Row ids of messages that one read examines. */
 export const SCANNED_IDS = 5000;
@@ -16,8 +16,7 @@ export const SCANNED_IDS = 5000;
 export const messageScanReads = {
   /** The highest row id of a message; zero when there is none. */
   async lastMessageId(db: Sql): Promise<number> {
-    const row = await db.get<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM messages");
-    return row?.id ?? 0;
+    return (await firstValue<number>(db, "SELECT coalesce(max(id), 0) AS id FROM messages")) ?? 0;
   },
   /** The messages of the range that are not deleted and match, ordered by id. */
   async scanMessages(
@@ -28,24 +27,20 @@ export const messageScanReads = {
     const scan = (matches: string) =>
       `${MESSAGE_RECORDS} WHERE ${IN_RANGE} AND ${matches} ORDER BY m.id`;
     const rows = await ("senderIds" in filter
-      ? db.all<MessageRecordRow>(
-          scan("m.sender_id = ANY($3::bigint[])"),
+      ? db.all<MessageRecordRow>(scan("m.sender_id = ANY($3::bigint[])"), [
           after,
           upTo,
           db.list(filter.senderIds),
-        )
-      : db.all<MessageRecordRow>(scan("m.created_at < $3"), after, upTo, filter.before));
+        ])
+      : db.all<MessageRecordRow>(scan("m.created_at < $3"), [after, upTo, filter.before]));
     return rows.map(toMessageRecord);
   },
   /** When the oldest message of the range that is not deleted was created; null when there is none. */
-  async oldestMessageAt(db: Sql, { after, upTo }: MessageRange): Promise<number | null> {
-    const row = await db.get<{ at: number | null }>(
-      `SELECT min(m.created_at) AS at FROM messages m WHERE ${IN_RANGE}`,
+  oldestMessageAt: (db: Sql, { after, upTo }: MessageRange) =>
+    firstValue<number>(db, `SELECT min(m.created_at) AS at FROM messages m WHERE ${IN_RANGE}`, [
       after,
       upTo,
-    );
-    return row?.at ?? null;
-  },
+    ]),
 };
 
 /** A range of row ids. */

@@ -24,6 +24,8 @@ export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id
 export const VISIBLE_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
   WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
 
+const LATEST_MESSAGE = `${VISIBLE_MESSAGES} ORDER BY m.seq DESC LIMIT 1`;
+
 const LATEST_MESSAGES = `SELECT ${MESSAGE} FROM unnest($1::bigint[]) AS k (id)
   JOIN messages m ON m.id = (SELECT m.id FROM messages m WHERE m.conversation_id = k.id
     AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY m.seq DESC LIMIT 1)
@@ -74,51 +76,62 @@ export async function viewMessages(
   rows: readonly MessageRow[],
   viewerId: number,
 ): Promise<Message[]> {
-  const idsOf = (isMeant: (row: MessageRow) => boolean) => rows.filter(isMeant).map(({ id }) => id);
-  const actions = new Map(rows.map(({ id, action }) => [id, decoded(action)]));
-  const actors = [...actions.values()].flatMap((action) => action?.by ?? []);
-  const [streamed, reactions, uses, accounts] = await Promise.all([
-    streamedTexts(db, idsOf(streams)),
-    reactionSummaries(
-      db,
-      idsOf(({ reactions }) => reactions > 0),
-      viewerId,
-    ),
-    componentUses(db, idsOf(showsUses)),
-    accountsById(db, actors),
-  ]);
-  return rows.map((row) => {
-    const { id } = row;
-    const action = actions.get(id);
-    const by = action && accounts.get(action.by);
-    return {
-      id: row.uuid,
-      conversation_id: row.conversation_uuid,
-      seq: row.seq,
-      version: row.version,
-      sender: publicAccount({ ...row, version: row.sender_version }),
-      content: streams(row) ? (streamed.get(id) ?? "") : row.content,
-      client_msg_id: row.client_msg_id,
-      reply_to_id: row.reply_to_id,
-      created_at: iso(row.created_at),
-      edited_at: isoOrNull(row.edited_at),
-      finalized_at: isoOrNull(row.finalized_at),
-      reactions: reactions.get(id) ?? [],
-      mentions: decoded(row.mentions) ?? [],
-      turn: decoded(row.turn),
-      action: action && by ? { ...action, by } : null,
-      uses: uses.get(id) ?? [],
-      files: decoded(row.files) ?? [],
-      tool_calls: decoded(row.tool_calls)?.map(shownCallOfMessage) ?? [],
-      ...(row.metadata !== null && { metadata: decoded(row.metadata) }),
-      ...(row.imported && { imported: true }),
-    };
-  });
+  const details = rows.some(hasDetails) ? await detailsOf(db, rows, viewerId) : NO_DETAILS;
+  return rows.map((row) => toMessage(row, details));
 }
 
 const streams = ({ finalized_at }: MessageRow) => finalized_at === null;
 /** The uses of a streaming message are shown once it is finalized. */
 const showsUses = (row: MessageRow) => row.uses > 0 && !streams(row);
+const isReacted = ({ reactions }: MessageRow) => reactions > 0;
+
+/** Whether other tables have something of a message. */
+const hasDetails = (row: MessageRow) =>
+  streams(row) || isReacted(row) || row.uses > 0 || row.action !== null;
+
+/** What other tables have of messages, by the id of the message, and accounts by their own. */
+type Details = Awaited<ReturnType<typeof detailsOf>>;
+
+const NO_DETAILS: Details = [new Map(), new Map(), new Map(), new Map()];
+
+function detailsOf(db: Sql, rows: readonly MessageRow[], viewerId: number) {
+  const idsOf = (isMeant: (row: MessageRow) => boolean) => rows.filter(isMeant).map(({ id }) => id);
+  const actors = rows.flatMap(({ action }) => decoded(action)?.by ?? []);
+  return Promise.all([
+    streamedTexts(db, idsOf(streams)),
+    reactionSummaries(db, idsOf(isReacted), viewerId),
+    componentUses(db, idsOf(showsUses)),
+    accountsById(db, actors),
+  ]);
+}
+
+function toMessage(row: MessageRow, [streamed, reactions, uses, accounts]: Details): Message {
+  const { id, username, kind, display_name, sender_version, erased_at = null } = row;
+  const action = decoded(row.action);
+  const by = action && accounts.get(action.by);
+  return {
+    id: row.uuid,
+    conversation_id: row.conversation_uuid,
+    seq: row.seq,
+    version: row.version,
+    sender: publicAccount({ username, kind, display_name, version: sender_version, erased_at }),
+    content: streams(row) ? (streamed.get(id) ?? "") : row.content,
+    client_msg_id: row.client_msg_id,
+    reply_to_id: row.reply_to_id,
+    created_at: iso(row.created_at),
+    edited_at: isoOrNull(row.edited_at),
+    finalized_at: isoOrNull(row.finalized_at),
+    reactions: reactions.get(id) ?? [],
+    mentions: decoded(row.mentions) ?? [],
+    turn: decoded(row.turn),
+    action: action && by ? { ...action, by } : null,
+    uses: uses.get(id) ?? [],
+    files: decoded(row.files) ?? [],
+    tool_calls: decoded(row.tool_calls)?.map(shownCallOfMessage) ?? [],
+    ...(row.metadata !== null && { metadata: decoded(row.metadata) }),
+    ...(row.imported && { imported: true }),
+  };
+}
 
 /** The latest message of each conversation that a viewer can see. */
 export async function latestMessages(
@@ -127,7 +140,11 @@ export async function latestMessages(
   viewerId: number,
 ): Promise<Map<number, Message>> {
   if (conversationIds.length === 0) return new Map();
-  const rows = await db.all<MessageRow>(LATEST_MESSAGES, db.list(conversationIds), viewerId);
+  const [id] = conversationIds;
+  // A list costs more than a single id.
+  const rows = await (conversationIds.length === 1 && id !== undefined
+    ? db.all<MessageRow>(LATEST_MESSAGE, [id, viewerId])
+    : db.all<MessageRow>(LATEST_MESSAGES, [db.list(conversationIds), viewerId]));
   const messages = await viewMessages(db, rows, viewerId);
   return new Map(rows.map((row, place) => [row.conversation_id, messages[place] as Message]));
 }
@@ -136,7 +153,7 @@ export async function latestMessages(
 async function streamedTexts(db: Sql, messageIds: readonly number[]): Promise<Map<number, string>> {
   const texts = new Map<number, string>();
   if (messageIds.length === 0) return texts;
-  const rows = await db.all<{ message_id: number; text: string }>(STREAMED, db.list(messageIds));
+  const rows = await db.all<{ message_id: number; text: string }>(STREAMED, [db.list(messageIds)]);
   for (const { message_id, text } of rows) {
     texts.set(message_id, (texts.get(message_id) ?? "") + text);
   }

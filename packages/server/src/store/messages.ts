@@ -20,62 +20,48 @@ import {
   viewMessages,
 } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import type { Sql } from "./sql.ts";
+import { column, firstValue, type Sql } from "./sql.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
 export const messageReads = {
   /** The message, deleted or not. A write unit owns its conversation from then on. */
   async message(db: Sql, uuid: string): Promise<MessageRecord | null> {
-    if (!(await db.ownOf(CONVERSATION_OF, uuid))) return null;
-    const row = await db.get<MessageRecordRow>(MESSAGE_BY_UUID, uuid);
+    const row = await db.getOwned<MessageRecordRow>(CONVERSATION_OF, MESSAGE_BY_UUID, uuid);
     return row && toMessageRecord(row);
   },
   /** The subset of these messages that the viewer can see, in the given order. */
   async messageViews(db: Sql, uuids: readonly string[], viewerId: number): Promise<Message[]> {
-    const rows = await db.all<MessageRow>(MESSAGES_BY_UUID, db.list(uuids), viewerId);
+    const rows = await db.all<MessageRow>(MESSAGES_BY_UUID, [db.list(uuids), viewerId]);
     return viewMessages(db, rows, viewerId);
   },
   /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
-  async sentBefore(
-    db: Sql,
-    conversationId: number,
-    senderId: number,
-    clientMsgId: string,
-  ): Promise<string | null> {
-    const row = await db.get<{ uuid: string }>(
+  sentBefore: (db: Sql, conversationId: number, senderId: number, clientMsgId: string) =>
+    firstValue<string>(
+      db,
       `SELECT uuid FROM messages
        WHERE conversation_id = $1 AND sender_id = $2 AND client_msg_id = $3`,
-      conversationId,
-      senderId,
-      clientMsgId,
-    );
-    return row?.uuid ?? null;
-  },
+      [conversationId, senderId, clientMsgId],
+    ),
   /** The uuids of an account's messages in a range that are not deleted, oldest first. */
-  async sentIn(db: Sql, query: SentQuery): Promise<string[]> {
-    const rows = await db.all<{ uuid: string }>(
+  sentIn: (db: Sql, query: SentQuery) =>
+    column<string>(
+      db,
       `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
          AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`,
-      query.conversationId,
-      query.senderId,
-      query.after,
-      query.upTo,
-    );
-    return rows.map(({ uuid }) => uuid);
-  },
+      [query.conversationId, query.senderId, query.after, query.upTo],
+    ),
   /** A page of messages that the viewer can see, oldest first. */
   async messagePage(
     db: Sql,
     { conversationId, viewerId, from, limit }: MessagePageQuery,
   ): Promise<{ items: Message[]; has_more: boolean }> {
     const isNewer = from?.direction === "newer";
-    const rows = await db.all<MessageRow>(
-      isNewer ? NEWER_MESSAGES : OLDER_MESSAGES,
+    const rows = await db.all<MessageRow>(isNewer ? NEWER_MESSAGES : OLDER_MESSAGES, [
       conversationId,
       viewerId,
       from?.seq ?? LAST_SEQ,
       limit + 1,
-    );
+    ]);
     const page = rows.slice(0, limit);
     if (!isNewer) page.reverse();
     return { items: await viewMessages(db, page, viewerId), has_more: rows.length > limit };
@@ -87,16 +73,15 @@ export const messageReads = {
   async contextMessages(db: Sql, query: ContextQuery): Promise<Message[]> {
     const { conversationId, viewerId, upTo, answers, limit } = query;
     const [later, earlier] = await Promise.all([
-      db.all<MessageRow>(
-        LATER_ANSWERS,
+      db.all<MessageRow>(LATER_ANSWERS, [
         conversationId,
         viewerId,
         upTo,
         answers.upTo,
         answers.agentId,
         answers.toBefore,
-      ),
-      db.all<MessageRow>(CONTEXT_MESSAGES, conversationId, viewerId, upTo, limit),
+      ]),
+      db.all<MessageRow>(CONTEXT_MESSAGES, [conversationId, viewerId, upTo, limit]),
     ]);
     return viewMessages(db, [...later, ...earlier], viewerId);
   },
@@ -119,24 +104,14 @@ export const messageWrites = {
     const version = await incrementCounter(db, message.conversation_id);
     await db.change(
       "UPDATE messages SET content = $2, mentions = $3, edited_at = $4, version = $5 WHERE id = $1",
-      id,
-      content,
-      toStoredMentions(db, mentions),
-      at,
-      version,
+      [id, content, toStoredMentions(db, mentions), at, version],
     );
     // Imported messages are unread for nobody.
     if (!message.imported) {
-      await removeMentions(
-        db,
-        before.filter((username) => !mentions.includes(username)),
-        message,
-      );
-      await addMentions(
-        db,
-        mentions.filter((username) => !before.includes(username)),
-        message,
-      );
+      const removed = before.filter((username) => !mentions.includes(username));
+      const added = mentions.filter((username) => !before.includes(username));
+      if (removed.length > 0) await removeMentions(db, removed, message);
+      if (added.length > 0) await addMentions(db, added, message);
     }
     await db.index(message, searchedText(content, message.files));
     return version;
@@ -148,12 +123,11 @@ export const messageWrites = {
   async setMessageFiles(db: Sql, message: MessageRecord, files: readonly File[]): Promise<number> {
     checkNotDeleted(message);
     const version = await incrementCounter(db, message.conversation_id);
-    await db.change(
-      "UPDATE messages SET files = $2, version = $3 WHERE id = $1",
+    await db.change("UPDATE messages SET files = $2, version = $3 WHERE id = $1", [
       message.id,
       db.json(files),
       version,
-    );
+    ]);
     return version;
   },
   /**
@@ -215,7 +189,7 @@ export interface ContextQuery {
 /** Larger than any counter value. */
 export const LAST_SEQ = Number.MAX_SAFE_INTEGER;
 
-const CONVERSATION_OF = "SELECT conversation_id AS id FROM messages WHERE uuid = $1";
+const CONVERSATION_OF = "SELECT conversation_id FROM messages WHERE uuid = $1";
 
 const OLDER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4`;
 const NEWER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 ORDER BY m.seq LIMIT $4`;
@@ -252,22 +226,17 @@ async function deleteMessage(
        WHERE conversation_id = $1 AND last_read_seq < $2 AND NOT EXISTS (
          SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
            AND h.conversation_id = $1 AND h.seq = $2)`,
-      conversation_id,
-      seq,
-      humans,
-      agents,
+      [conversation_id, seq, humans, agents],
     ),
-    db.change("DELETE FROM reactions WHERE message_id = $1", id),
-    db.change("DELETE FROM component_uses WHERE message_id = $1", id),
-    db.change("DELETE FROM tool_calls WHERE message_id = $1", id),
+    db.change("DELETE FROM reactions WHERE message_id = $1", [id]),
+    db.change("DELETE FROM component_uses WHERE message_id = $1", [id]),
+    db.change("DELETE FROM tool_calls WHERE message_id = $1", [id]),
     message.files.length > 0 && deleteFilesOf(db, id),
     db.change(
       `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
          uses = 0, files = NULL, tool_calls = NULL, metadata = NULL, deleted_at = $2, version = $3
        WHERE id = $1`,
-      id,
-      at,
-      version,
+      [id, at, version],
     ),
     db.index(message, null),
   ]);

@@ -9,7 +9,7 @@ export const passwordResetReads = {
     const row = await db.get<AccountRecord & { expires_at: number }>(
       `SELECT ${ACCOUNT}, r.expires_at FROM password_resets r
        JOIN accounts a ON a.id = r.account_id WHERE r.token_hash = $1`,
-      tokenHash,
+      [tokenHash],
     );
     return row && { account: accountOf(row), expires_at: row.expires_at };
   },
@@ -22,14 +22,12 @@ export const passwordResetWrites = {
       `INSERT INTO password_resets (account_id, token_hash, expires_at)
        VALUES ($1, $2, $3) ON CONFLICT (account_id)
        DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`,
-      reset.account_id,
-      reset.token_hash,
-      reset.expires_at,
+      [reset.account_id, reset.token_hash, reset.expires_at],
     );
   },
   /** Deletes the link of an account, if it has one. */
   async removePasswordReset(db: Sql, accountId: number): Promise<void> {
-    await db.change("DELETE FROM password_resets WHERE account_id = $1", accountId);
+    await db.change("DELETE FROM password_resets WHERE account_id = $1", [accountId]);
   },
 };
 

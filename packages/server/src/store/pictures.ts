@@ -10,7 +10,7 @@ export const pictureReads = {
     db.all<AvatarRecord>(
       `SELECT id AS account_id, picture_id AS file_id FROM accounts
        WHERE id = ANY($1::bigint[]) AND picture_id IS NOT NULL`,
-      db.list(accountIds),
+      [db.list(accountIds)],
     ),
 };
 
@@ -31,18 +31,17 @@ export const pictureWrites = {
     at: number,
   ): Promise<AccountRecord | null> {
     const ofAccount = "SELECT picture_id FROM accounts WHERE id = $1";
-    if (!(await db.get(ofAccount, accountId))) throw new Error(`account ${accountId} is missing`);
+    if (!(await db.get(ofAccount, [accountId]))) throw new Error(`account ${accountId} is missing`);
     await db.ownRow("accounts", accountId);
-    const former = await db.get<PictureRow>(ofAccount, accountId);
+    const former = await db.get<PictureRow>(ofAccount, [accountId]);
     if (!(await replace(db, former, fileId, at, null))) return null;
     const version = await countName(db);
-    await db.change(
-      "UPDATE accounts SET picture_id = $2, version = $3 WHERE id = $1",
+    await db.change("UPDATE accounts SET picture_id = $2, version = $3 WHERE id = $1", [
       accountId,
       fileId,
       version,
-    );
-    return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, accountId);
+    ]);
+    return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, [accountId]);
   },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
   async setChatPicture(
@@ -52,16 +51,14 @@ export const pictureWrites = {
     at: number,
   ): Promise<boolean> {
     db.changes(conversationId);
-    const former = await db.get<PictureRow>(
-      "SELECT picture_id FROM conversations WHERE id = $1",
+    const former = await db.get<PictureRow>("SELECT picture_id FROM conversations WHERE id = $1", [
       conversationId,
-    );
+    ]);
     if (!(await replace(db, former, fileId, at, conversationId))) return false;
-    await db.change(
-      "UPDATE conversations SET picture_id = $2 WHERE id = $1",
+    await db.change("UPDATE conversations SET picture_id = $2 WHERE id = $1", [
       conversationId,
       fileId,
-    );
+    ]);
     return true;
   },
 };

@@ -17,9 +17,7 @@ export const reactionReads = {
   ): Promise<Reaction | null> {
     const row = await db.get<{ created_at: number }>(
       "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
-      message.id,
-      reactor.id,
-      emoji,
+      [message.id, reactor.id, emoji],
     );
     return row && toReaction(message, reactor, { emoji, ...row });
   },
@@ -31,10 +29,7 @@ export const reactionReads = {
        FROM reactions r JOIN accounts a ON a.id = r.account_id
        WHERE r.message_id = $1 AND r.id > $2 AND r.emoji = coalesce($3, r.emoji)
        ORDER BY r.id LIMIT $4`,
-      message.id,
-      after ?? 0,
-      emoji ?? null,
-      limit,
+      [message.id, after ?? 0, emoji ?? null, limit],
     );
     return rows.map((row) => ({ place: row.id, reaction: toReaction(message, row, row) }));
   },
@@ -48,8 +43,7 @@ export const reactionReads = {
     const rows = await db.all<{ emoji: string; own: number }>(
       `SELECT emoji, count(*) FILTER (WHERE account_id = $2) AS own FROM reactions
        WHERE message_id = $1 GROUP BY emoji`,
-      message.id,
-      accountId,
+      [message.id, accountId],
     );
     return {
       emoji: rows.map(({ emoji }) => emoji),
@@ -63,9 +57,7 @@ export const reactionReads = {
        FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
        JOIN conversations c ON c.id = m.conversation_id
        WHERE r.account_id = $1 AND r.id > $2 ORDER BY r.id LIMIT $3`,
-      accountId,
-      after,
-      limit,
+      [accountId, after, limit],
     ),
 };
 
@@ -79,10 +71,7 @@ export const reactionWrites = {
       db.change(
         `INSERT INTO reactions (message_id, account_id, emoji, created_at)
          VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-        message.id,
-        reactor.id,
-        emoji,
-        at,
+        [message.id, reactor.id, emoji, at],
       ),
       countReaction(db, message, 1, version),
     ]);
@@ -98,12 +87,11 @@ export const reactionWrites = {
   ): Promise<number> {
     const version = await incrementCounter(db, message.conversation_id);
     const [removed] = await Promise.all([
-      db.change(
-        "DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
+      db.change("DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3", [
         message.id,
         reactorId,
         emoji,
-      ),
+      ]),
       countReaction(db, message, -1, version),
     ]);
     if (removed === 0) throw new Error(`message ${message.uuid} has no such reaction`);
@@ -168,12 +156,11 @@ const toReaction = (
 });
 
 const countReaction = (db: Sql, message: MessageRecord, by: 1 | -1, version: number) =>
-  db.change(
-    "UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1",
+  db.change("UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1", [
     message.id,
     by,
     version,
-  );
+  ]);
 
 /** How often messages have each emoji, and whether the viewer reacted with it, in order of its first use. */
 export async function reactionSummaries(
@@ -184,8 +171,7 @@ export async function reactionSummaries(
   if (messageIds.length === 0) return new Map();
   const rows = await db.all<{ message_id: number; emoji: string; count: number; own: number }>(
     SUMMARIES,
-    db.list(messageIds),
-    viewerId,
+    [db.list(messageIds), viewerId],
   );
   const summaries = new Map<number, ReactionSummary[]>(messageIds.map((id) => [id, []]));
   for (const { message_id, emoji, count, own } of rows) {

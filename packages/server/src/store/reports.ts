@@ -2,56 +2,49 @@ import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./shared/accounts.ts";
 import { bindings } from "./shared/bindings.ts";
-import type { Sql } from "./sql.ts";
+import { getAs, hasChanged, type Sql } from "./sql.ts";
 
 /** Messages that people reported to the operators. */
 export const reportReads = {
-  async report(db: Sql, id: string): Promise<ReportRecord | null> {
-    const row = await db.get<ReportRow>(`${REPORTS} WHERE r.id = $1`, id);
-    return row && toReport(row);
-  },
+  report: (db: Sql, id: string) => getAs(db, toReport, `${REPORTS} WHERE r.id = $1`, [id]),
   /** Reports that match, newest first. */
   async reports(db: Sql, query: ReportQuery): Promise<ReportRecord[]> {
     const { sql, values } = reportQuery(query);
-    return (await db.all<ReportRow>(sql, ...values)).map(toReport);
+    return (await db.all<ReportRow>(sql, values)).map(toReport);
   },
 };
 
 export const reportWrites = {
   /** Returns false, and changes nothing, when the person has reported the message before. */
-  async insertReport(db: Sql, report: NewReport): Promise<boolean> {
-    const inserted = await db.change(
+  insertReport: (db: Sql, report: NewReport) =>
+    hasChanged(
+      db,
       `INSERT INTO reports (id, at, reporter_id, sender_id, message_id, reason, message, around)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-      report.id,
-      report.at,
-      report.reporter_id,
-      report.sender_id,
-      report.message.id,
-      report.reason,
-      encodeReported(report.message),
-      JSON.stringify(report.around),
-    );
-    return inserted > 0;
-  },
+      [
+        report.id,
+        report.at,
+        report.reporter_id,
+        report.sender_id,
+        report.message.id,
+        report.reason,
+        encodeReported(report.message),
+        JSON.stringify(report.around),
+      ],
+    ),
   /** Returns false, and changes nothing, when the report is resolved already or does not exist. */
-  async resolveReport(db: Sql, id: string, { at, by, note }: Resolution): Promise<boolean> {
-    const resolved = await db.change(
+  resolveReport: (db: Sql, id: string, { at, by, note }: Resolution) =>
+    hasChanged(
+      db,
       `UPDATE reports SET resolved_at = $2, resolved_by = $3, note = $4
        WHERE id = $1 AND resolved_at IS NULL`,
-      id,
-      at,
-      by,
-      note,
-    );
-    return resolved > 0;
-  },
+      [id, at, by, note],
+    ),
   /** Deletes up to `most` reports resolved before a time, and returns how many it deleted. */
   pruneReports: (db: Sql, before: number, most: number) =>
     db.change(
       "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE resolved_at < $1 LIMIT $2)",
-      before,
-      most,
+      [before, most],
     ),
 };
 

@@ -1,5 +1,5 @@
 import { SEALED_SECOND_FACTORS, type SealedSecondFactor } from "./sealed-texts.ts";
-import type { Sql } from "./sql.ts";
+import { firstValue, hasChanged, type Sql } from "./sql.ts";
 
 /** Second factors of sign-in (TOTP) with their recovery codes, of which only hashes are stored. */
 export const secondFactorReads = {
@@ -7,15 +7,17 @@ export const secondFactorReads = {
   secondFactor: (db: Sql, accountId: number) =>
     db.get<SecondFactorRecord>(
       "SELECT account_id, secret, confirmed_at FROM second_factors WHERE account_id = $1",
-      accountId,
+      [accountId],
     ),
   /** The number of recovery codes that are not used. */
   async recoveryCodesLeft(db: Sql, accountId: number): Promise<number> {
-    const row = await db.get<{ count: number }>(
-      "SELECT count(*) AS count FROM recovery_codes WHERE account_id = $1",
-      accountId,
+    return (
+      (await firstValue<number>(
+        db,
+        "SELECT count(*) AS count FROM recovery_codes WHERE account_id = $1",
+        [accountId],
+      )) ?? 0
     );
-    return row?.count ?? 0;
   },
   /** Every sealed secret, for the rotation of the key that seals them. */
   sealedSecondFactors: (db: Sql) => db.all<SealedSecondFactor>(SEALED_SECOND_FACTORS),
@@ -26,76 +28,60 @@ export const secondFactorWrites = {
    * Stores a secret that is not confirmed, in place of an earlier one. Returns false, and changes
    * nothing, when the account has a confirmed one.
    */
-  async beginSecondFactor(db: Sql, { account_id, secret, at }: NewSecondFactor): Promise<boolean> {
-    const begun = await db.change(
+  beginSecondFactor: (db: Sql, { account_id, secret, at }: NewSecondFactor) =>
+    hasChanged(
+      db,
       `INSERT INTO second_factors (account_id, secret, created_at, last_step) VALUES ($1, $2, $3, 0)
        ON CONFLICT (account_id) DO UPDATE
        SET secret = excluded.secret, created_at = excluded.created_at, last_step = 0
        WHERE second_factors.confirmed_at IS NULL`,
-      account_id,
-      secret,
-      at,
-    );
-    return begun > 0;
-  },
+      [account_id, secret, at],
+    ),
   /** Returns false, and changes nothing, unless the secret is the account's and is not confirmed. */
-  async confirmSecondFactor(
-    db: Sql,
-    { account_id, secret, at }: NewSecondFactor,
-  ): Promise<boolean> {
-    const confirmed = await db.change(
+  confirmSecondFactor: (db: Sql, { account_id, secret, at }: NewSecondFactor) =>
+    hasChanged(
+      db,
       `UPDATE second_factors SET confirmed_at = $3
        WHERE account_id = $1 AND secret = $2 AND confirmed_at IS NULL`,
-      account_id,
-      secret,
-      at,
-    );
-    return confirmed > 0;
-  },
+      [account_id, secret, at],
+    ),
   /**
    * Records that a code of this time step was used, so that no code is accepted twice. Returns false, and
    * changes nothing, when this time step or a later one was used before.
    */
-  async useTimeStep(db: Sql, accountId: number, step: number): Promise<boolean> {
-    const used = await db.change(
+  useTimeStep: (db: Sql, accountId: number, step: number) =>
+    hasChanged(
+      db,
       "UPDATE second_factors SET last_step = $2 WHERE account_id = $1 AND last_step < $2",
-      accountId,
-      step,
-    );
-    return used > 0;
-  },
+      [accountId, step],
+    ),
   /** Replaces all recovery codes of an account. */
   async setRecoveryCodes(db: Sql, accountId: number, hashes: readonly string[]): Promise<void> {
-    await db.change(REMOVE_RECOVERY_CODES, accountId);
+    await db.change(REMOVE_RECOVERY_CODES, [accountId]);
     await db.change(
       `INSERT INTO recovery_codes (account_id, code_hash)
        SELECT $1, hash FROM unnest($2::text[]) AS h(hash)`,
-      accountId,
-      db.list(hashes),
+      [accountId, db.list(hashes)],
     );
   },
   /** Deletes a recovery code. Returns false when the account has no such code. */
-  async useRecoveryCode(db: Sql, accountId: number, hash: string): Promise<boolean> {
-    const used = await db.change(
-      "DELETE FROM recovery_codes WHERE account_id = $1 AND code_hash = $2",
+  useRecoveryCode: (db: Sql, accountId: number, hash: string) =>
+    hasChanged(db, "DELETE FROM recovery_codes WHERE account_id = $1 AND code_hash = $2", [
       accountId,
       hash,
-    );
-    return used > 0;
-  },
+    ]),
   /** Deletes the second factor, confirmed or not, and its recovery codes. Returns false when there is none. */
   async removeSecondFactor(db: Sql, accountId: number): Promise<boolean> {
-    await db.change(REMOVE_RECOVERY_CODES, accountId);
-    return (await db.change("DELETE FROM second_factors WHERE account_id = $1", accountId)) > 0;
+    await db.change(REMOVE_RECOVERY_CODES, [accountId]);
+    return hasChanged(db, "DELETE FROM second_factors WHERE account_id = $1", [accountId]);
   },
   /** Replaces a sealed secret, unless it was changed since it was read. */
   async resealSecondFactor(db: Sql, factor: SealedSecondFactor, secret: string): Promise<void> {
-    await db.change(
-      "UPDATE second_factors SET secret = $3 WHERE account_id = $1 AND secret = $2",
+    await db.change("UPDATE second_factors SET secret = $3 WHERE account_id = $1 AND secret = $2", [
       factor.account_id,
       factor.secret,
       secret,
-    );
+    ]);
   },
 };
 

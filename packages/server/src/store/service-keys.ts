@@ -1,39 +1,39 @@
-import type { Sql } from "./sql.ts";
+import { hasChanged, type Sql } from "./sql.ts";
 
 /** The keys with which backends of products call the service. Only their hashes are stored. */
 export const serviceKeyReads = {
   /** The key with that hash, unless it is revoked. */
   serviceKey: (db: Sql, keyHash: string) =>
-    db.get<ServiceKeyRecord>(`${SERVICE_KEYS} WHERE key_hash = $1 AND revoked_at IS NULL`, keyHash),
+    db.get<ServiceKeyRecord>(`${SERVICE_KEYS} WHERE key_hash = $1 AND revoked_at IS NULL`, [
+      keyHash,
+    ]),
   /** All keys, revoked ones included, ordered by name. */
   serviceKeys: (db: Sql) => db.all<ServiceKeyRecord>(`${SERVICE_KEYS} ORDER BY name`),
 };
 
 export const serviceKeyWrites = {
   /** Returns false, and changes nothing, when a key had that name before, even if it is revoked. */
-  async insertServiceKey(db: Sql, { name, key_hash, at }: NewServiceKey): Promise<boolean> {
-    const inserted = await db.change(
+  insertServiceKey: (db: Sql, { name, key_hash, at }: NewServiceKey) =>
+    hasChanged(
+      db,
       `INSERT INTO service_keys (name, key_hash, created_at) VALUES ($1, $2, $3)
        ON CONFLICT (name) DO NOTHING`,
-      name,
-      key_hash,
-      at,
-    );
-    return inserted > 0;
-  },
+      [name, key_hash, at],
+    ),
   /** Stores when a key was last used. */
   async touchServiceKey(db: Sql, name: string, lastUsedAt: number): Promise<void> {
-    await db.change("UPDATE service_keys SET last_used_at = $2 WHERE name = $1", name, lastUsedAt);
+    await db.change("UPDATE service_keys SET last_used_at = $2 WHERE name = $1", [
+      name,
+      lastUsedAt,
+    ]);
   },
   /** Returns false when there is no key with that name, or it is revoked already. */
-  async revokeServiceKey(db: Sql, name: string, at: number): Promise<boolean> {
-    const revoked = await db.change(
+  revokeServiceKey: (db: Sql, name: string, at: number) =>
+    hasChanged(
+      db,
       "UPDATE service_keys SET revoked_at = $2 WHERE name = $1 AND revoked_at IS NULL",
-      name,
-      at,
-    );
-    return revoked > 0;
-  },
+      [name, at],
+    ),
 };
 
 export interface ServiceKeyRecord {

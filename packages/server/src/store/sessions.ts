@@ -2,56 +2,50 @@ import type { Session } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { exists, firstValue, getAs, hasChanged, type Sql } from "./sql.ts";
 
 export const sessionReads = {
   /** The session with that token, expired and ended ones included. */
-  async session(db: Sql, tokenHash: string): Promise<SessionRecord | null> {
-    const row = await db.get<SessionRow>(
+  session: (db: Sql, tokenHash: string) =>
+    getAs(
+      db,
+      toSession,
       `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
          s.ended_at, ${ACCOUNT}
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
-      tokenHash,
-    );
-    return row && toSession(row);
-  },
+      [tokenHash],
+    ),
   /** Whether any session of the account, ended ones included, was opened from this network. */
-  async signedInFrom(db: Sql, accountId: number, network: string): Promise<boolean> {
-    const found = await db.get(
-      "SELECT 1 FROM sessions WHERE account_id = $1 AND network = $2 LIMIT 1",
+  signedInFrom: (db: Sql, accountId: number, network: string) =>
+    exists(db, "SELECT 1 FROM sessions WHERE account_id = $1 AND network = $2 LIMIT 1", [
       accountId,
       network,
-    );
-    return found !== null;
-  },
+    ]),
   /**
    * Whether the session was ended, or its account is suspended. False for a session that is not stored,
    * such as that of an OIDC token.
    */
-  async hasSessionEnded(db: Sql, id: string): Promise<boolean> {
-    const found = await db.get(
+  hasSessionEnded: (db: Sql, id: string) =>
+    exists(
+      db,
       `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
        WHERE s.id = $1 AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`,
-      id,
-    );
-    return found !== null;
-  },
+      [id],
+    ),
   /** When the person last proved who they are: at the sign-in, or since. Null for an unknown session. */
-  async sessionConfirmedAt(db: Sql, id: string): Promise<number | null> {
-    const row = await db.get<{ at: number }>(
+  sessionConfirmedAt: (db: Sql, id: string) =>
+    firstValue<number>(
+      db,
       "SELECT coalesce(confirmed_at, created_at) AS at FROM sessions WHERE id = $1",
-      id,
-    );
-    return row?.at ?? null;
-  },
+      [id],
+    ),
   /** Sessions that have neither expired nor ended, most recently used first. */
   async sessions(db: Sql, accountId: number, now: number): Promise<Omit<Session, "current">[]> {
     const rows = await db.all<ListedSessionRow>(
       `SELECT id, created_at, last_used_at, user_agent FROM sessions
        WHERE account_id = $1 AND expires_at > $2 AND ended_at IS NULL
        ORDER BY last_used_at DESC, id DESC`,
-      accountId,
-      now,
+      [accountId, now],
     );
     return rows.map((row) => ({
       ...row,
@@ -68,45 +62,42 @@ export const sessionWrites = {
       `INSERT INTO sessions (id, token_hash, account_id, user_agent, network,
          created_at, last_used_at, expires_at, fixed)
        VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (token_hash) DO NOTHING`,
-      session.id,
-      session.token_hash,
-      session.account_id,
-      session.user_agent,
-      session.network ?? null,
-      session.at,
-      session.expires_at,
-      session.fixed ?? false,
+      [
+        session.id,
+        session.token_hash,
+        session.account_id,
+        session.user_agent,
+        session.network ?? null,
+        session.at,
+        session.expires_at,
+        session.fixed ?? false,
+      ],
     );
   },
   /** Stores when a session was last used, and when it expires. */
   async touchSession(db: Sql, id: string, lastUsedAt: number, expiresAt: number): Promise<void> {
-    await db.change(
-      "UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1",
+    await db.change("UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1", [
       id,
       lastUsedAt,
       expiresAt,
-    );
+    ]);
   },
   /** Stores that the person of a session has proved again who they are. */
   async confirmSession(db: Sql, id: string, at: number): Promise<void> {
-    await db.change("UPDATE sessions SET confirmed_at = $2 WHERE id = $1", id, at);
+    await db.change("UPDATE sessions SET confirmed_at = $2 WHERE id = $1", [id, at]);
   },
   /** Returns false when the account has no such session, or it has ended before. */
-  async endSession(db: Sql, id: string, accountId: number, at: number): Promise<boolean> {
-    const ended = await db.change(
+  endSession: (db: Sql, id: string, accountId: number, at: number) =>
+    hasChanged(
+      db,
       "UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL",
-      id,
-      accountId,
-      at,
-    );
-    return ended > 0;
-  },
+      [id, accountId, at],
+    ),
   /** Deletes up to `most` sessions that expired before a time, and returns how many it deleted. */
   purgeSessions: (db: Sql, before: number, most: number) =>
     db.change(
       "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2)",
-      before,
-      most,
+      [before, most],
     ),
 };
 

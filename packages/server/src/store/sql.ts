@@ -3,6 +3,9 @@ import type { Awaitable } from "./awaitable.ts";
 /** A parameter of a statement. Objects are passed by `json`, lists by `list`. */
 export type Value = string | number | boolean | null | Encoded;
 
+/** `$1` stands for the first. */
+export type Values = readonly Value[];
+
 /** What `json` and `list` return: how a dialect takes an object or a list. */
 export type Encoded = { readonly [key: string]: unknown } | readonly unknown[] | string;
 
@@ -24,23 +27,31 @@ export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
  * PostgreSQL in the order of the calls: what needs an earlier result awaits it.
  */
 export interface Sql {
-  all<Row>(sql: Statement, ...values: Value[]): Awaitable<Row[]>;
+  all<Row>(sql: Statement, values?: Values): Awaitable<Row[]>;
   /** The first row. */
-  get<Row>(sql: Statement, ...values: Value[]): Awaitable<Row | null>;
+  get<Row>(sql: Statement, values?: Values): Awaitable<Row | null>;
   /** Runs a statement that changes something, and returns the number of changed rows. */
-  change(sql: Statement, ...values: Value[]): Awaitable<number>;
+  change(sql: Statement, values?: Values): Awaitable<number>;
   /**
    * The rows that a statement with RETURNING has changed. The method has stated that it changes the
    * conversations whose ids they have as `conversation_id`.
    */
-  changed<Row>(sql: Statement, ...values: Value[]): Awaitable<Row[]>;
+  changed<Row>(sql: Statement, values?: Values): Awaitable<Row[]>;
   /**
    * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
    * reads its latest state. Units that only read own nothing.
    */
   own(conversationId: number): Awaitable<void>;
-  /** Owns the conversation whose id the statement returns as `id`. Returns whether there is one. */
-  ownOf(sql: string, value: Value): Awaitable<boolean>;
+  /**
+   * The row that `sql` finds by a value, whose conversation a write unit owns from then on, and then a
+   * row of another table with the id. `place` finds its `conversation_id` alone.
+   */
+  getOwned<Row extends Place>(
+    place: string,
+    sql: string,
+    value: Value,
+    also?: OwnedTable,
+  ): Awaitable<Row | null>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
   /**
@@ -64,10 +75,14 @@ export interface Sql {
   json(value: object | null | undefined): Encoded | null;
 }
 
-/** A message as the search index knows it. */
-export interface IndexedMessage {
-  readonly id: number;
+/** What belongs to a conversation. */
+export interface Place {
   readonly conversation_id: number;
+}
+
+/** A message as the search index knows it. */
+export interface IndexedMessage extends Place {
+  readonly id: number;
 }
 
 export type OwnedTable = "turns" | "accounts" | "name_counter";
@@ -81,6 +96,66 @@ export type Bound<Methods> = {
     ? (...values: Values) => Awaitable<Awaited<Result>>
     : never;
 };
+
+/** The rows of a statement, each converted. */
+export async function allAs<Row, Result>(
+  db: Sql,
+  to: (row: Row) => Result,
+  sql: Statement,
+  values?: Values,
+): Promise<Result[]> {
+  return (await db.all<Row>(sql, values)).map(to);
+}
+
+/** The first row, converted. */
+export async function getAs<Row, Result>(
+  db: Sql,
+  to: (row: Row) => Result,
+  sql: Statement,
+  values?: Values,
+): Promise<Result | null> {
+  const row = await db.get<Row>(sql, values);
+  return row && to(row);
+}
+
+/** Whether a statement finds a row. */
+export async function exists(db: Sql, sql: Statement, values?: Values): Promise<boolean> {
+  return (await db.get(sql, values)) !== null;
+}
+
+/** The values of the only column that a statement selects. */
+export async function column<Each>(db: Sql, sql: Statement, values?: Values): Promise<Each[]> {
+  return allAs(db, (row: Record<string, Each>) => Object.values(row)[0] as Each, sql, values);
+}
+
+/** The value of the only column in the first row; null if there is no row. */
+export async function firstValue<Each>(
+  db: Sql,
+  sql: Statement,
+  values?: Values,
+): Promise<Each | null> {
+  return getAs(db, (row: Record<string, Each>) => Object.values(row)[0] as Each, sql, values);
+}
+
+/** Runs a statement that changes something, and returns whether it did. */
+export async function hasChanged(db: Sql, sql: Statement, values?: Values): Promise<boolean> {
+  return (await db.change(sql, values)) > 0;
+}
+
+/** Inserts a row with these columns. Returns how many it inserted: none if there is a conflict. */
+export function insert(
+  db: Sql,
+  table: string,
+  row: Readonly<Record<string, Value>>,
+  onConflict = "",
+): Awaitable<number> {
+  const columns = Object.keys(row);
+  const places = columns.map((_, place) => `$${place + 1}`);
+  return db.change(
+    `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places.join(", ")}) ${onConflict}`,
+    Object.values(row),
+  );
+}
 
 /** Statements that change conversations, except that they insert one: nobody else sees it yet. */
 const CHANGES_CONVERSATION = new RegExp(

@@ -13,8 +13,7 @@ export const statisticsReads = {
         (SELECT count(*) FROM conversations) AS conversations,
         (SELECT coalesce(max(id), 0) FROM messages) AS messages,
         (SELECT count(*) FROM turns WHERE status IN ('waiting', 'running')) AS open_turns`,
-      activeSince.day,
-      activeSince.month,
+      [activeSince.day, activeSince.month],
     );
     return row as Statistics;
   },

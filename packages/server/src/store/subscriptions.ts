@@ -1,5 +1,5 @@
 import type { Cursor } from "./changes.ts";
-import { NOW, type Sql } from "./sql.ts";
+import { hasChanged, NOW, type Sql } from "./sql.ts";
 
 /** Named subscriptions keep their position in the change log across restarts and nodes. */
 export const subscriptionWrites = {
@@ -20,9 +20,7 @@ export const subscriptionWrites = {
        WHERE name = (SELECT name FROM subscriptions
          WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
        RETURNING cursor`,
-      name,
-      node,
-      leaseMs,
+      [name, node, leaseMs],
     );
     if (claimed) return claimed.cursor;
     const [begun] = await db.changed<{ cursor: Cursor }>(
@@ -30,10 +28,7 @@ export const subscriptionWrites = {
        SELECT $1, $2, $3, ${NOW} + $4::bigint
        WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
        ON CONFLICT (name) DO NOTHING RETURNING cursor`,
-      name,
-      from,
-      node,
-      leaseMs,
+      [name, from, node, leaseMs],
     );
     return begun?.cursor ?? null;
   },
@@ -41,34 +36,23 @@ export const subscriptionWrites = {
    * Saves the cursor and renews the lease; `leaseMs` 0 releases it. False when another node has
    * taken over or the subscription was deleted.
    */
-  async saveSubscription(
-    db: Sql,
-    name: string,
-    node: string,
-    cursor: Cursor,
-    leaseMs: number,
-  ): Promise<boolean> {
-    const saved = await db.change(
+  saveSubscription: (db: Sql, name: string, node: string, cursor: Cursor, leaseMs: number) =>
+    hasChanged(
+      db,
       `UPDATE subscriptions SET cursor = $1, leased_until = ${NOW} + $2::bigint
        WHERE name = $3 AND node = $4`,
-      cursor,
-      leaseMs,
-      name,
-      node,
-    );
-    return saved > 0;
-  },
+      [cursor, leaseMs, name, node],
+    ),
   /** Begins a subscription at a position, or moves one that is behind it forward. The lease stays. */
   async advanceSubscription(db: Sql, name: string, to: Cursor): Promise<void> {
     await db.change(
       `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
        ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
-      name,
-      to,
+      [name, to],
     );
   },
   /** Does nothing if another node has taken over. */
   async deleteSubscription(db: Sql, name: string, node: string): Promise<void> {
-    await db.change("DELETE FROM subscriptions WHERE name = $1 AND node = $2", name, node);
+    await db.change("DELETE FROM subscriptions WHERE name = $1 AND node = $2", [name, node]);
   },
 };

@@ -3,48 +3,46 @@ import type { ContextCall } from "../rules/tool-context.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { allAs, type Sql } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
 export const toolCallReads = {
   /** A write unit owns the conversation of the call from then on. */
   async toolCall(db: Sql, uuid: string): Promise<ToolCallRecord | null> {
-    const place = "SELECT conversation_id AS id FROM tool_calls WHERE uuid = $1";
-    if (!(await db.ownOf(place, uuid))) return null;
-    const row = await db.get<ToolCallRow>(`${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
+    const place = "SELECT conversation_id FROM tool_calls WHERE uuid = $1";
+    const row = await db.getOwned<ToolCallRow>(place, `${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
     return row && toToolCall(row);
   },
   /** The calls of messages, in the given order of these, then as the model asked for them. */
   async toolCallsOf(db: Sql, messageIds: readonly number[]): Promise<ToolCallRecord[]> {
     if (messageIds.length === 0) return [];
-    const rows = await db.all<ToolCallRow>(
+    return allAs(
+      db,
+      toToolCall,
       `${TOOL_CALLS} JOIN unnest($1::bigint[]) WITH ORDINALITY AS k (id, place)
          ON k.id = t.message_id
        ORDER BY k.place, t.position`,
-      db.list(messageIds),
+      [db.list(messageIds)],
     );
-    return rows.map(toToolCall);
   },
   /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
-  async pendingToolCalls(db: Sql, ownerId: number, now: number): Promise<ToolCallRecord[]> {
-    const rows = await db.all<ToolCallRow>(
+  pendingToolCalls: (db: Sql, ownerId: number, now: number) =>
+    allAs(
+      db,
+      toToolCall,
       `${TOOL_CALLS} WHERE t.owner_id = $1 AND t.status = 'pending'
          AND t.expires_at > $2 AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
-      ownerId,
-      now,
-    );
-    return rows.map(toToolCall);
-  },
+      [ownerId, now],
+    ),
   /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
-  async expiredToolCalls(db: Sql, now: number, limit: number): Promise<ToolCallRecord[]> {
-    const rows = await db.all<ToolCallRow>(
+  expiredToolCalls: (db: Sql, now: number, limit: number) =>
+    allAs(
+      db,
+      toToolCall,
       `${TOOL_CALLS} WHERE t.status = 'pending' AND t.expires_at <= $1
        ORDER BY t.expires_at LIMIT $2`,
-      now,
-      limit,
-    );
-    return rows.map(toToolCall);
-  },
+      [now, limit],
+    ),
 };
 
 /** The unit owns the conversation of the call. */
@@ -61,7 +59,7 @@ export const toolCallWrites = {
       provider_fields: provider_fields === null ? null : JSON.stringify(provider_fields),
       arguments: JSON.stringify(call.arguments),
     };
-    await db.change(INSERT_TOOL_CALL, ...INSERTED_COLUMNS.map((column) => stored[column]));
+    await db.change(INSERT_TOOL_CALL, [...INSERTED_COLUMNS.map((column) => stored[column])]);
     return showCalls(db, call);
   },
   /**
@@ -73,7 +71,7 @@ export const toolCallWrites = {
     const values = CHANGED_COLUMNS.map((column) =>
       change[column] === undefined ? call[column] : change[column],
     );
-    await db.change(UPDATE_TOOL_CALL, call.uuid, ...values);
+    await db.change(UPDATE_TOOL_CALL, [call.uuid, ...values]);
     return showCalls(db, call);
   },
   /**
@@ -82,7 +80,7 @@ export const toolCallWrites = {
    */
   async startToolCall(db: Sql, call: ToolCallRecord, at: number): Promise<void> {
     db.changes(call.conversation_id);
-    await db.change("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", call.uuid, at);
+    await db.change("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", [call.uuid, at]);
   },
 };
 
@@ -213,13 +211,12 @@ async function showCalls(
   const calls = await db.all<ShownCall>(
     `SELECT uuid, server, tool, title, status, decided_by, expires_at
      FROM tool_calls WHERE message_id = $1 ORDER BY position`,
-    message_id,
+    [message_id],
   );
-  await db.change(
-    "UPDATE messages SET tool_calls = $2::jsonb, version = $3 WHERE id = $1",
+  await db.change("UPDATE messages SET tool_calls = $2::jsonb, version = $3 WHERE id = $1", [
     message_id,
     db.json(calls.map(callOfMessage)),
     version,
-  );
+  ]);
   return version;
 }

@@ -1,27 +1,22 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
 import { SEALED_TOOL_SECRETS, type SealedToolSecrets } from "./sealed-texts.ts";
-import type { Sql } from "./sql.ts";
+import { allAs, getAs, hasChanged, type Sql } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
 export const toolReads = {
   /** The servers of a person, ordered by creation. */
-  async toolServers(db: Sql, ownerId: number): Promise<ToolServerRecord[]> {
-    const rows = await db.all<ToolServerRow>(
-      `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`,
+  toolServers: (db: Sql, ownerId: number) =>
+    allAs(db, toToolServer, `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`, [
       ownerId,
-    );
-    return rows.map(toToolServer);
-  },
-  async toolServer(db: Sql, id: string): Promise<ToolServerRecord | null> {
-    const row = await db.get<ToolServerRow>(`${TOOL_SERVERS} WHERE id = $1`, id);
-    return row && toToolServer(row);
-  },
+    ]),
+  toolServer: (db: Sql, id: string) =>
+    getAs(db, toToolServer, `${TOOL_SERVERS} WHERE id = $1`, [id]),
   /** The grants of an agent, ordered by server and tool. */
   toolGrants: (db: Sql, agentId: number) =>
     db.all<ToolGrantRecord>(
       `SELECT server_id, tool, policy, fingerprint FROM tool_grants
        WHERE agent_id = $1 ORDER BY position, server_id, tool`,
-      agentId,
+      [agentId],
     ),
   /** The sealed secrets of all servers, for the rotation of the key that seals them. */
   sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>(SEALED_TOOL_SECRETS),
@@ -45,12 +40,7 @@ export const toolWrites = {
     await db.change(
       `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
-      id,
-      owner_id,
-      name,
-      url,
-      secrets,
-      created_at,
+      [id, owner_id, name, url, secrets, created_at],
     );
     return "added";
   },
@@ -66,31 +56,17 @@ export const toolWrites = {
     await db.change(
       `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
          contacted_at = $5 WHERE id = $1 AND url = $6`,
-      id,
-      status,
-      error,
-      tools ? JSON.stringify(tools) : null,
-      at,
-      url,
+      [id, status, error, tools ? JSON.stringify(tools) : null, at, url],
     );
   },
   /** Replaces the sealed secrets, and the address. Returns false if the secrets were changed since they were read. */
-  async replaceToolSecrets(
-    db: Sql,
-    server: KnownToolSecrets,
-    secrets: string | null,
-    url?: string,
-  ): Promise<boolean> {
-    const replaced = await db.change(
+  replaceToolSecrets: (db: Sql, server: KnownToolSecrets, secrets: string | null, url?: string) =>
+    hasChanged(
+      db,
       `UPDATE tool_servers SET secrets = $3, url = coalesce($4, url)
        WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2`,
-      server.id,
-      server.secrets,
-      secrets,
-      url ?? null,
-    );
-    return replaced > 0;
-  },
+      [server.id, server.secrets, secrets, url ?? null],
+    ),
   /** Returns false, and changes nothing, when another server of its owner has the name. */
   async renameToolServer(
     db: Sql,
@@ -100,34 +76,32 @@ export const toolWrites = {
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
     if (others.some((other) => other.name === name && other.id !== id)) return false;
-    await db.change("UPDATE tool_servers SET name = $2 WHERE id = $1", id, name);
+    await db.change("UPDATE tool_servers SET name = $2 WHERE id = $1", [id, name]);
     return true;
   },
   /** Deletes a server and all grants of its tools. */
   async deleteToolServer(db: Sql, id: string): Promise<void> {
-    await db.change("DELETE FROM tool_servers WHERE id = $1", id);
-    await db.change("DELETE FROM tool_grants WHERE server_id = $1", id);
+    await db.change("DELETE FROM tool_servers WHERE id = $1", [id]);
+    await db.change("DELETE FROM tool_grants WHERE server_id = $1", [id]);
   },
   /** Replaces all grants of an agent. No two of them may be for the same tool. */
   async setToolGrants(db: Sql, agentId: number, grants: readonly ToolGrantRecord[]): Promise<void> {
     await db.ownRow("accounts", agentId);
-    await db.change("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
+    await db.change("DELETE FROM tool_grants WHERE agent_id = $1", [agentId]);
     await db.change(
       `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
        SELECT $1, server_id, tool, policy, fingerprint, position
        FROM jsonb_to_recordset($2::jsonb)
          AS g (server_id text, tool text, policy text, fingerprint text, position integer)`,
-      agentId,
-      db.json(grants.map((grant, position) => ({ ...grant, position }))),
+      [agentId, db.json(grants.map((grant, position) => ({ ...grant, position })))],
     );
   },
 };
 
 const namesOf = (db: Sql, ownerId: number) =>
-  db.all<{ id: string; name: string }>(
-    "SELECT id, name FROM tool_servers WHERE owner_id = $1",
+  db.all<{ id: string; name: string }>("SELECT id, name FROM tool_servers WHERE owner_id = $1", [
     ownerId,
-  );
+  ]);
 
 /** A tool as its server describes it. */
 export interface ToolRecord {

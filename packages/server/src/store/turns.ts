@@ -7,32 +7,38 @@ import { addMentions, toStoredMentions } from "./mentions.ts";
 import type { MessageRecord } from "./message-records.ts";
 import { ACCOUNT, accountOf } from "./shared/accounts.ts";
 import { decoded } from "./shared/json.ts";
-import { NOW, type Sql, type Statement } from "./sql.ts";
+import {
+  allAs,
+  column,
+  firstValue,
+  getAs,
+  hasChanged,
+  NOW,
+  type Sql,
+  type Statement,
+} from "./sql.ts";
 import { type Reservation, releaseUsage, reserveUsage, settleUsage } from "./usage.ts";
 
 export const turnReads = {
   /** A write unit owns its conversation from then on, and no other unit appends to its message. */
   async turn(db: Sql, id: number): Promise<TurnRecord | null> {
-    const place = "SELECT conversation_id AS id FROM turns WHERE id = $1";
-    if (!(await db.ownOf(place, id))) return null;
+    const place = "SELECT conversation_id FROM turns WHERE id = $1";
     // Chunks are appended without owning the conversation: owning the turn holds them off.
-    await db.ownRow("turns", id);
-    const row = await db.get<TurnRow>(`${TURNS} WHERE t.id = $1`, id);
+    const row = await db.getOwned<TurnRow>(place, `${TURNS} WHERE t.id = $1`, id, "turns");
     return row && toTurn(row);
   },
   /** The turn that wrote the message; null for a message that no turn wrote. */
-  async turnOfMessage(db: Sql, message: MessageRecord): Promise<TurnRecord | null> {
-    const row = await db.get<TurnRow>(`${TURNS} WHERE t.message_id = $1`, message.id);
-    return row && toTurn(row);
-  },
+  turnOfMessage: (db: Sql, message: MessageRecord) =>
+    getAs(db, toTurn, `${TURNS} WHERE t.message_id = $1`, [message.id]),
   /** Turns of a conversation that wait or run, oldest first. A write unit owns the conversation then. */
   async openTurns(db: Sql, conversationId: number): Promise<TurnRecord[]> {
     await db.own(conversationId);
-    const rows = await db.all<TurnRow>(
+    return allAs(
+      db,
+      toTurn,
       `${TURNS} WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') ORDER BY t.id`,
-      conversationId,
+      [conversationId],
     );
-    return rows.map(toTurn);
   },
   /** The conversations in which agents of the owner have turns that wait or run. */
   async conversationsWithOpenTurns(db: Sql, ownerId: number): Promise<number[]> {
@@ -40,28 +46,30 @@ export const turnReads = {
       FROM accounts a JOIN turns t ON t.agent_id = a.id
       WHERE a.owner_id = $1 AND t.status = '${status}'`;
     const sql = `${ofStatus("waiting")} UNION ${ofStatus("running")}`;
-    return (await db.all<{ id: number }>(sql, ownerId)).map(({ id }) => id);
+    return column<number>(db, sql, [ownerId]);
   },
   /** The text that a message has streamed so far; empty once the message is finalized. */
   async streamed(db: Sql, messageId: number): Promise<string> {
     const rows = await db.all<{ text: string }>(
       "SELECT text FROM chunks WHERE message_id = $1 ORDER BY byte_offset",
-      messageId,
+      [messageId],
     );
     return rows.map(({ text }) => text).join("");
   },
   /** The length of that text in bytes. */
   async streamedBytes(db: Sql, messageId: number): Promise<number> {
-    const row = await db.get<{ length: number | null }>(
-      "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1",
-      messageId,
+    return (
+      (await firstValue<number>(
+        db,
+        "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1",
+        [messageId],
+      )) ?? 0
     );
-    return row?.length ?? 0;
   },
   /** The turns of an external agent that it can claim now, oldest first, at most `most`. */
   async claimableTurns(db: Sql, agentId: number, most: number): Promise<TurnRecord[]> {
     const sql = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
-    return turnsOf(db, await db.all<TurnHead>(sql, agentId, most));
+    return turnsOf(db, await db.all<TurnHead>(sql, [agentId, most]));
   },
 };
 
@@ -80,13 +88,15 @@ export const turnWrites = {
          created_at, continues_id)
        SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
        FROM messages WHERE uuid = $3`,
-      turn.agent_id,
-      turn.conversation_id,
-      turn.trigger_uuid,
-      turn.open_ended,
-      turn.refusal,
-      turn.at,
-      turn.continues_uuid ?? null,
+      [
+        turn.agent_id,
+        turn.conversation_id,
+        turn.trigger_uuid,
+        turn.open_ended,
+        turn.refusal,
+        turn.at,
+        turn.continues_uuid ?? null,
+      ],
     );
   },
   /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
@@ -94,7 +104,7 @@ export const turnWrites = {
     await db.changed(
       `DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'
        RETURNING conversation_id`,
-      db.list(ids),
+      [db.list(ids)],
     );
   },
   /**
@@ -113,7 +123,7 @@ export const turnWrites = {
     const waiting = await db.all<TurnHead>(
       `${HEADS} AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
        GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
-      most,
+      [most],
     );
     const mine = waiting.slice(0, share(waiting.length));
     const turns = await claimHeads(db, mine, node, leaseMs);
@@ -132,8 +142,7 @@ export const turnWrites = {
     const heads = await db.all<TurnHead>(
       `SELECT h.id, h.conversation_id FROM (${CLAIMABLE}) h
        WHERE h.id = coalesce($2, h.id) ORDER BY h.id LIMIT 1`,
-      agentId,
-      turnId,
+      [agentId, turnId],
     );
     const [turn = null] = await claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
     return { turn, busy: turn === null && heads.length > 0 };
@@ -148,7 +157,7 @@ export const turnWrites = {
     leaseMs: number,
     most: number,
   ): Promise<TurnRecord[]> {
-    const heads = await db.all<TurnHead>(OFFLINE_TURNS, most, offlineMs, unclaimedMs);
+    const heads = await db.all<TurnHead>(OFFLINE_TURNS, [most, offlineMs, unclaimedMs]);
     return claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
   },
   /**
@@ -157,9 +166,9 @@ export const turnWrites = {
    * turns that an earlier process has left, whatever their lease.
    */
   async abandonedTurns(db: Sql, node: string): Promise<TurnRecord[]> {
-    const found = await db.all<TurnHead>(ABANDONED_TURNS, node);
+    const found = await db.all<TurnHead>(ABANDONED_TURNS, [node]);
     const free = await ownedAmong(db, found);
-    return turnsOf(db, await db.all<TurnHead>(LOCK_ABANDONED, node, db.list(free)));
+    return turnsOf(db, await db.all<TurnHead>(LOCK_ABANDONED, [node, db.list(free)]));
   },
   /**
    * Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. The same unit
@@ -171,9 +180,7 @@ export const turnWrites = {
     await db.change(
       `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0,
          input_tokens = NULL WHERE id = $1`,
-      id,
-      node,
-      leaseMs,
+      [id, node, leaseMs],
     );
   },
   /**
@@ -188,9 +195,7 @@ export const turnWrites = {
       `UPDATE turns SET lease_until = ${NOW} + $2
        WHERE id IN (SELECT id FROM turns
          WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[]) ORDER BY id ${mode})`,
-      node,
-      leaseMs,
-      db.list(ids),
+      [node, leaseMs, db.list(ids)],
     );
   },
   /**
@@ -205,10 +210,7 @@ export const turnWrites = {
     await db.changed(
       `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
          started_at = $4 WHERE id = $1 RETURNING conversation_id`,
-      id,
-      messageUuid,
-      model,
-      at,
+      [id, messageUuid, model, at],
     );
   },
   /**
@@ -222,26 +224,20 @@ export const turnWrites = {
     await db.change(
       `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4::jsonb,
          by_operator = $5, input_tokens = NULL WHERE id = $1`,
-      turn.id,
-      reserved,
-      input_tokens,
-      db.json(context_ids),
-      by_operator,
+      [turn.id, reserved, input_tokens, db.json(context_ids), by_operator],
     );
   },
   /** Stores what the calls of the model have taken so far. */
   async setRounds(db: Sql, id: number, rounds: readonly TurnRound[]): Promise<void> {
     db.changesUnowned();
-    await db.change("UPDATE turns SET rounds = $2::jsonb WHERE id = $1", id, db.json(rounds));
+    await db.change("UPDATE turns SET rounds = $2::jsonb WHERE id = $1", [id, db.json(rounds)]);
   },
   /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
   async setAttempt(db: Sql, id: number, { tries, input_tokens }: TurnAttempt): Promise<void> {
     db.changesUnowned();
     await db.change(
       "UPDATE turns SET tries = $2, input_tokens = $3 WHERE id = $1 AND status = 'running'",
-      id,
-      tries,
-      input_tokens,
+      [id, tries, input_tokens],
     );
   },
   /**
@@ -257,27 +253,31 @@ export const turnWrites = {
     const [place] = await db.changed<{ seq: number; sender_id: number }>(
       `UPDATE messages SET content = $2, mentions = $3::jsonb, turn = $4::jsonb, finalized_at = $5,
          version = $6 WHERE id = $1 RETURNING seq, sender_id`,
-      message_id,
-      content,
-      toStoredMentions(db, mentions),
-      db.json(toShownTurn(turn, finished)),
-      at,
-      version,
+      [
+        message_id,
+        content,
+        toStoredMentions(db, mentions),
+        db.json(toShownTurn(turn, finished)),
+        at,
+        version,
+      ],
     );
     if (place) await addMentions(db, mentions, { conversation_id, ...place });
     await Promise.all([
-      db.change("DELETE FROM chunks WHERE message_id = $1", message_id),
+      db.change("DELETE FROM chunks WHERE message_id = $1", [message_id]),
       db.index({ id: message_id, conversation_id }, content),
       settleUsage(db, turn, finished),
       db.change(
         `UPDATE turns SET status = $2, error = $3::jsonb, finished_at = $4, input_tokens = $5,
            output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
-        turn.id,
-        status,
-        db.json(error),
-        at,
-        usage?.input_tokens ?? null,
-        usage?.output_tokens ?? null,
+        [
+          turn.id,
+          status,
+          db.json(error),
+          at,
+          usage?.input_tokens ?? null,
+          usage?.output_tokens ?? null,
+        ],
       ),
     ]);
     return version;
@@ -474,9 +474,7 @@ async function claimHeads(
      WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
        SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
          AND r.conversation_id = turns.conversation_id) RETURNING id`,
-    db.list(free),
-    node,
-    leaseMs,
+    [db.list(free), node, leaseMs],
   );
   return turnsOf(db, claimed);
 }
@@ -489,28 +487,22 @@ async function ownedAmong(db: Sql, heads: readonly TurnHead[]): Promise<number[]
 
 async function turnsOf(db: Sql, found: readonly { id: number }[]): Promise<TurnRecord[]> {
   if (found.length === 0) return [];
-  const rows = await db.all<TurnRow>(
-    `${TURNS} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id`,
+  return allAs(db, toTurn, `${TURNS} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id`, [
     db.list(found.map(({ id }) => id)),
-  );
-  return rows.map(toTurn);
+  ]);
 }
 
 /** Returns false, and changes nothing, unless as many turns wait as may, and one of them can be folded. */
 async function foldTurn(db: Sql, turn: NewTurn): Promise<boolean> {
-  const folded = await db.change(
+  return hasChanged(
+    db,
     `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
      WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
          AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
        AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
          AND status = 'waiting') >= $5`,
-    turn.agent_id,
-    turn.conversation_id,
-    turn.trigger_uuid,
-    turn.refusal,
-    turn.most_waiting,
+    [turn.agent_id, turn.conversation_id, turn.trigger_uuid, turn.refusal, turn.most_waiting],
   );
-  return folded > 0;
 }
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */

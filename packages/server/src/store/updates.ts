@@ -22,13 +22,13 @@ export const updateReads = {
     // One deletion of many messages is one change: the page has all of them. On the last page are the
     // messages that stream: their text grows without being counted.
     const further = await (page.has_more
-      ? db.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, page.seq - 1, LAST_SEQ, page.seq)
-      : db.all<MessageRow>(STREAMING_MESSAGES, id, viewerId, since));
+      ? db.all<MessageRow>(CHANGED_MESSAGES, [id, viewerId, page.seq - 1, LAST_SEQ, page.seq])
+      : db.all<MessageRow>(STREAMING_MESSAGES, [id, viewerId, since]));
     const found = new Map([...page.messages, ...further].map((row) => [row.id, row]));
     const live = [...found.values()].filter(({ deleted_at }) => deleted_at === null);
     const deleted = [...found.values()].filter(({ deleted_at }) => deleted_at !== null);
     const upTo = page.has_more ? page.seq : LAST_SEQ;
-    const hidden = await db.all<{ uuid: string }>(HIDDEN_SINCE, id, viewerId, since, upTo);
+    const hidden = await db.all<{ uuid: string }>(HIDDEN_SINCE, [id, viewerId, since, upTo]);
     return {
       messages: await viewMessages(db, live, viewerId),
       deleted_ids: [...deleted, ...hidden].map(({ uuid }) => uuid),
@@ -43,9 +43,9 @@ export const updateReads = {
 async function updatesPage(db: Sql, { conversationId: id, viewerId, since, limit }: UpdatesQuery) {
   const most = limit + 1;
   const [counter, created, changed, changes] = await Promise.all([
-    db.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
-    db.all<MessageRow>(CREATED_MESSAGES, id, viewerId, since, most),
-    db.all<MessageRow>(CHANGED_MESSAGES, id, viewerId, since, most, LAST_SEQ),
+    db.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", [id]),
+    db.all<MessageRow>(CREATED_MESSAGES, [id, viewerId, since, most]),
+    db.all<MessageRow>(CHANGED_MESSAGES, [id, viewerId, since, most, LAST_SEQ]),
     groupChangesSince(db, id, since, most),
   ]);
   const messages = [...created, ...changed].sort((one, other) => one.version - other.version);

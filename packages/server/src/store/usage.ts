@@ -1,6 +1,6 @@
 import type { Turn, UsageRow } from "@parley/protocol";
 import { dayOf } from "../rules/time.ts";
-import type { Sql } from "./sql.ts";
+import { firstValue, type Sql } from "./sql.ts";
 
 /** The time over which the turns of an agent are limited. */
 const TURN_WINDOW_MS = 60_000;
@@ -17,15 +17,13 @@ export const usageReads = {
       db.all<{ conversation_id: number; used: number }>(
         `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
          FROM agent_usage WHERE agent_id = $1 AND day = $2`,
-        agentId,
-        dayOf(now),
+        [agentId, dayOf(now)],
       ),
       // Turns without an estimate have not called the provider.
       db.get<{ count: number }>(
         `SELECT count(*) AS count FROM turns
          WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`,
-        agentId,
-        now - TURN_WINDOW_MS,
+        [agentId, now - TURN_WINDOW_MS],
       ),
     ]);
     return {
@@ -41,15 +39,15 @@ export const usageReads = {
    */
   async operatorSpending(db: Sql, ownerId: number, provider: string, now: number): Promise<number> {
     await db.ownRow("accounts", ownerId);
-    const row = await db.get<{ used: number }>(
-      `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
+    return (
+      (await firstValue<number>(
+        db,
+        `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
        FROM accounts a JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
        WHERE a.owner_id = $1 AND (a.provider = $2 OR a.provider_day = $3)`,
-      ownerId,
-      provider,
-      dayOf(now),
+        [ownerId, provider, dayOf(now)],
+      )) ?? 0
     );
-    return row?.used ?? 0;
   },
   /** Usage of an owner's agents by day, agent and conversation; both days are inclusive. */
   usage: (db: Sql, ownerId: number, since: number | null, until: number | null) =>
@@ -61,9 +59,7 @@ export const usageReads = {
        WHERE a.owner_id = $1 AND u.day >= coalesce($2, u.day) AND u.day <= coalesce($3, u.day)
          AND u.turns > 0
        ORDER BY u.day, a.username, c.id`,
-      ownerId,
-      since === null ? null : dayOf(since),
-      until === null ? null : dayOf(until),
+      [ownerId, since === null ? null : dayOf(since), until === null ? null : dayOf(until)],
     ),
 };
 
@@ -153,14 +149,16 @@ async function addUsage(db: Sql, turn: SpendingTurn, delta: UsageDelta): Promise
        failures = agent_usage.failures + $5, input_tokens = agent_usage.input_tokens + $6,
        output_tokens = agent_usage.output_tokens + $7, reserved = agent_usage.reserved + $8,
        operator_tokens = agent_usage.operator_tokens + $9`,
-    turn.agent.id,
-    dayOf(turn.started_at ?? 0),
-    turn.conversation_id,
-    delta.turns ?? 0,
-    delta.failures ?? 0,
-    delta.input_tokens ?? 0,
-    delta.output_tokens ?? 0,
-    delta.reserved,
-    delta.operator_tokens,
+    [
+      turn.agent.id,
+      dayOf(turn.started_at ?? 0),
+      turn.conversation_id,
+      delta.turns ?? 0,
+      delta.failures ?? 0,
+      delta.input_tokens ?? 0,
+      delta.output_tokens ?? 0,
+      delta.reserved,
+      delta.operator_tokens,
+    ],
   );
 }

@@ -1,7 +1,16 @@
 import type { LoggedChange } from "../changes/change.ts";
 import type { Cursor } from "./changes.ts";
 import { bindings } from "./shared/bindings.ts";
-import { NOW, type Sql, type Statement } from "./sql.ts";
+import {
+  allAs,
+  column,
+  firstValue,
+  getAs,
+  hasChanged,
+  NOW,
+  type Sql,
+  type Statement,
+} from "./sql.ts";
 
 /**
  * Webhooks, and the deliveries that are queued or ended. The deliveries of one webhook and one
@@ -10,48 +19,38 @@ import { NOW, type Sql, type Statement } from "./sql.ts";
  */
 export const webhookReads = {
   /** Ordered by creation. */
-  async webhooks(db: Sql): Promise<WebhookRecord[]> {
-    const rows = await db.all<WebhookRow>(
-      `SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`,
-    );
-    return rows.map(toWebhook);
-  },
-  async webhook(db: Sql, id: string): Promise<WebhookRecord | null> {
-    const row = await db.get<WebhookRow>(`SELECT ${WEBHOOK} FROM webhooks WHERE id = $1`, id);
-    return row && toWebhook(row);
-  },
+  webhooks: (db: Sql) =>
+    allAs(db, toWebhook, `SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`),
+  webhook: (db: Sql, id: string) =>
+    getAs(db, toWebhook, `SELECT ${WEBHOOK} FROM webhooks WHERE id = $1`, [id]),
   /** Deliveries of a webhook, newest first. */
   async deliveries(db: Sql, query: DeliveryQuery): Promise<DeliveryRecord[]> {
     const { sql, values } = deliveryQuery(query);
-    return (await db.all<DeliveryRow>(sql, ...values)).map(toDelivery);
+    return (await db.all<DeliveryRow>(sql, values)).map(toDelivery);
   },
-  async delivery(db: Sql, id: number): Promise<DeliveryRecord | null> {
-    const row = await db.get<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, id);
-    return row && toDelivery(row);
-  },
+  delivery: (db: Sql, id: number) =>
+    getAs(db, toDelivery, `SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, [id]),
   /** The oldest deliveries of a lane that have not ended, oldest first. */
-  async nextDeliveries(db: Sql, lane: LaneKey, limit: number): Promise<DeliveryRecord[]> {
-    const rows = await db.all<DeliveryRow>(
+  nextDeliveries: (db: Sql, lane: LaneKey, limit: number) =>
+    allAs(
+      db,
+      toDelivery,
       `SELECT ${DELIVERY} FROM deliveries
        WHERE webhook_id = $1 AND lane = $2 AND status = 'pending' ORDER BY id LIMIT $3`,
-      lane.webhook_id,
-      lane.lane,
-      limit,
-    );
-    return rows.map(toDelivery);
-  },
+      [lane.webhook_id, lane.lane, limit],
+    ),
   /** The ids of webhooks that have a lane whose next attempt is due. */
-  async dueWebhooks(db: Sql): Promise<string[]> {
-    return (await db.all<{ id: string }>(DUE_WEBHOOKS)).map(({ id }) => id);
-  },
+  dueWebhooks: (db: Sql) => column<string>(db, DUE_WEBHOOKS),
   /** The number of deliveries that have not ended, counted up to `most`. */
   async pendingDeliveries(db: Sql, most: number): Promise<number> {
-    const row = await db.get<{ count: number }>(
-      `SELECT count(*) AS count
+    return (
+      (await firstValue<number>(
+        db,
+        `SELECT count(*) AS count
        FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT $1) AS pending`,
-      most,
+        [most],
+      )) ?? 0
     );
-    return row?.count ?? 0;
   },
 };
 
@@ -60,15 +59,17 @@ const webhookSettings = {
     await db.change(
       `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at, name)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      webhook.id,
-      webhook.url,
-      webhook.secret,
-      JSON.stringify(webhook.events),
-      webhook.chat,
-      webhook.creator,
-      webhook.since,
-      webhook.created_at,
-      webhook.name,
+      [
+        webhook.id,
+        webhook.url,
+        webhook.secret,
+        JSON.stringify(webhook.events),
+        webhook.chat,
+        webhook.creator,
+        webhook.since,
+        webhook.created_at,
+        webhook.name,
+      ],
     );
   },
   /** Changes the given fields. Changes nothing when there is no such webhook. */
@@ -76,36 +77,32 @@ const webhookSettings = {
     const columns = { ...fields, events: events && JSON.stringify(events) };
     for (const [column, value] of Object.entries(columns)) {
       if (value === undefined) continue;
-      await db.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id);
+      await db.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, [value, id]);
     }
   },
   /**
    * Disables a webhook, unless it was disabled or resumed since it was read. Returns whether it did.
    */
-  async disableWebhook(
-    db: Sql,
-    { id, resumed_at }: WebhookRecord,
-    reason: DisabledReason,
-  ): Promise<boolean> {
-    const disabled = await db.change(
+  disableWebhook: (db: Sql, { id, resumed_at }: WebhookRecord, reason: DisabledReason) =>
+    hasChanged(
+      db,
       "UPDATE webhooks SET disabled = $1 WHERE id = $2 AND disabled IS NULL AND resumed_at = $3",
-      reason,
-      id,
-      resumed_at,
-    );
-    return disabled > 0;
-  },
+      [reason, id, resumed_at],
+    ),
   /** Replaces the sealed secret, unless it was changed since it was read. */
   async resealWebhook(db: Sql, id: string, from: string, to: string): Promise<void> {
-    await db.change("UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2", id, from, to);
+    await db.change("UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2", [
+      id,
+      from,
+      to,
+    ]);
   },
   /**
    * Deletes the webhook. Its lanes and deliveries stay, but are never due; `pruneDeletedWebhooks` deletes
    * them. Returns false when there is no such webhook.
    */
-  async deleteWebhook(db: Sql, id: string): Promise<boolean> {
-    return (await db.change("DELETE FROM webhooks WHERE id = $1", id)) > 0;
-  },
+  deleteWebhook: (db: Sql, id: string) =>
+    hasChanged(db, "DELETE FROM webhooks WHERE id = $1", [id]),
 };
 
 const deliveryQueue = {
@@ -124,13 +121,15 @@ const deliveryQueue = {
        WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id)
        ORDER BY place
        ON CONFLICT (webhook_id, message_id) DO NOTHING`,
-      db.json(
-        deliveries.map((delivery, place) => ({
-          ...delivery,
-          place,
-          change: JSON.stringify(delivery.change),
-        })),
-      ),
+      [
+        db.json(
+          deliveries.map((delivery, place) => ({
+            ...delivery,
+            place,
+            change: JSON.stringify(delivery.change),
+          })),
+        ),
+      ],
     );
     await wakeLanes(db, deliveries);
   },
@@ -138,8 +137,7 @@ const deliveryQueue = {
   async requeueDelivery(db: Sql, delivery: DeliveryRecord, at: number): Promise<void> {
     await db.change(
       "UPDATE deliveries SET status = 'pending', queued_at = $1, attempts = 0 WHERE id = $2",
-      at,
-      delivery.id,
+      [at, delivery.id],
     );
     await wakeLanes(db, [delivery]);
   },
@@ -154,11 +152,10 @@ const deliveryQueue = {
          next_at = CASE WHEN next_at <= ${NOW} + $2::bigint THEN next_at ELSE ${NOW} END
        WHERE webhook_id = $1 AND EXISTS (SELECT 1 FROM deliveries d
          WHERE d.webhook_id = $1 AND d.lane = l.lane AND d.status = 'pending')`,
-      webhookId,
-      claimMs,
+      [webhookId, claimMs],
     );
     // Last, in the order in which other units lock the rows.
-    await db.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", at, webhookId);
+    await db.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", [at, webhookId]);
   },
 };
 
@@ -174,9 +171,7 @@ const attempts = {
          WHERE webhook_id = $1 AND next_at <= ${FIXED_NOW} ORDER BY next_at LIMIT $3
          FOR UPDATE SKIP LOCKED)
        RETURNING webhook_id, lane, claim, version`,
-      webhookId,
-      claimMs,
-      limit,
+      [webhookId, claimMs, limit],
     ),
   /**
    * Records attempts and ends the claim. With `retryMs`, the lane is due after that time; otherwise it is
@@ -191,18 +186,13 @@ const attempts = {
   ): Promise<boolean> {
     const held = await db.get(
       "SELECT 1 FROM webhook_lanes WHERE webhook_id = $1 AND lane = $2 AND claim = $3",
-      webhook_id,
-      lane,
-      claim,
+      [webhook_id, lane, claim],
     );
     if (!held) return false;
     for (const { id, status, attempts: count, history } of deliveries) {
       await db.change(
         "UPDATE deliveries SET status = $2, attempts = $3, history = $4 WHERE id = $1",
-        id,
-        status,
-        count,
-        JSON.stringify(history),
+        [id, status, count, JSON.stringify(history)],
       );
     }
     await db.change(
@@ -210,9 +200,7 @@ const attempts = {
          CASE WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = $1 AND d.lane = $2
            AND d.status = 'pending') THEN ${NOW} END)
        WHERE webhook_id = $1 AND lane = $2`,
-      webhook_id,
-      lane,
-      retryMs,
+      [webhook_id, lane, retryMs],
     );
     return true;
   },
@@ -221,10 +209,7 @@ const attempts = {
     await db.change(
       `UPDATE webhook_lanes SET next_at = CASE WHEN version > $4 THEN ${NOW} END
        WHERE webhook_id = $1 AND lane = $2 AND claim = $3`,
-      webhook_id,
-      lane,
-      claim,
-      version,
+      [webhook_id, lane, claim, version],
     );
   },
 };
@@ -241,10 +226,7 @@ const pruning = {
            AND (queued_at < $2 OR id <= coalesce((SELECT id FROM deliveries
              WHERE webhook_id = $1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET $3), 0))
          ORDER BY id LIMIT $4)`,
-      webhookId,
-      before,
-      kept,
-      most,
+      [webhookId, before, kept, most],
     ),
   /**
    * Deletes up to `most` deliveries, and up to `most` lanes, of webhooks that were deleted. Returns how
@@ -256,14 +238,14 @@ const pruning = {
          SELECT webhook_id, lane FROM webhook_lanes
          WHERE webhook_id IN (${deletedWebhooks("webhook_lanes")}) LIMIT $1
          FOR UPDATE SKIP LOCKED)`,
-      most,
+      [most],
     );
     const deliveries = await db.change(
       `DELETE FROM deliveries WHERE id IN (
          SELECT id FROM deliveries
          WHERE webhook_id IN (${deletedWebhooks("deliveries")}) LIMIT $1
          FOR UPDATE SKIP LOCKED)`,
-      most,
+      [most],
     );
     return lanes + deliveries;
   },
@@ -280,7 +262,7 @@ async function wakeLanes(db: Sql, deliveries: readonly LaneKey[]): Promise<void>
      WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id)
      ON CONFLICT (webhook_id, lane)
      DO UPDATE SET next_at = coalesce(l.next_at, excluded.next_at), version = l.version + 1`,
-    db.json(lanesOf(deliveries)),
+    [db.json(lanesOf(deliveries))],
   );
 }
 

@@ -15,26 +15,26 @@ export async function expectOwnership(port: () => Sql, owned: number, foreign: n
       return String(error);
     }
   };
-  expect(await outcome((db) => db.change(LEAVE, owned, 1))).toContain("has not stated which");
-  expect(await outcome((db) => db.changed(`${LEAVE} RETURNING account_id`, owned, 1))).toContain(
+  expect(await outcome((db) => db.change(LEAVE, [owned, 1]))).toContain("has not stated which");
+  expect(await outcome((db) => db.changed(`${LEAVE} RETURNING account_id`, [owned, 1]))).toContain(
     "has not stated which",
   );
   const stating = (conversation: number) => (db: Sql) => {
     db.changes(conversation);
-    return db.change(LEAVE, conversation, 2);
+    return db.change(LEAVE, [conversation, 2]);
   };
   expect(await outcome(stating(owned))).toBe("changed");
   expect(await outcome(stating(foreign))).toContain(`does not own conversation ${foreign}`);
-  expect(await outcome((db) => db.changed(RETURNING, owned, 3))).toBe("changed");
-  expect(await outcome((db) => db.changed(RETURNING, foreign, 3))).toContain("does not own");
+  expect(await outcome((db) => db.changed(RETURNING, [owned, 3]))).toBe("changed");
+  expect(await outcome((db) => db.changed(RETURNING, [foreign, 3]))).toContain("does not own");
   const owning = async (db: Sql) => {
     await db.own(owned);
-    await db.change(LEAVE, owned, 4);
+    await db.change(LEAVE, [owned, 4]);
   };
   expect(await outcome(owning)).toBe("changed");
   const unowned = (db: Sql) => {
     db.changesUnowned();
-    return db.change(LEAVE, foreign, 4);
+    return db.change(LEAVE, [foreign, 4]);
   };
   expect(await outcome(unowned)).toBe("changed");
 }

@@ -110,9 +110,7 @@ async function readPage(unit: Unit, gaps: Gaps, query: PageQuery): Promise<Page>
   const rows = await unit.all<EntryRow>(
     `SELECT id, node, CASE WHEN node = $3 THEN '[]' ELSE body END AS body
      FROM changes WHERE id > $1 ORDER BY id LIMIT $2`,
-    after,
-    limit,
-    skippedNode,
+    [after, limit, skippedNode],
   );
   if (rows.at(-1)?.id === after + rows.length || rows.length === 0) {
     return { entries: rows.map(entryOf), isBlocked: false };
@@ -138,8 +136,7 @@ async function findHead(unit: Unit, gaps: Gaps): Promise<{ cursor: Cursor; isFin
      FROM (SELECT id, coalesce(lag(id) OVER (ORDER BY id), CASE WHEN count(*) OVER () < $2 THEN
            coalesce((SELECT up_to FROM changes_pruned), 0) ELSE id - 1 END) AS previous
        FROM (SELECT id FROM changes ORDER BY id DESC LIMIT $2) newest) pairs`,
-    settled,
-    HEAD_ENTRIES,
+    [settled, HEAD_ENTRIES],
   );
   const last = row?.last ?? 0;
   if (row?.before_gap == null) return { cursor: last, isFinal: true };

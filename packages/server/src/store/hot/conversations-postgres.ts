@@ -20,7 +20,7 @@ export const hotConversationReads: Methods<keyof HotConversationReads> = {
 export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
   markRead: async (unit, conversationId, accountId, seq) => {
     unit.changes(conversationId);
-    return (await unit.change(MARK_READ, conversationId, accountId, seq)) > 0;
+    return (await unit.change(MARK_READ, [conversationId, accountId, seq])) > 0;
   },
 };
 
@@ -30,7 +30,9 @@ const KNOWN_IDS = 50_000;
 const knownIds = new Map<string, number>();
 
 async function findId(unit: Unit, uuid: string): Promise<number | null> {
-  const row = await unit.get<{ id: number }>("SELECT id FROM conversations WHERE uuid = $1", uuid);
+  const row = await unit.get<{ id: number }>("SELECT id FROM conversations WHERE uuid = $1", [
+    uuid,
+  ]);
   if (!row) return null;
   knownIds.set(uuid, row.id);
   if (knownIds.size > KNOWN_IDS) knownIds.delete(knownIds.keys().next().value as string);

@@ -14,21 +14,23 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     const { id } = conversation;
     unit.changes(id);
     const [before, stored] = await Promise.all([
-      unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
+      unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", [id]),
       unit.all<{ uuid: string; sender_id: number; client_msg_id: string }>(
         `SELECT m.uuid, m.sender_id, m.client_msg_id
          FROM jsonb_to_recordset($2::jsonb) AS g (sender_id bigint, client_msg_id text)
          JOIN messages m ON m.conversation_id = $1 AND m.sender_id = g.sender_id
            AND m.client_msg_id = g.client_msg_id`,
-        id,
-        messages.map(({ sender, client_msg_id }) => ({ sender_id: sender.id, client_msg_id })),
+        [
+          id,
+          messages.map(({ sender, client_msg_id }) => ({ sender_id: sender.id, client_msg_id })),
+        ],
       ),
     ]);
     if (!before) throw new Error(`conversation ${id} has no counters`);
     const { uuids, rows } = planImport(messages, stored, before.seq);
     const last = rows.at(-1);
     if (last) {
-      await unit.write(IMPORT, id, rows.map(toImportRow(id)), last.seq, latestTime(rows));
+      await unit.write(IMPORT, [id, rows.map(toImportRow(id)), last.seq, latestTime(rows)]);
     }
     return importResults(conversation, uuids, rows);
   },

@@ -12,8 +12,7 @@ export const hotTurnWrites: Methods<keyof HotTurnWrites> = {
     await unit.write(
       `INSERT INTO nodes (id, alive_until) VALUES ($1, ${NOW} + $2::bigint)
        ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
-      node,
-      leaseMs,
+      [node, leaseMs],
     );
     await unit.write(`DELETE FROM nodes WHERE alive_until < ${NOW} - ${FORGET_NODE_MS}`);
   },
@@ -48,11 +47,10 @@ async function appendChunks(
   node: string,
   chunks: readonly NewChunk[],
 ): Promise<number[]> {
-  const rows = await unit.write<{ turn_id: number; kept: boolean; busy: boolean | null }>(
-    APPEND,
+  const rows = await unit.write<{ turn_id: number; kept: boolean; busy: boolean | null }>(APPEND, [
     chunks,
     node,
-  );
+  ]);
   const held = rows.find(({ busy }) => busy);
   if (held) throw new Conflict(`turns:${held.turn_id}`);
   const first = chunks.filter((chunk) => chunk.first);
@@ -61,9 +59,7 @@ async function appendChunks(
     await unit.write(
       `UPDATE turns SET first_token_at = $3
        WHERE id = ANY($1::bigint[]) AND node = $2 AND first_token_at IS NULL`,
-      list(first.map((chunk) => chunk.turn_id)),
-      node,
-      (first[0] as NewChunk).at,
+      [list(first.map((chunk) => chunk.turn_id)), node, (first[0] as NewChunk).at],
     );
   }
   return rows.filter(({ kept }) => !kept).map(({ turn_id }) => turn_id);

@@ -7,7 +7,9 @@ import {
   type IndexedMessage,
   notStated,
   type OwnedTable,
+  type Place,
   type Statement,
+  type Value,
 } from "../sql.ts";
 import type { Rows } from "./connection.ts";
 import { reindex } from "./search.ts";
@@ -30,27 +32,27 @@ export class Call implements Unit {
     return new Call(this.run);
   }
 
-  all<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
+  all<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return this.run.transaction.run<Row>(this.run, textOf(sql), values);
   }
 
-  async get<Row>(sql: Statement, ...values: unknown[]): Promise<Row | null> {
-    return (await this.all<Row>(sql, ...values))[0] ?? null;
+  async get<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row | null> {
+    return (await this.all<Row>(sql, values))[0] ?? null;
   }
 
-  async change(sql: Statement, ...values: unknown[]): Promise<number> {
-    return (await this.write(sql, ...values)).count;
+  async change(sql: Statement, values: readonly unknown[] = []): Promise<number> {
+    return (await this.write(sql, values)).count;
   }
 
-  async changed<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]> {
+  async changed<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     const text = textOf(sql);
-    if (effectOf(text) !== "named") return this.write<Row>(sql, ...values);
+    if (effectOf(text) !== "named") return this.write<Row>(sql, values);
     const rows = await this.run.write<Row & { conversation_id: number }>(text, values);
     for (const { conversation_id } of rows) this.changes(conversation_id);
     return rows;
   }
 
-  async write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>> {
+  async write<Row = never>(sql: Statement, values: readonly unknown[] = []): Promise<Rows<Row>> {
     const text = textOf(sql);
     this.check(text);
     return this.run.write<Row>(text, values);
@@ -70,11 +72,19 @@ export class Call implements Unit {
     return this.run.transaction.own(this.run, "counters", conversationId);
   }
 
-  async ownOf(sql: string, value: unknown): Promise<boolean> {
-    this.isStated = true;
-    const found = await this.get<{ id: number }>(sql, value);
-    if (found) await this.own(found.id);
-    return found !== null;
+  async getOwned<Row extends Place>(
+    place: string,
+    sql: string,
+    value: Value,
+    also?: OwnedTable,
+  ): Promise<Row | null> {
+    if (this.run.transaction.options.readOnly) return this.get<Row>(sql, [value]);
+    // Owned first: what is read before may be outdated by the time the unit owns the conversation.
+    const found = await this.get<Place>(place, [value]);
+    if (!found) return null;
+    await this.own(found.conversation_id);
+    if (also) await this.ownRow(also, Number(value));
+    return this.get<Row>(sql, [value]);
   }
 
   async ownFree(conversationIds: readonly number[]): Promise<number[]> {

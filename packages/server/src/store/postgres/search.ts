@@ -54,16 +54,14 @@ export async function reindex(
   text: string | null,
 ): Promise<void> {
   if (text === null) {
-    await unit.write("DELETE FROM search WHERE message_id = $1", id);
+    await unit.write("DELETE FROM search WHERE message_id = $1", [id]);
     return;
   }
   await unit.write(
     `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
      ON CONFLICT (message_id) DO UPDATE
        SET conversation_id = excluded.conversation_id, words = excluded.words`,
-    id,
-    conversation_id,
-    searchVector(conversation_id, text),
+    [id, conversation_id, searchVector(conversation_id, text)],
   );
 }
 

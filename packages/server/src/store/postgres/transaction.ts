@@ -62,7 +62,7 @@ interface BatchedCall {
  */
 export class Transaction {
   private readonly connection: Connection;
-  private readonly options: TransactionOptions;
+  readonly options: TransactionOptions;
   /** The batch that locks, or has locked, a row, by key. */
   private readonly locks = new Map<string, LockBatch>();
   private readonly owners = new Map<string, UnitRun>();
@@ -93,7 +93,11 @@ export class Transaction {
     this.lockFirst(options.lockFirst ?? []);
   }
 
-  async run<Row>(run: UnitRun | null, sql: string, values?: unknown[]): Promise<Rows<Row>> {
+  async run<Row>(
+    run: UnitRun | null,
+    sql: string,
+    values?: readonly unknown[],
+  ): Promise<Rows<Row>> {
     await this.begun;
     if (this.failed) throw this.failed.error;
     try {
@@ -307,7 +311,7 @@ export class UnitRun {
     }
   }
 
-  async write<Row>(sql: string, values: unknown[]): Promise<Rows<Row>> {
+  async write<Row>(sql: string, values: readonly unknown[]): Promise<Rows<Row>> {
     this.writing++;
     const rows = await this.transaction.run<Row>(this, sql, values);
     this.writing--;

@@ -6,10 +6,10 @@ import type { Rows } from "./connection.ts";
 
 /** A running unit of work, as the methods of the store use it. */
 export interface Unit extends Sql {
-  all<Row>(sql: Statement, ...values: unknown[]): Promise<Row[]>;
-  get<Row>(sql: Statement, ...values: unknown[]): Promise<Row | null>;
+  all<Row>(sql: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  get<Row>(sql: Statement, values?: readonly unknown[]): Promise<Row | null>;
   /** Runs a statement that changes something, and returns the rows of RETURNING with their count. */
-  write<Row = never>(sql: Statement, ...values: unknown[]): Promise<Rows<Row>>;
+  write<Row = never>(sql: Statement, values?: readonly unknown[]): Promise<Rows<Row>>;
   /** Makes a call in one statement with the calls of other units at the same time. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
   /** The port for another call of a method in the same unit. */

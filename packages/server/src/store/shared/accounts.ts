@@ -66,7 +66,7 @@ export async function accountsById(db: Sql, ids: readonly number[]): Promise<Map
   if (ids.length === 0) return new Map();
   const rows = await db.all<AccountRow & { id: number }>(
     `SELECT a.id, ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[])`,
-    db.list(ids),
+    [db.list(ids)],
   );
   return new Map(rows.map((row) => [row.id, publicAccount(row)]));
 }

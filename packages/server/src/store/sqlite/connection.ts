@@ -89,13 +89,14 @@ export interface Connection {
   own(conversationId: number): void;
   /** Throws if the unit does not own the conversation. */
   changes(conversationId: number): void;
+  prepare(sql: string): Statement<never, Binding[]>;
   query<Row>(sql: string): ReadStatement<Row>;
   /**
    * A statement that changes something; with RETURNING, `get` and `all` return rows. `check` is called
    * each time before it runs.
    */
   change<Row = never>(sql: string, check?: () => void): WriteStatement<Row>;
-  readonly wrote: boolean;
+  wrote: boolean;
 }
 
 export type Binding = SQLQueryBindings;
@@ -113,7 +114,7 @@ export interface WriteStatement<Row> extends ReadStatement<Row> {
 /** Units that only read own nothing. */
 export function connection(db: Database, { readOnly = false } = {}): Connection {
   const owned = new Set<number>();
-  const self: Connection & { wrote: boolean } = {
+  const self: Connection = {
     wrote: false,
     begin: () => {
       self.wrote = false;
@@ -123,6 +124,7 @@ export function connection(db: Database, { readOnly = false } = {}): Connection 
       if (!readOnly) owned.add(conversationId);
     },
     changes: (conversationId) => checkOwned(owned.has(conversationId), conversationId),
+    prepare: (sql) => db.query(sql),
     query: (sql) => {
       const statement = prepared(db, sql);
       return {
@@ -161,13 +163,7 @@ export function connection(db: Database, { readOnly = false } = {}): Connection 
 function prepared(db: Database, sql: string): () => Statement<never, Binding[]> {
   let statement: Statement<never, Binding[]> | undefined;
   return () => {
-    statement ??= db.query(numbered(sql)) as Statement<never, Binding[]>;
+    statement ??= db.query(sql) as Statement<never, Binding[]>;
     return statement;
   };
 }
-
-/**
- * Statements that both stores share have the placeholders of PostgreSQL. SQLite would take `$1` for a
- * name, and number names in the order in which they appear.
- */
-const numbered = (sql: string) => sql.replaceAll(/\$(\d+)/g, "?$1");

@@ -5,82 +5,96 @@ import {
   type IndexedMessage,
   notStated,
   type OwnedTable,
+  type Place,
   type Sql,
   type Statement,
   type Value,
+  type Values,
 } from "../sql.ts";
-import type { Binding, Connection, ReadStatement, WriteStatement } from "./connection.ts";
+import type { Binding, Connection } from "./connection.ts";
 import { compiled, usesNow } from "./dialect.ts";
-
-/** What the calls on a connection share. */
-interface Prepared {
-  readonly connection: Connection;
-  query(statement: Statement): ReadStatement<never>;
-  change(statement: Statement): PreparedChange;
-}
-
-interface PreparedChange extends WriteStatement<never> {
-  readonly effect: Effect;
-}
 
 /** Makes the port for a call of a method. The connection runs one unit at a time. */
 export function portOf(connection: Connection): () => Sql {
-  const shared: Prepared = {
-    connection,
-    query: prepared((sql) => connection.query<never>(sql)),
-    change: prepared((sql) => ({
-      ...connection.change<never>(sql),
-      effect: effectOf(sql),
-    })),
-  };
-  return () => new Call(shared);
+  const statements: Statements = new Map();
+  return () => new Call(connection, statements);
+}
+
+/** What is made of the statements of the calls on a connection: there are some hundred. */
+type Statements = Map<Statement, Prepared>;
+
+interface Prepared {
+  readonly sql: string;
+  readonly effect: Effect;
+  /** Whether the current time is its last parameter. */
+  readonly isTimed: boolean;
+  readonly statement: ReturnType<Connection["prepare"]>;
 }
 
 class Call implements Sql {
-  private readonly shared: Prepared;
+  private readonly connection: Connection;
+  private readonly statements: Statements;
   /** Whether the method has stated what it changes. */
   private isStated = false;
 
-  constructor(shared: Prepared) {
-    this.shared = shared;
+  constructor(connection: Connection, statements: Statements) {
+    this.connection = connection;
+    this.statements = statements;
   }
 
-  all<Row>(sql: Statement, ...values: Value[]): Row[] {
-    return this.shared.query(sql).all(...(values as Binding[]));
+  all<Row>(sql: Statement, values: Values = NONE): Row[] {
+    const prepared = this.prepared(sql);
+    return prepared.statement.all(...bound(prepared, values));
   }
 
-  get<Row>(sql: Statement, ...values: Value[]): Row | null {
-    return this.shared.query(sql).get(...(values as Binding[]));
+  get<Row>(sql: Statement, values: Values = NONE): Row | null {
+    const prepared = this.prepared(sql);
+    return prepared.statement.get(...bound(prepared, values));
   }
 
-  change(sql: Statement, ...values: Value[]): number {
-    return this.changing(sql).run(...(values as Binding[])).changes;
+  change(sql: Statement, values: Values = NONE): number {
+    const prepared = this.prepared(sql);
+    if (prepared.effect !== "other") this.check(prepared);
+    const { changes } = prepared.statement.run(...bound(prepared, values));
+    if (changes > 0) this.connection.wrote = true;
+    return changes;
   }
 
-  changed<Row>(sql: Statement, ...values: Value[]): Row[] {
-    const statement = this.shared.change(sql);
-    if (statement.effect !== "named") return this.changing(sql).all(...(values as Binding[]));
-    const rows: { conversation_id: number }[] = statement.all(...(values as Binding[]));
-    for (const { conversation_id } of rows) this.changes(conversation_id);
+  changed<Row>(sql: Statement, values: Values = NONE): Row[] {
+    const prepared = this.prepared(sql);
+    if (prepared.effect === "conversation") this.check(prepared);
+    const rows: { conversation_id: number }[] = prepared.statement.all(...bound(prepared, values));
+    if (rows.length > 0) this.connection.wrote = true;
+    if (prepared.effect === "named") {
+      for (const { conversation_id } of rows) this.changes(conversation_id);
+    }
     return rows as Row[];
   }
 
-  private changing(sql: Statement): PreparedChange {
-    const statement = this.shared.change(sql);
-    if (statement.effect !== "other" && !this.isStated) throw notStated(compiled(sql));
-    return statement;
+  private prepared(statement: Statement): Prepared {
+    let found = this.statements.get(statement);
+    if (!found) {
+      const sql = compiled(statement);
+      const isTimed = usesNow(statement);
+      found = { sql, effect: effectOf(sql), isTimed, statement: this.connection.prepare(sql) };
+      this.statements.set(statement, found);
+    }
+    return found;
+  }
+
+  private check({ sql }: Prepared): void {
+    if (!this.isStated) throw notStated(sql);
   }
 
   own(conversationId: number): void {
     this.isStated = true;
-    this.shared.connection.own(conversationId);
+    this.connection.own(conversationId);
   }
 
-  ownOf(sql: string, value: Value): boolean {
-    this.isStated = true;
-    const found = this.get<{ id: number }>(sql, value);
-    if (found) this.shared.connection.own(found.id);
-    return found !== null;
+  getOwned<Row extends Place>(_place: string, sql: string, value: Value): Row | null {
+    const row = this.get<Row>(sql, [value]);
+    if (row) this.own(row.conversation_id);
+    return row;
   }
 
   ownFree(conversationIds: readonly number[]): number[] {
@@ -90,7 +104,7 @@ class Call implements Sql {
 
   changes(conversationId: number): void {
     this.isStated = true;
-    this.shared.connection.changes(conversationId);
+    this.connection.changes(conversationId);
   }
 
   changesUnowned(): void {
@@ -103,7 +117,7 @@ class Call implements Sql {
 
   /** The indexer reads the text itself. */
   index({ id }: IndexedMessage): void {
-    this.shared.change("INSERT INTO search_changes (message_id) VALUES ($1)").run(id);
+    this.change("INSERT INTO search_changes (message_id) VALUES ($1)", [id]);
   }
 
   list(values: readonly (number | string | null)[]): string {
@@ -117,39 +131,17 @@ class Call implements Sql {
   }
 }
 
-/** Keeps what is made of a statement: there are some hundred. */
-function prepared<Made extends object>(
-  make: (sql: string) => Made,
-): (statement: Statement) => Made {
-  const made = new Map<Statement, Made>();
-  return (statement) => {
-    let found = made.get(statement);
-    if (!found) {
-      found = make(compiled(statement));
-      if (usesNow(statement)) found = withNow(found);
-      made.set(statement, found);
-    }
-    return found;
-  };
-}
+const NONE: Values = [];
 
-/** Adds the current time to the values that the methods of a statement are given. */
-const withNow = <Made extends object>(statement: Made) =>
-  Object.fromEntries(
-    Object.entries(statement).map(([name, member]) => [
-      name,
-      typeof member === "function"
-        ? (...values: Binding[]) => member(...values, Date.now())
-        : member,
-    ]),
-  ) as Made;
+const bound = ({ isTimed }: Prepared, values: Values) =>
+  (isTimed ? [...values, Date.now()] : values) as Binding[];
 
 /** The methods with a port for each call as first argument. */
 export const bind = <Methods extends object>(methods: Methods, port: () => Sql) =>
   Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [
       name,
-      (...values: Value[]) => method(port(), ...values),
+      (...values: unknown[]) => method(port(), ...values),
     ]),
   ) as Bound<Methods>;
 
