@@ -2,10 +2,9 @@ import type { Account, PolicyOverrides } from "@parley/protocol";
 import { type AccountRecord, type AccountRow, publicAccount } from "../rules/accounts.ts";
 import type { PolicySource } from "../rules/policies.ts";
 import { accountNames } from "./account-names.ts";
-import { incrementOwnCounter } from "./own-counter.ts";
-import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
-import { getAs, type Sql } from "./sql.ts";
+import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./account-records.ts";
+import { incrementOwnCounter } from "./counters.ts";
+import { decoded, getAs, type Sql } from "./sql.ts";
 
 export type { AccountRecord };
 

@@ -1,6 +1,6 @@
+import { ACCOUNT, splitAccount } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import { allAs, exists, getAs, type Sql } from "./sql.ts";
+import { allAs, exists, getAs, insert, type Sql } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export const agentTokenReads = {
@@ -25,11 +25,7 @@ export const agentTokenReads = {
 export const agentTokenWrites = {
   async insertAgentToken(db: Sql, token: NewAgentToken): Promise<void> {
     const { id, token_hash, account_id, name, at } = token;
-    await db.change(
-      `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
-       VALUES ($1, $2, $3, $4, $5)`,
-      [id, token_hash, account_id, name, at],
-    );
+    await insert(db, "agent_tokens", { id, token_hash, account_id, name, created_at: at });
   },
   /** Stores when a token was last used. */
   async touchAgentToken(db: Sql, id: string, lastUsedAt: number): Promise<void> {
@@ -64,10 +60,7 @@ const AGENT_TOKENS = `SELECT k.id AS token_id, k.name, k.created_at, k.last_used
 type AgentTokenRow = AccountRecord &
   Pick<AgentTokenRecord, "name" | "created_at" | "last_used_at"> & { token_id: string };
 
-const toAgentToken = (row: AgentTokenRow): AgentTokenRecord => ({
-  id: row.token_id,
-  account: accountOf(row),
-  name: row.name,
-  created_at: row.created_at,
-  last_used_at: row.last_used_at,
-});
+function toAgentToken(row: AgentTokenRow): AgentTokenRecord {
+  const [account, { token_id, ...token }] = splitAccount(row);
+  return { ...token, id: token_id, account };
+}

@@ -1,9 +1,15 @@
 import type { AgentLimits } from "@parley/protocol";
 import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import { dayOf } from "../rules/time.ts";
+import {
+  ACCOUNT,
+  accountOf,
+  type JoinedAccount,
+  joinedAccount,
+  splitAccount,
+} from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { SEALED_KEYS, type SealedKey } from "./sealed-texts.ts";
-import { ACCOUNT, accountOf, type JoinedAccount, joinedAccount } from "./shared/accounts.ts";
 import { allAs, getAs, type Sql } from "./sql.ts";
 
 export const agentReads = {
@@ -204,10 +210,7 @@ type ConversationAgentRow = AccountRecord &
     is_suspended: boolean | number;
   };
 
-const toConversationAgent = (row: ConversationAgentRow): ConversationAgent => ({
-  account: accountOf(row),
-  always_on: Boolean(row.always_on),
-  spenders: row.spenders,
-  waiting_turns: row.waiting_turns,
-  is_suspended: Boolean(row.is_suspended),
-});
+function toConversationAgent(row: ConversationAgentRow): ConversationAgent {
+  const [account, { always_on, is_suspended, ...limits }] = splitAccount(row);
+  return { account, ...limits, always_on: Boolean(always_on), is_suspended: Boolean(is_suspended) };
+}

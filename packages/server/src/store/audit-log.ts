@@ -1,7 +1,5 @@
 import type { AuditAction } from "@parley/protocol";
-import { bindings } from "./shared/bindings.ts";
-import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { bindings, decoded, insert, type Sql } from "./sql.ts";
 
 /** The audit log is append-only: entries are added, and pruned when they are old. */
 export const auditReads = {
@@ -16,10 +14,7 @@ export const auditReads = {
 export const auditWrites = {
   async insertAuditEntry(db: Sql, entry: NewAuditEntry): Promise<void> {
     const { at, action, account, details } = entry;
-    await db.change(
-      "INSERT INTO audit_log (at, action, account, details) VALUES ($1, $2, $3, $4::jsonb)",
-      [at, action, account, db.json(details)],
-    );
+    await insert(db, "audit_log", { at, action, account, details: db.json(details) });
   },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
   pruneAuditLog: (db: Sql, before: number, most: number) =>

@@ -1,7 +1,7 @@
 import type { BlockList } from "@parley/protocol";
+import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { incrementOwnCounter } from "./own-counter.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
+import { incrementOwnCounter } from "./counters.ts";
 import { column, type Sql } from "./sql.ts";
 
 /** Which people an account has blocked. */

@@ -1,11 +1,11 @@
 import type { ComponentUse } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
+import { PUBLIC_ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { insert, type Sql } from "./sql.ts";
 
 /** Number of component uses that are kept for each message. */
 const KEPT_USES = 50;
@@ -26,10 +26,7 @@ export const componentWrites = {
       "DELETE FROM component_uses WHERE message_id = $1 AND account_id = $2 AND token = $3",
       [id, by.id, token],
     );
-    await db.change(
-      `INSERT INTO component_uses (message_id, account_id, token, used_at) VALUES ($1, $2, $3, $4)`,
-      [id, by.id, token, at],
-    );
+    await insert(db, "component_uses", { message_id: id, account_id: by.id, token, used_at: at });
     await db.change(
       `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
          SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,

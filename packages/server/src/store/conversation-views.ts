@@ -8,14 +8,13 @@ import type {
 import { type AccountRow, NOBODY, publicAccount } from "../rules/accounts.ts";
 import { excerptOf } from "../rules/excerpt.ts";
 import { iso } from "../rules/time.ts";
+import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./account-records.ts";
 import type { JsonObject } from "./accounts.ts";
 import { conversationReads } from "./conversations.ts";
 import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
 import { latestMessages } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
-import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
-import { firstValue, type Sql } from "./sql.ts";
+import { decoded, firstNumber, type Sql } from "./sql.ts";
 
 /** Conversations as clients see them. Views of a conversation that does not exist throw. */
 export const conversationViewReads = {
@@ -83,9 +82,8 @@ export const conversationViewReads = {
    * total of the latest message up to the new read position, plus the later messages that are deleted or
    * hidden, which count as read. Messages of blocked people are subtracted when the count is read.
    */
-  async unreadCount(db: Sql, conversationId: number, accountId: number): Promise<number> {
-    return (await firstValue<number>(db, UNREAD_COUNT, [conversationId, accountId])) ?? 0;
-  },
+  unreadCount: (db: Sql, conversationId: number, accountId: number) =>
+    firstNumber(db, UNREAD_COUNT, [conversationId, accountId]),
 };
 
 export interface ChatsQuery {

@@ -1,7 +1,6 @@
+import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord, JsonObject } from "./accounts.ts";
-
 import type { Awaitable } from "./awaitable.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
 import { allAs, column, firstValue, type Sql, type Value } from "./sql.ts";
 
 /**

@@ -1,9 +1,9 @@
+import { Database, SQLiteError } from "bun:sqlite";
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
 import { fileProblem } from "../config/error.ts";
-import { lockFile } from "./lock-file.ts";
-import { restrictToOwner } from "./private-file.ts";
+import { keepPrivate, restrictToOwner } from "./private-file.ts";
 
 /** The path of the data folder. Creates it if it does not exist. */
 export function dataFolder({ dataDir }: Config): string {
@@ -32,5 +32,24 @@ export function secretFile(config: Config, name: string): string {
 export function lockDataFolder(config: Config): void {
   if (!lockFile(join(dataFolder(config), "lock"))) {
     throw new ConfigError(`PARLEY_DATA is in use by another server: ${resolve(config.dataDir)}.`);
+  }
+}
+
+/** Keeps the lock until the process ends: the operating system releases it in any case. */
+let held: Database | null = null;
+
+/** Locks a file for this process. Returns false when another process has locked it. */
+export function lockFile(path: string): boolean {
+  keepPrivate(path);
+  const lock = new Database(path, { create: true });
+  try {
+    lock.run("PRAGMA locking_mode = EXCLUSIVE");
+    lock.run("BEGIN EXCLUSIVE");
+    held = lock;
+    return held !== null;
+  } catch (error) {
+    lock.close();
+    if (error instanceof SQLiteError && error.code === "SQLITE_BUSY") return false;
+    throw new ConfigError(`${path} cannot be locked: ${String(error)}.`);
   }
 }

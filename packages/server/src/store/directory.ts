@@ -1,7 +1,7 @@
 import type { Policy } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { type FoundAccount, type NameQuery, nameRange, withAgents } from "./account-names.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
+import { ACCOUNT } from "./account-records.ts";
 import { column, type Sql, type Statement } from "./sql.ts";
 
 /** Which accounts a viewer meets, lists and finds. */

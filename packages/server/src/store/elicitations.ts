@@ -1,4 +1,4 @@
-import { getAs, type Sql } from "./sql.ts";
+import { getAs, insert, type Sql } from "./sql.ts";
 
 /** Questions that tools ask the owners of agents during a call. */
 export const elicitationReads = {
@@ -26,18 +26,7 @@ export const elicitationReads = {
 export const elicitationWrites = {
   async insertElicitation(db: Sql, asked: NewElicitation): Promise<void> {
     db.changes(asked.conversation_id);
-    await db.change(
-      `INSERT INTO elicitations (uuid, call_uuid, conversation_id, owner_id, message_uuid, schema)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      [
-        asked.uuid,
-        asked.call_uuid,
-        asked.conversation_id,
-        asked.owner_id,
-        asked.message_uuid,
-        JSON.stringify(asked.schema),
-      ],
-    );
+    await insert(db, "elicitations", { ...asked, schema: JSON.stringify(asked.schema) });
   },
   /** Stores the answer, unless the question has one. The unit owns the conversation. */
   async answerElicitation(

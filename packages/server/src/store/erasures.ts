@@ -1,7 +1,7 @@
+import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { deleteUnusedFilesOf } from "./files.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import type { Sql } from "./sql.ts";
+import { insert, type Sql } from "./sql.ts";
 
 /**
  * The erasure of accounts. `eraseAccount` does what must happen at once. What takes long, such as
@@ -69,11 +69,7 @@ export const erasureWrites = {
     for (const sql of DELETIONS) await db.change(sql, [id]);
     await db.change("DELETE FROM incoming_hooks WHERE creator = $1", [username]);
     await deleteUnusedFilesOf(db, id);
-    await db.change("INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)", [
-      id,
-      messages,
-      at,
-    ]);
+    await insert(db, "erasures", { account_id: id, messages, created_at: at });
     return true;
   },
   /**

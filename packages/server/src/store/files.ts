@@ -1,10 +1,19 @@
 import type { Account, File } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
+import { PUBLIC_ACCOUNT } from "./account-records.ts";
 import { NOT_HIDDEN } from "./message-views.ts";
-import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
-import { allAs, column, firstValue, hasChanged, type Sql, type Value } from "./sql.ts";
+import {
+  allAs,
+  column,
+  decoded,
+  firstNumber,
+  firstValue,
+  hasChanged,
+  insert,
+  type Sql,
+  type Value,
+} from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
 export const fileReads = {
@@ -69,15 +78,11 @@ export const fileReads = {
     );
   },
   /** The bytes that `insertFile` has counted for a person on a day. */
-  async uploadedBytes(db: Sql, ownerId: number, day: string): Promise<number> {
-    return (
-      (await firstValue<number>(
-        db,
-        "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2",
-        [ownerId, day],
-      )) ?? 0
-    );
-  },
+  uploadedBytes: (db: Sql, ownerId: number, day: string) =>
+    firstNumber(db, "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2", [
+      ownerId,
+      day,
+    ]),
 };
 
 export const fileWrites = {
@@ -86,11 +91,9 @@ export const fileWrites = {
    * count until this one ends: read after the call, `uploadedBytes` shows what all units have added.
    */
   async insertFile(db: Sql, file: NewFile, usage: UploadUsage): Promise<void> {
-    await db.change(
-      `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      [file.id, file.owner_id, file.conversation_id, file.name, file.size, file.at],
-    );
+    const { id, owner_id, conversation_id, name, size, at } = file;
+    const row = { uuid: id, owner_id, conversation_id, name, size, created_at: at };
+    await insert(db, "files", row);
     await db.change(
       `INSERT INTO upload_usage (owner_id, day, bytes) VALUES ($1, $2, $3)
        ON CONFLICT (owner_id, day) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes`,
@@ -212,19 +215,13 @@ export const deleteUnusedFilesOf = (db: Sql, ownerId: number) =>
  * Makes a file the picture of an account, or of a conversation, whose file it becomes. Returns false for
  * a file that is gone, not ready, used already or of a conversation.
  */
-export async function usePicture(
-  db: Sql,
-  id: string,
-  at: number,
-  conversationId: number | null,
-): Promise<boolean> {
-  return hasChanged(
+export const usePicture = (db: Sql, id: string, at: number, conversationId: number | null) =>
+  hasChanged(
     db,
     `UPDATE files SET used_at = $2, conversation_id = $3
      WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
     [id, at, conversationId],
   );
-}
 
 export interface FilesQuery {
   conversationId: number;

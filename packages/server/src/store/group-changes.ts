@@ -1,10 +1,9 @@
 import type { Account, ConversationChange } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
+import { accountsById } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { accountsById } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { decoded, type Sql } from "./sql.ts";
 
 /** Number of members that lists, events and changes of a group show. */
 export const SHOWN_PARTICIPANTS = 50;

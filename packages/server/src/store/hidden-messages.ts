@@ -1,6 +1,6 @@
+import { incrementOwnCounter, ownCounter } from "./counters.ts";
 import { removeMentionOf } from "./mentions.ts";
 import { countsIn, type MessageRecord } from "./message-records.ts";
-import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
 import { exists, type Sql } from "./sql.ts";
 
 const HIDDEN_PER_PAGE = 1000;

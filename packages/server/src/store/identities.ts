@@ -1,5 +1,5 @@
+import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
 import { hasChanged, type Sql } from "./sql.ts";
 
 /** Links accounts to the subjects of OIDC issuers. */

@@ -1,4 +1,4 @@
-import { firstValue, type Sql } from "./sql.ts";
+import { firstValue, insert, type Sql } from "./sql.ts";
 
 /** Addresses at which other programs post into a group. */
 export const incomingHookReads = {
@@ -24,22 +24,15 @@ export const incomingHookWrites = {
    * owns the conversation then.
    */
   async insertIncomingHook(db: Sql, hook: IncomingHookRecord): Promise<void> {
+    await insert(db, "incoming_hooks", { ...hook });
     const chat = "SELECT id FROM conversations WHERE uuid = $1";
-    await db.own((await firstValue<number>(db, chat, [hook.chat])) ?? 0);
-    await db.change(`INSERT INTO incoming_hooks (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`, [
-      hook.id,
-      hook.secret_hash,
-      hook.chat,
-      hook.name,
-      hook.creator,
-      hook.account,
-      hook.created_at,
-    ]);
+    const conversationId = await firstValue<number>(db, chat, [hook.chat]);
+    if (conversationId === null) return;
+    await db.own(conversationId);
     await db.change(
       `INSERT INTO former_members (conversation_id, account_id)
-       SELECT c.id, a.id FROM conversations c, accounts a
-       WHERE c.uuid = $1 AND a.username = $2 ON CONFLICT DO NOTHING`,
-      [hook.chat, hook.account],
+       SELECT $1, id FROM accounts WHERE username = $2 ON CONFLICT DO NOTHING`,
+      [conversationId, hook.account],
     );
   },
   async deleteIncomingHook(db: Sql, id: string): Promise<void> {

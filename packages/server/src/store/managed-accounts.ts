@@ -1,9 +1,7 @@
 import { nameRange } from "./account-names.ts";
+import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord, Metadata } from "./accounts.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
-import { bindings } from "./shared/bindings.ts";
-import { decoded } from "./shared/json.ts";
-import { hasChanged, type Sql } from "./sql.ts";
+import { bindings, decoded, hasChanged, type Sql } from "./sql.ts";
 
 /** Accounts of people as operators see them. */
 export const managedAccountReads = {

@@ -1,6 +1,6 @@
 import type { File, Turn } from "@parley/protocol";
 import type { AccountRecord, JsonObject } from "./accounts.ts";
-import { decoded } from "./shared/json.ts";
+import { decoded } from "./sql.ts";
 
 /** A message as units of work handle it. `message-views.ts` has what clients see. */
 export interface MessageRecord {

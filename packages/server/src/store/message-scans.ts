@@ -4,7 +4,7 @@ import {
   type MessageRecordRow,
   toMessageRecord,
 } from "./message-records.ts";
-import { firstValue, type Sql } from "./sql.ts";
+import { firstNumber, firstValue, type Sql } from "./sql.ts";
 
 /** Row ids of messages that one read examines. */
 export const SCANNED_IDS = 5000;
@@ -15,9 +15,7 @@ export const SCANNED_IDS = 5000;
  */
 export const messageScanReads = {
   /** The highest row id of a message; zero when there is none. */
-  async lastMessageId(db: Sql): Promise<number> {
-    return (await firstValue<number>(db, "SELECT coalesce(max(id), 0) AS id FROM messages")) ?? 0;
-  },
+  lastMessageId: (db: Sql) => firstNumber(db, "SELECT coalesce(max(id), 0) AS id FROM messages"),
   /** The messages of the range that are not deleted and match, ordered by id. */
   async scanMessages(
     db: Sql,

@@ -2,13 +2,12 @@ import type { File, Message, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
 import { type CallOfMessage, shownCallOfMessage } from "../rules/tool-calls.ts";
+import { accountsById } from "./account-records.ts";
 import type { JsonObject } from "./accounts.ts";
 import { componentUses } from "./components.ts";
 import { MESSAGE_TABLES, type NewMessage } from "./message-records.ts";
 import { reactionSummaries } from "./reactions.ts";
-import { accountsById } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
-import type { Sql } from "./sql.ts";
+import { decoded, type Sql } from "./sql.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,

@@ -1,5 +1,5 @@
+import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
 import { exists, hasChanged, type Sql } from "./sql.ts";
 
 /** The people who may call operations of access `operator`. PARLEY_OPERATORS names further ones. */

@@ -1,5 +1,5 @@
+import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
 /** Links with which people set a new password. An account has one at most, of which only a hash is stored. */

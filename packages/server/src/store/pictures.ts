@@ -1,6 +1,6 @@
+import { ACCOUNT } from "./account-records.ts";
 import { type AccountRecord, countName } from "./accounts.ts";
 import { deleteFile, usePicture } from "./files.ts";
-import { ACCOUNT } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
 /** Pictures of accounts and groups: files that were uploaded for no conversation. */

@@ -1,10 +1,10 @@
 import type { Reaction, ReactionSummary } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
+import { PUBLIC_ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { PUBLIC_ACCOUNT } from "./shared/accounts.ts";
 import type { Sql } from "./sql.ts";
 
 export const reactionReads = {

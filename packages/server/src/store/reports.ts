@@ -1,8 +1,7 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
-import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./shared/accounts.ts";
-import { bindings } from "./shared/bindings.ts";
-import { getAs, hasChanged, type Sql } from "./sql.ts";
+import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./account-records.ts";
+import { bindings, getAs, hasChanged, insert, type Sql } from "./sql.ts";
 
 /** Messages that people reported to the operators. */
 export const reportReads = {
@@ -16,22 +15,15 @@ export const reportReads = {
 
 export const reportWrites = {
   /** Returns false, and changes nothing, when the person has reported the message before. */
-  insertReport: (db: Sql, report: NewReport) =>
-    hasChanged(
-      db,
-      `INSERT INTO reports (id, at, reporter_id, sender_id, message_id, reason, message, around)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-      [
-        report.id,
-        report.at,
-        report.reporter_id,
-        report.sender_id,
-        report.message.id,
-        report.reason,
-        encodeReported(report.message),
-        JSON.stringify(report.around),
-      ],
-    ),
+  async insertReport(db: Sql, { message, around, ...report }: NewReport): Promise<boolean> {
+    const row = {
+      ...report,
+      message_id: message.id,
+      message: encodeReported(message),
+      around: JSON.stringify(around),
+    };
+    return (await insert(db, "reports", row, "ON CONFLICT DO NOTHING")) > 0;
+  },
   /** Returns false, and changes nothing, when the report is resolved already or does not exist. */
   resolveReport: (db: Sql, id: string, { at, by, note }: Resolution) =>
     hasChanged(

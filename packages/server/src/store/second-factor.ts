@@ -1,5 +1,5 @@
 import { SEALED_SECOND_FACTORS, type SealedSecondFactor } from "./sealed-texts.ts";
-import { firstValue, hasChanged, type Sql } from "./sql.ts";
+import { firstNumber, hasChanged, type Sql } from "./sql.ts";
 
 /** Second factors of sign-in (TOTP) with their recovery codes, of which only hashes are stored. */
 export const secondFactorReads = {
@@ -10,15 +10,10 @@ export const secondFactorReads = {
       [accountId],
     ),
   /** The number of recovery codes that are not used. */
-  async recoveryCodesLeft(db: Sql, accountId: number): Promise<number> {
-    return (
-      (await firstValue<number>(
-        db,
-        "SELECT count(*) AS count FROM recovery_codes WHERE account_id = $1",
-        [accountId],
-      )) ?? 0
-    );
-  },
+  recoveryCodesLeft: (db: Sql, accountId: number) =>
+    firstNumber(db, "SELECT count(*) AS count FROM recovery_codes WHERE account_id = $1", [
+      accountId,
+    ]),
   /** Every sealed secret, for the rotation of the key that seals them. */
   sealedSecondFactors: (db: Sql) => db.all<SealedSecondFactor>(SEALED_SECOND_FACTORS),
 };

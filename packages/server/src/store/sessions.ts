@@ -1,8 +1,8 @@
 import type { Session } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
+import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import { exists, firstValue, getAs, hasChanged, type Sql } from "./sql.ts";
+import { exists, firstValue, getAs, hasChanged, insert, type Sql } from "./sql.ts";
 
 export const sessionReads = {
   /** The session with that token, expired and ended ones included. */
@@ -57,22 +57,12 @@ export const sessionReads = {
 
 export const sessionWrites = {
   /** Idempotent: changes nothing when a session with that token exists. */
-  async insertSession(db: Sql, session: NewSession): Promise<void> {
-    await db.change(
-      `INSERT INTO sessions (id, token_hash, account_id, user_agent, network,
-         created_at, last_used_at, expires_at, fixed)
-       VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (token_hash) DO NOTHING`,
-      [
-        session.id,
-        session.token_hash,
-        session.account_id,
-        session.user_agent,
-        session.network ?? null,
-        session.at,
-        session.expires_at,
-        session.fixed ?? false,
-      ],
-    );
+  async insertSession(
+    db: Sql,
+    { network = null, fixed = false, at, ...session }: NewSession,
+  ): Promise<void> {
+    const row = { ...session, network, fixed, created_at: at, last_used_at: at };
+    await insert(db, "sessions", row, "ON CONFLICT (token_hash) DO NOTHING");
   },
   /** Stores when a session was last used, and when it expires. */
   async touchSession(db: Sql, id: string, lastUsedAt: number, expiresAt: number): Promise<void> {
@@ -119,7 +109,7 @@ export interface NewSession {
   account_id: number;
   user_agent: string | null;
   /** Fingerprint of the network it was opened from. */
-  network?: string;
+  network?: string | null;
   at: number;
   expires_at: number;
   /** Whether use does not extend it. Default: false. */

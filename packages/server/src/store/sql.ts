@@ -97,6 +97,16 @@ export type Bound<Methods> = {
     : never;
 };
 
+/** A value of a JSON column: SQLite returns it as text, PostgreSQL decoded. */
+export const decoded = <Stored extends object | null>(stored: string | Stored): Stored =>
+  typeof stored === "string" ? (JSON.parse(stored) as Stored) : stored;
+
+/** Collects the values of a statement that is put together. `bind` returns the placeholder of a value. */
+export function bindings(): { values: Value[]; bind: (value: Value) => string } {
+  const values: Value[] = [];
+  return { values, bind: (value) => `$${values.push(value)}` };
+}
+
 /** The rows of a statement, each converted. */
 export async function allAs<Row, Result>(
   db: Sql,
@@ -140,6 +150,11 @@ export async function firstValue<Each>(
 /** Runs a statement that changes something, and returns whether it did. */
 export async function hasChanged(db: Sql, sql: Statement, values?: Values): Promise<boolean> {
   return (await db.change(sql, values)) > 0;
+}
+
+/** The number in the only column of the first row; zero if there is no row, or it is null. */
+export async function firstNumber(db: Sql, sql: Statement, values?: Values): Promise<number> {
+  return (await firstValue<number>(db, sql, values)) ?? 0;
 }
 
 /** Inserts a row with these columns. Returns how many it inserted: none if there is a conflict. */

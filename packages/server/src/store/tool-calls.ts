@@ -1,8 +1,8 @@
 import { callOfMessage, type DetailedCall, type ShownCall } from "../rules/tool-calls.ts";
 import type { ContextCall } from "../rules/tool-context.ts";
+import { ACCOUNT, splitAccount } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
 import { allAs, type Sql } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
@@ -125,37 +125,17 @@ type ToolCallRow = AccountRecord &
     provider_fields: string | null;
   };
 
-const toToolCall = (row: ToolCallRow): ToolCallRecord => ({
-  uuid: row.call_uuid,
-  message_id: row.message_id,
-  message_uuid: row.message_uuid,
-  conversation_id: row.conversation_id,
-  conversation_uuid: row.conversation_uuid,
-  agent: accountOf(row),
-  agent_id: row.agent_id,
-  owner_id: row.payer_id,
-  round: row.round,
-  position: row.position,
-  text_bytes: row.text_bytes,
-  model_id: row.model_id,
-  provider_fields: row.provider_fields === null ? null : JSON.parse(row.provider_fields),
-  server_id: row.server_id,
-  server: row.server,
-  tool: row.tool,
-  title: row.title,
-  fingerprint: row.fingerprint,
-  arguments: JSON.parse(row.arguments) as Record<string, unknown>,
-  status: row.status,
-  result: row.result,
-  error: row.error,
-  decided_by: row.decided_by,
-  note: row.note,
-  created_at: row.created_at,
-  decided_at: row.decided_at,
-  started_at: row.started_at,
-  finished_at: row.finished_at,
-  expires_at: row.expires_at,
-});
+function toToolCall(row: ToolCallRow): ToolCallRecord {
+  const [agent, { call_uuid, payer_id, ...call }] = splitAccount(row);
+  return {
+    ...call,
+    uuid: call_uuid,
+    agent,
+    owner_id: payer_id,
+    provider_fields: call.provider_fields === null ? null : JSON.parse(call.provider_fields),
+    arguments: JSON.parse(call.arguments) as Record<string, unknown>,
+  };
+}
 
 const CHANGED_COLUMNS = [
   "status",

@@ -1,6 +1,6 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
 import { SEALED_TOOL_SECRETS, type SealedToolSecrets } from "./sealed-texts.ts";
-import { allAs, getAs, hasChanged, type Sql } from "./sql.ts";
+import { allAs, getAs, hasChanged, insert, type Sql } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
 export const toolReads = {
@@ -32,16 +32,12 @@ export const toolWrites = {
     server: NewToolServer,
     most: number,
   ): Promise<"added" | "full" | "taken"> {
-    const { id, owner_id, name, url, secrets, created_at } = server;
+    const { owner_id, name } = server;
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
     if (others.length >= most) return "full";
     if (others.some((other) => other.name === name)) return "taken";
-    await db.change(
-      `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      [id, owner_id, name, url, secrets, created_at],
-    );
+    await insert(db, "tool_servers", { ...server });
     return "added";
   },
   /**

@@ -1,16 +1,16 @@
 import type { Turn } from "@parley/protocol";
 import { EXTERNAL, EXTERNAL_NODE } from "../rules/agents.ts";
+import { ACCOUNT, splitAccount } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import { incrementCounter } from "./counters.ts";
 import { addMentions, toStoredMentions } from "./mentions.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { ACCOUNT, accountOf } from "./shared/accounts.ts";
-import { decoded } from "./shared/json.ts";
 import {
   allAs,
   column,
-  firstValue,
+  decoded,
+  firstNumber,
   getAs,
   hasChanged,
   NOW,
@@ -57,15 +57,10 @@ export const turnReads = {
     return rows.map(({ text }) => text).join("");
   },
   /** The length of that text in bytes. */
-  async streamedBytes(db: Sql, messageId: number): Promise<number> {
-    return (
-      (await firstValue<number>(
-        db,
-        "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1",
-        [messageId],
-      )) ?? 0
-    );
-  },
+  streamedBytes: (db: Sql, messageId: number) =>
+    firstNumber(db, "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1", [
+      messageId,
+    ]),
   /** The turns of an external agent that it can claim now, oldest first, at most `most`. */
   async claimableTurns(db: Sql, agentId: number, most: number): Promise<TurnRecord[]> {
     const sql = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
@@ -493,8 +488,8 @@ async function turnsOf(db: Sql, found: readonly { id: number }[]): Promise<TurnR
 }
 
 /** Returns false, and changes nothing, unless as many turns wait as may, and one of them can be folded. */
-async function foldTurn(db: Sql, turn: NewTurn): Promise<boolean> {
-  return hasChanged(
+const foldTurn = (db: Sql, turn: NewTurn) =>
+  hasChanged(
     db,
     `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
      WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
@@ -503,7 +498,6 @@ async function foldTurn(db: Sql, turn: NewTurn): Promise<boolean> {
          AND status = 'waiting') >= $5`,
     [turn.agent_id, turn.conversation_id, turn.trigger_uuid, turn.refusal, turn.most_waiting],
   );
-}
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
 const TURNS = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
@@ -535,38 +529,19 @@ type TurnRow = AccountRecord &
   };
 
 function toTurn(row: TurnRow): TurnRecord {
-  const { input_tokens, output_tokens } = row;
+  const [agent, { turn_id, input_tokens, output_tokens, ...turn }] = splitAccount(row);
   return {
-    id: row.turn_id,
-    agent: accountOf(row),
-    conversation_id: row.conversation_id,
-    conversation_uuid: row.conversation_uuid,
-    trigger_uuid: row.trigger_uuid,
-    trigger_seq: row.trigger_seq,
-    trigger_sender_id: row.trigger_sender_id,
-    trigger_deleted: Boolean(row.trigger_deleted),
-    continues_uuid: row.continues_uuid,
-    continues_seq: row.continues_seq,
-    open_ended: Boolean(row.open_ended),
-    folded: Boolean(row.folded),
-    refusal: row.refusal,
-    status: row.status,
-    node: row.node,
-    message_id: row.message_id,
-    message_uuid: row.message_uuid,
-    message_seq: row.message_seq,
-    model: row.model,
-    error: decoded(row.error),
-    context_ids: decoded(row.context_ids),
-    reserved: row.reserved,
-    by_operator: Boolean(row.by_operator),
-    estimated_input: row.estimated_input,
+    ...turn,
+    id: turn_id,
+    agent,
+    trigger_deleted: Boolean(turn.trigger_deleted),
+    open_ended: Boolean(turn.open_ended),
+    folded: Boolean(turn.folded),
+    error: decoded(turn.error),
+    context_ids: decoded(turn.context_ids),
+    by_operator: Boolean(turn.by_operator),
     charged_input: input_tokens,
-    tries: row.tries,
-    started_at: row.started_at,
-    first_token_at: row.first_token_at,
-    finished_at: row.finished_at,
-    rounds: decoded(row.rounds) ?? [],
+    rounds: decoded(turn.rounds) ?? [],
     usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
   };
 }

@@ -1,12 +1,13 @@
 import type { LoggedChange } from "../changes/change.ts";
 import type { Cursor } from "./changes.ts";
-import { bindings } from "./shared/bindings.ts";
 import {
   allAs,
+  bindings,
   column,
-  firstValue,
+  firstNumber,
   getAs,
   hasChanged,
+  insert,
   NOW,
   type Sql,
   type Statement,
@@ -42,35 +43,18 @@ export const webhookReads = {
   /** The ids of webhooks that have a lane whose next attempt is due. */
   dueWebhooks: (db: Sql) => column<string>(db, DUE_WEBHOOKS),
   /** The number of deliveries that have not ended, counted up to `most`. */
-  async pendingDeliveries(db: Sql, most: number): Promise<number> {
-    return (
-      (await firstValue<number>(
-        db,
-        `SELECT count(*) AS count
+  pendingDeliveries: (db: Sql, most: number) =>
+    firstNumber(
+      db,
+      `SELECT count(*) AS count
        FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT $1) AS pending`,
-        [most],
-      )) ?? 0
-    );
-  },
+      [most],
+    ),
 };
 
 const webhookSettings = {
   async insertWebhook(db: Sql, webhook: NewWebhook): Promise<void> {
-    await db.change(
-      `INSERT INTO webhooks (id, url, secret, events, chat, creator, since, created_at, name)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      [
-        webhook.id,
-        webhook.url,
-        webhook.secret,
-        JSON.stringify(webhook.events),
-        webhook.chat,
-        webhook.creator,
-        webhook.since,
-        webhook.created_at,
-        webhook.name,
-      ],
-    );
+    await insert(db, "webhooks", { ...webhook, events: JSON.stringify(webhook.events) });
   },
   /** Changes the given fields. Changes nothing when there is no such webhook. */
   async setWebhook(db: Sql, id: string, { events, ...fields }: WebhookFields): Promise<void> {

@@ -3,7 +3,7 @@ import { rename, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
 import { type Config, ConfigError, readConfig } from "../../config/config.ts";
-import { lockFile } from "../../store/lock-file.ts";
+import { lockFile } from "../../store/data-folder.ts";
 import { blobsIn, inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
 import {

@@ -5,7 +5,8 @@ import {
   type HotConversationReads,
   type HotConversationWrites,
 } from "../conversations.ts";
-import { type Batch, list, type Methods, type Unit } from "../postgres/unit.ts";
+import { type Batch, list } from "../postgres/transaction.ts";
+import type { Methods, Unit } from "../postgres/unit.ts";
 
 export const hotConversationReads: Methods<keyof HotConversationReads> = {
   conversation: async (unit, uuid, viewerId) => {

@@ -6,7 +6,8 @@ import type { NewMessage } from "../message-records.ts";
 import { type StoredAction, toNewMessage, toStoredAction } from "../message-views.ts";
 import type { HotMessageWrites } from "../messages.ts";
 import { searchVector } from "../postgres/search.ts";
-import { type Batch, list, type Methods, textList } from "../postgres/unit.ts";
+import { type Batch, list, textList } from "../postgres/transaction.ts";
+import type { Methods } from "../postgres/unit.ts";
 
 export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
   insertMessage: async (unit, message) => {

@@ -1,5 +1,5 @@
-import { Conflict } from "../postgres/transaction.ts";
-import { list, type Methods, type Unit } from "../postgres/unit.ts";
+import { Conflict, list } from "../postgres/transaction.ts";
+import type { Methods, Unit } from "../postgres/unit.ts";
 import { NOW } from "../sql.ts";
 import type { HotTurnWrites, NewChunk } from "../turns.ts";
 

@@ -1,4 +1,5 @@
-import type { Batch, Methods } from "../postgres/unit.ts";
+import type { Batch } from "../postgres/transaction.ts";
+import type { Methods } from "../postgres/unit.ts";
 import { NOW } from "../sql.ts";
 import {
   type AttemptedDelivery,

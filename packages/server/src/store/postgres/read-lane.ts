@@ -1,8 +1,8 @@
 import { Unavailable } from "../store.ts";
-import { Call } from "./call.ts";
 import type { Connections } from "./connection.ts";
 import { type Job, JobQueue, type Lane, type Work } from "./job-queue.ts";
 import { Transaction, UnitRun } from "./transaction.ts";
+import { Unit } from "./unit.ts";
 
 const BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -42,7 +42,7 @@ export class ReadLane implements Lane {
 
   async #runJob(transaction: Transaction, job: Job, isAlone: boolean): Promise<void> {
     const run = new UnitRun(transaction);
-    await run.perform(() => job.work(new Call(run)));
+    await run.perform(() => job.work(new Unit(run)));
     const { failed } = transaction;
     if (!run.failure) job.resolve(run.result);
     else if (!failed) job.reject(run.failure.error);

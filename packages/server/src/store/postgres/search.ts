@@ -4,10 +4,9 @@ import { containsInOrder, foldedWords, searchParts, spaced } from "../../rules/s
 import { shareOfLoop } from "../event-loop.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { SEARCH_DEADLINE_MS } from "../search-queue.ts";
-import type { IndexedMessage } from "../sql.ts";
+import type { IndexedMessage, Sql } from "../sql.ts";
 import { Unavailable } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import type { Unit } from "./unit.ts";
 
 /**
  * Number of conversations up to which they are part of the index query, which compares each candidate
@@ -49,15 +48,15 @@ const entryOf = (conversationId: number, words: readonly string[]) =>
 
 /** Replaces the index entry of a message; without text, deletes it. */
 export async function reindex(
-  unit: Unit,
+  db: Sql,
   { id, conversation_id }: IndexedMessage,
   text: string | null,
 ): Promise<void> {
   if (text === null) {
-    await unit.write("DELETE FROM search WHERE message_id = $1", [id]);
+    await db.change("DELETE FROM search WHERE message_id = $1", [id]);
     return;
   }
-  await unit.write(
+  await db.change(
     `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
      ON CONFLICT (message_id) DO UPDATE
        SET conversation_id = excluded.conversation_id, words = excluded.words`,

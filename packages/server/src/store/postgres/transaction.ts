@@ -2,7 +2,6 @@ import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { OwnedTable } from "../sql.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
-import { type Batch, list } from "./unit.ts";
 
 /**
  * The rows that a unit can own: a conversation (its row of counters), a turn, an account and the
@@ -24,6 +23,16 @@ export class Conflict extends Error {
     super(`${key} is locked by another transaction`);
     this.key = key;
   }
+}
+
+/** One statement for many calls. */
+export interface Batch<Call, Result> {
+  readonly sql: string;
+  /** Whether it changes something. */
+  readonly writes: boolean;
+  readonly values: (calls: readonly Call[]) => unknown[];
+  /** The results of the calls, in their order. */
+  readonly results: (rows: readonly never[], calls: readonly Call[]) => Result[];
 }
 
 export interface TransactionOptions {
@@ -325,3 +334,13 @@ export class UnitRun {
     return this.transaction.together(this, batch, call);
   }
 }
+
+/** An array of ids or UUIDs as a PostgreSQL literal. */
+export const list = (values: readonly (number | string)[]) => `{${values.join(",")}}`;
+
+/** An array of any texts as a PostgreSQL literal. */
+export const textList = (values: readonly (number | string | null)[]) =>
+  list(values.map(quotedText));
+
+const quotedText = (value: number | string | null) =>
+  typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : (value ?? "NULL");

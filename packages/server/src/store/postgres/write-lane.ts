@@ -1,7 +1,6 @@
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../../changes/log.ts";
 import { Unavailable } from "../store.ts";
-import { Call } from "./call.ts";
 import type { CommitOrder } from "./commit-order.ts";
 import type { Connection, Connections } from "./connection.ts";
 import {
@@ -14,6 +13,7 @@ import {
   type Work,
 } from "./job-queue.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
+import { Unit } from "./unit.ts";
 
 /**
  * Up to this many units, the next batch begins while this one is being committed. After a larger one it
@@ -92,7 +92,7 @@ export class WriteLane implements Lane {
         const transaction = new Transaction(connection, { begin: "BEGIN", ...options });
         const running = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
         await Promise.all(
-          running.map(({ job, run }) => run.perform(() => job.work(new Call(run)))),
+          running.map(({ job, run }) => run.perform(() => job.work(new Unit(run)))),
         );
         const { failed } = transaction;
         if (failed?.error instanceof Unavailable) throw failed.error;

@@ -5,7 +5,7 @@ import { searchedText } from "../../rules/files.ts";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import { decoded } from "../shared/json.ts";
+import { decoded } from "../sql.ts";
 import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
 
 const VERSION = 4;

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { lockFile } from "../lock-file.ts";
+import { lockFile } from "../data-folder.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
 import { type Binding, openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";

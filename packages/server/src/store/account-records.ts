@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
-import { type AccountRecord, type AccountRow, publicAccount } from "../../rules/accounts.ts";
-import type { Sql } from "../sql.ts";
+import { type AccountRecord, type AccountRow, publicAccount } from "../rules/accounts.ts";
+import type { Sql } from "./sql.ts";
 
 const columnsOf = (table: string, columns: readonly string[]) =>
   columns.map((column) => `${table}.${column}`).join(", ");
@@ -60,6 +60,14 @@ export const accountOf = (row: AccountRecord): AccountRecord => ({
   suspended_at: row.suspended_at,
   erased_at: row.erased_at,
 });
+
+/** The same, and the other columns. */
+export function splitAccount<Row extends AccountRecord>(row: Row) {
+  const { id, username, kind, display_name, version, ...others } = row;
+  const { owner_id, provider, suspended_at, erased_at, ...rest } = others;
+  const account = { id, username, kind, display_name, version };
+  return [{ ...account, owner_id, provider, suspended_at, erased_at }, rest] as const;
+}
 
 /** Accounts as all viewers see them, by id. */
 export async function accountsById(db: Sql, ids: readonly number[]): Promise<Map<number, Account>> {
