@@ -1,8 +1,10 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signUp } from "@parley/testkit/client.ts";
+import { sharedPostgres } from "@parley/testkit/postgres.ts";
 import {
   collect,
   type Environment,
@@ -162,6 +164,76 @@ test("with --json the result is one object on standard output", async () => {
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: expect.stringContaining("No server answers at"),
+  });
+});
+
+describe("no command prints a log line", () => {
+  test("when it succeeds, at any log level", async () => {
+    await using postgres = await sharedPostgres();
+    const database = await postgres.database();
+    await using server = await startServer();
+    const { username } = await signUp(server.url);
+    const file = join(server.dataDir, "parley.tar");
+    const env = {
+      PARLEY_DATA: server.dataDir,
+      PARLEY_LOG: "trace",
+      PARLEY_PROVIDERS: "{}",
+      PORT: new URL(server.url).port,
+    };
+    const lines: [line: string, extra?: Environment][] = [
+      ["ready"],
+      ["doctor"],
+      ["users list"],
+      ["users create ada"],
+      ["users reset ada"],
+      ["users reset ada --second-factor"],
+      ["users reset-link ada"],
+      [`users sessions ${username} --end`],
+      ["users suspend ada"],
+      ["users restore ada"],
+      [`users export ada ${join(server.dataDir, "ada.zip")}`],
+      ["users erase ada --yes"],
+      [`operators add ${username}`],
+      ["operators list"],
+      [`operators remove ${username}`],
+      ["service-keys create shop"],
+      ["service-keys list"],
+      ["service-keys revoke shop"],
+      ["keys rotate"],
+      [`backup ${file}`],
+      [`restore --check ${file}`],
+      [`restore ${file}`, { PARLEY_DATA: join(server.dataDir, "restored") }],
+      ["migrate --from sqlite --to postgres", { DATABASE_URL: database.url }],
+      ["history renew"],
+    ];
+    for (const [line, extra] of lines) {
+      const { code, stdout, stderr } = await run(line, { ...env, ...extra });
+      expect({ line, code, stderr }).toMatchObject({ line, code: 0 });
+      expect(stdout + stderr).not.toMatch(/^\{/m);
+    }
+    const tried = lines.map(([line]) => line).join("\n");
+    for (const { names } of commands.filter((listed) => !listed.names.includes("start"))) {
+      expect(tried).toMatch(new RegExp(`^${names[0]}\\b`, "m"));
+    }
+  });
+
+  test("when its entry of the audit log cannot be stored, which it says in a sentence", async () => {
+    await using server = await startServer();
+    const { username } = await signUp(server.url);
+    const database = new Database(join(server.dataDir, "parley.db"));
+    database.run(
+      "CREATE TRIGGER refuse BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'refused'); END",
+    );
+    database.close();
+    const file = join(server.dataDir, "export.zip");
+    const { code, stdout, stderr } = await run(`users export ${username} ${file}`, {
+      PARLEY_DATA: server.dataDir,
+    });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining(`Wrote 0 messages of ${username}`),
+      stderr: 'The audit log has no entry "account_exported": it was not stored (refused).\n',
+    });
   });
 });
 

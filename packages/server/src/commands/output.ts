@@ -1,5 +1,4 @@
-import { type Config, ConfigError } from "../config/config.ts";
-import { createLogger } from "../observe/log.ts";
+import { ConfigError } from "../config/config.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import type { Store } from "../store/store.ts";
 
@@ -7,12 +6,20 @@ export const print = (line: string): void => void process.stdout.write(`${line}\
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/**
- * The audit log of a command: its entries are stored, and not printed between the lines of the command.
- * Only an entry that could not be stored is logged, to standard error.
- */
-export const commandLog = ({ logLevel }: Config, store: Store) =>
-  createAuditLog(createLogger(logLevel === "silent" ? logLevel : "error", 2), store);
+/** The audit log of a command: its entries are stored, and are no log lines between those of the command. */
+export const commandLog = (store: Store) =>
+  createAuditLog(
+    {
+      info() {},
+      error: ({ err, event }) =>
+        printError(`The audit log has no entry "${event}": it was not stored (${reasonOf(err)}).`),
+    },
+    store,
+  );
+
+/** Without a final full stop: the end or the middle of a sentence. */
+export const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

@@ -10,7 +10,7 @@ export async function openService(config = readConfig()) {
   return {
     config,
     store,
-    log: commandLog(config, store),
+    log: commandLog(store),
     person: (username: string) => personNamed(store, username),
     [Symbol.asyncDispose]: () => store.close(),
   };

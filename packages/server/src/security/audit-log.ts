@@ -1,5 +1,4 @@
 import type { AuditAction } from "@parley/protocol";
-import type { Logger } from "../observe/log.ts";
 import type { NewAuditEntry } from "../store/audit-log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
@@ -65,11 +64,17 @@ export interface AuditLog {
   recordOnce(action: AuditAction, key: string, details: AuditDetails): void;
 }
 
+/** Where the lines are written: the log, or the output of a command. */
+interface AuditLines {
+  info(entry: object, message: string): void;
+  error(failure: { readonly err: unknown; readonly event: AuditAction }, message: string): void;
+}
+
 const ONCE_MS = 60_000;
 /** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
 const MAX_KEYS = 10_000;
 
-export function createAuditLog(log: Logger, store: Pick<Store, "write">): AuditLog {
+export function createAuditLog(log: AuditLines, store: Pick<Store, "write">): AuditLog {
   let recorded = new Set<string>();
   let since = performance.now();
 

@@ -5,6 +5,7 @@ import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
 import { NEWEST_SCHEMA } from "../../store/sqlite/migrations.ts";
 import { forgetPlace, inspectDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
+import { reasonOf } from "../output.ts";
 import {
   DATABASE,
   digestOf,
@@ -168,8 +169,7 @@ async function explained<Value>(file: string, action: () => Promise<Value>): Pro
     return await action();
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`${file} cannot be restored: ${why}. Use another backup.`);
+    throw new ConfigError(`${file} cannot be restored: ${reasonOf(error)}. Use another backup.`);
   }
 }
 

@@ -11,6 +11,7 @@ import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConfigError } from "../../config/config.ts";
 import type { Awaitable } from "../../store/awaitable.ts";
+import { reasonOf } from "../output.ts";
 import { writeAll } from "./tar.ts";
 
 const POSTGRES_TOOLS = {
@@ -44,9 +45,8 @@ export async function writing<Value>(path: string, action: () => Awaitable<Value
   try {
     return await action();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     throw new ConfigError(
-      `${path} cannot be written: ${why}. Check the owner of the folder and the free space.`,
+      `${path} cannot be written: ${reasonOf(error)}. Check the owner of the folder and the free space.`,
     );
   }
 }

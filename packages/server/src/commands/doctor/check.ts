@@ -30,10 +30,5 @@ export const failed = (name: string, message: string, todo: string): Check => ({
   todo,
 });
 
-export const reasonOf = (error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/\.$/, "");
-};
-
 /** A remedy that is the end of a sentence elsewhere, as a sentence of its own. */
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,7 +1,8 @@
 import { type Config, readConfig } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { command, type Result } from "../command.ts";
-import { type Check, failed, ok, reasonOf } from "./check.ts";
+import { reasonOf } from "../output.ts";
+import { type Check, failed, ok } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
 import { checkFileStorage } from "./file-storage.ts";
 import { checkIssuer, checkSignIn } from "./issuer.ts";

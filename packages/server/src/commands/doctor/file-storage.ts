@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
 import type { Config } from "../../config/config.ts";
 import { isEmpty } from "../../files/mount.ts";
-import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { reasonOf } from "../output.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 import { readStored } from "./stored.ts";
 
 const NAME = "files";

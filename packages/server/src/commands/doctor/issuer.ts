@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { Config } from "../../config/config.ts";
 import type { OidcClient, OidcSettings } from "../../config/oidc.ts";
 import { isTamperProof } from "../../rules/addresses.ts";
-import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { reasonOf } from "../output.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 import { ask } from "./network.ts";
 
 const NAME = "OIDC issuer";

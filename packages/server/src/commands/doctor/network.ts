@@ -4,7 +4,8 @@ import { connectionOptions } from "../../changes/nats-options.ts";
 import { urlOf } from "../../compose.ts";
 import type { Config } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
-import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { reasonOf } from "../output.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 import { providersWithKeys } from "./master-key.ts";
 import { readStored } from "./stored.ts";
 

@@ -7,7 +7,8 @@ import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { migrations as postgres } from "../../store/postgres/migrations.ts";
 import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
 import { migrations as sqlite } from "../../store/sqlite/migrations.ts";
-import { type Check, capital, failed, ok, reasonOf, warning } from "./check.ts";
+import { reasonOf } from "../output.ts";
+import { type Check, capital, failed, ok, warning } from "./check.ts";
 import { checkMasterKey } from "./master-key.ts";
 
 /** A difference that people notice in the order of messages, and that ends tokens early or late. */
