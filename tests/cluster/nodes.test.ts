@@ -19,9 +19,11 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import type { TestNode } from "@parley/testkit/cluster.ts";
+import type { TestPostgres } from "@parley/testkit/postgres.ts";
 import { answers, spendsAll } from "@parley/testkit/provider-responders.ts";
 import type { PendingCall } from "@parley/testkit/shared-provider.ts";
 import { finish, newKey } from "@parley/testkit/turns.ts";
+import { until } from "@parley/testkit/until.ts";
 import { SQL } from "bun";
 import { type AgentCluster, startAgentCluster } from "./users.ts";
 
@@ -379,38 +381,77 @@ describe("a session", () => {
   });
 });
 
-describe("while PostgreSQL is down", () => {
-  test("calls fail with retry_after, answers have no gaps, and everything recovers by itself", async () => {
-    const { alice, bob, chat, keys, ask } = await groupWithAgents();
-    const { postgres, nodes } = setup.cluster;
-    await using listener = await bob.at(two.url).connect();
-    const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await setup.sharedProvider.nextCall(keys.claude);
-    await call.sendText("One ");
-    await waitForDelta(listener, message, 4);
-    await postgres.kill();
-    await call.sendText("two ");
-    const send = { chat_id: chat.id, content: "anybody there?", client_msg_id: "only" };
-    const refused = nodes.map(async ({ url }) => {
-      const { status, body } = await post(url, "sendMessage", send, alice.token);
-      expect(status).toBe(503);
-      expect(body).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
-      expect((await fetch(`${url}/ready`)).status).toBe(503);
-      expect((await fetch(`${url}/health`)).status).toBe(200);
-    });
-    const onSocket = failure(listener.call("getChats"));
-    await Promise.all(refused);
-    expect(await onSocket).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
+describe("while PostgreSQL", () => {
+  const ways: [
+    what: string,
+    begin: (postgres: TestPostgres) => unknown,
+    end: (postgres: TestPostgres) => unknown,
+  ][] = [
+    ["is down", (postgres) => postgres.kill(), (postgres) => postgres.start()],
+    ["hangs", (postgres) => postgres.pause(), (postgres) => postgres.resume()],
+  ];
+  test.each(ways)(
+    "%s, calls fail with retry_after, answers have no gaps, and everything recovers by itself",
+    async (_, begin, end) => {
+      const { postgres, nodes } = setup.cluster;
+      const { alice, bob, chat, keys, ask } = await groupWithAgents();
+      await using listener = await bob.at(two.url).connect();
+      const message = await replyTo(listener, await ask(alice.at(one.url)));
+      const call = await setup.sharedProvider.nextCall(keys.claude);
+      await call.sendText("One ");
+      await waitForDelta(listener, message, 4);
+      await begin(postgres);
+      await call.sendText("two ");
+      const send = { chat_id: chat.id, content: "anybody there?", client_msg_id: "only" };
+      const refused = nodes.map(async ({ url }) => {
+        const { status, body } = await post(url, "sendMessage", send, alice.token);
+        expect(status).toBe(503);
+        expect(body).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
+        expect((await fetch(`${url}/ready`)).status).toBe(503);
+        expect((await fetch(`${url}/health`)).status).toBe(200);
+      });
+      const onSocket = failure(listener.call("getChats"));
+      await Promise.all(refused);
+      expect(await onSocket).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
 
-    await postgres.start();
-    await setup.cluster.ready();
-    await call.sendText("three").catch(() => {});
-    const sent = await alice.at(three.url).call("sendMessage", send);
-    expect(await alice.at(two.url).call("sendMessage", send)).toEqual(sent);
-    await event(listener, "events.messageNew", ({ id }) => id === sent.id);
-    const { content, turn } = await waitForEnd(listener, message);
-    expect(turn).toMatchObject({ status: "failed", error: { code: "interrupted" } });
-    expect("One two three").toStartWith(content);
-    expect(listener.closed).toBeNull();
-  });
+      await end(postgres);
+      await setup.cluster.ready();
+      await call.sendText("three").catch(() => {});
+      const sent = await alice.at(three.url).call("sendMessage", send);
+      expect(await alice.at(two.url).call("sendMessage", send)).toEqual(sent);
+      await event(listener, "events.messageNew", ({ id }) => id === sent.id);
+      const { content, turn } = await waitForEnd(listener, message);
+      expect(turn).toMatchObject({ status: "failed", error: { code: "interrupted" } });
+      expect("One two three").toStartWith(content);
+      expect(listener.closed).toBeNull();
+    },
+  );
+});
+
+test("while NATS hangs, messages and answers of other nodes arrive, and nodes are not ready", async () => {
+  const { nats, nodes } = setup.cluster;
+  const { alice, bob, chat, keys, ask } = await groupWithAgents();
+  await using listener = await bob.at(two.url).connect();
+  const arrives = async (content: string) => {
+    const { id } = await say(alice.at(one.url), chat, content);
+    await event(listener, "events.messageNew", (message) => message.id === id);
+  };
+  nats.pause();
+  await arrives("before the nodes have noticed");
+  await Promise.all(
+    nodes.map(({ url }) =>
+      until(async () => (await fetch(`${url}/ready`)).status === 503, "NATS counts as down"),
+    ),
+  );
+  await arrives("after the nodes have noticed");
+  const message = await replyTo(listener, await ask(alice.at(one.url)));
+  const call = await setup.sharedProvider.nextCall(keys.claude);
+  await call.sendText("Hel");
+  await waitForDelta(listener, message, 3);
+  await finish(call, "lo");
+  expect(await waitForEnd(listener, message)).toMatchObject({ content: "Hello" });
+  nats.resume();
+  await setup.cluster.ready();
+  await arrives("when NATS answers again");
+  expect(assembledContent(listener, { ...message, content: "" })).toBe("Hello");
 });

@@ -14,6 +14,9 @@ export interface TestNats extends AsyncDisposable {
   stop(): Promise<void>;
   /** Starts it again on the same port. */
   start(): Promise<void>;
+  /** It neither answers nor closes its connections, until `resume`. */
+  pause(): void;
+  resume(): void;
 }
 
 /** `configuration` is added to the configuration file, such as TLS or users. */
@@ -51,6 +54,8 @@ export async function startNats(configuration = ""): Promise<TestNats> {
     async start() {
       server = await spawn();
     },
+    pause: () => server.kill("SIGSTOP"),
+    resume: () => server.kill("SIGCONT"),
     async [Symbol.asyncDispose]() {
       await stop();
       rmSync(folder, { recursive: true, force: true });

@@ -36,6 +36,9 @@ export interface TestPostgres extends SharedPostgres {
   kill(): Promise<void>;
   /** Starts it again on the same data and port. */
   start(): Promise<void>;
+  /** It neither answers nor closes its connections, until `resume`. */
+  pause(): void;
+  resume(): void;
   readonly pid: number;
 }
 
@@ -124,12 +127,26 @@ export async function startPostgres({
     async start() {
       server = await startServer();
     },
+    pause() {
+      // The server first: it starts no more child processes then.
+      server.kill("SIGSTOP");
+      signalChildren(server.pid, "SIGSTOP");
+    },
+    resume() {
+      signalChildren(server.pid, "SIGCONT");
+      server.kill("SIGCONT");
+    },
     async [Symbol.asyncDispose]() {
       server.kill("SIGQUIT");
       await server.exited;
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function signalChildren(pid: number, signal: NodeJS.Signals): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  for (const child of children.split(" ")) process.kill(Number(child), signal);
 }
 
 async function newDatabase(url: string) {
