@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { AgentLimits, AgentProfile, OutputOf } from "@parley/protocol";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
@@ -49,15 +49,9 @@ export default function AgentEditor(props: AgentEditorProps) {
   const me = useSelf();
   const { form, isAsking, close, stay } = useUnsavedChanges(onClose);
   const [kind, setKind] = useState(agent?.kind ?? "model");
-  useEffect(() => {
-    const target = field && form.current?.elements.namedItem(field);
-    if (!(target instanceof HTMLElement)) return;
-    target.focus();
-    target.scrollIntoView({ block: "center" });
-  }, [field, form]);
   const title = agent ? `Edit ${nameOf({ ...agent, kind: "agent" })}` : "New agent";
   return (
-    <Dialog title={title} wide isCovered={isAsking} onClose={close}>
+    <Dialog title={title} field={field} wide isCovered={isAsking} onClose={close}>
       <Form
         ref={form}
         error={action.error}

@@ -1,12 +1,14 @@
 import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
 import { useBackCloses } from "../lib/back.ts";
-import { returnFocus } from "../lib/focus.ts";
+import { focusField, returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
 
 interface DialogProps {
   title: string;
   onClose: () => void;
   children: ReactNode;
+  /** The name of the field to begin at; otherwise it is the first one. */
+  field?: string | null;
   /** The title is visible only to screen readers. */
   bare?: boolean;
   wide?: boolean;
@@ -15,9 +17,10 @@ interface DialogProps {
 }
 
 /** A modal `dialog` element, which keeps the focus inside and closes on Escape. */
-export function Dialog({ title, onClose, children, bare, wide, isCovered }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, onClose, children, field, bare, wide, isCovered } = props;
   const heading = useId();
-  const modal = useModal(onClose, isCovered);
+  const modal = useModal(onClose, isCovered, field);
   return (
     <dialog
       {...modal}
@@ -44,16 +47,18 @@ const FIELDS = "input:not([type=hidden]), textarea, select";
 const openModals: HTMLDialogElement[] = [];
 
 /** Attributes of a modal `dialog` that closes on Escape, on a click beside it and on «back». */
-export function useModal(onClose: () => void, isCovered = false) {
+export function useModal(onClose: () => void, isCovered = false, field: string | null = null) {
   const ref = useRef<HTMLDialogElement>(null);
   const latestOnClose = useRef(onClose);
   latestOnClose.current = onClose;
+  const first = useRef(field);
   useBackCloses(onClose, !isCovered);
   useEffect(() => {
     const opener = document.activeElement;
     const dialog = ref.current;
     if (!dialog) return;
     open(dialog);
+    if (first.current !== null) focusField(dialog.querySelector(`[name="${first.current}"]`));
     openModals.push(dialog);
     // Browsers let a page prevent `cancel` only once until the person does something else.
     const closeOnEscape = (event: KeyboardEvent) => {
