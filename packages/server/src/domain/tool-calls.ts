@@ -284,11 +284,12 @@ export async function busyRefusal(
  * goes on after it.
  */
 export async function requestCall(tx: WriteTx, requested: RequestedCall): Promise<void> {
-  const { conversation, agent, owner_id, tool, action, refusal } = requested;
-  const { policy, ...named } = tool;
+  const { conversation, agent, owner_id, action, refusal } = requested;
+  const { server_id, server, tool, title, fingerprint, policy } = requested.tool;
   const now = Date.now();
   const uuid = Bun.randomUUIDv7();
   const asks = needsApproval(policy, conversation.kind === "direct");
+  const named = { server_id, server, tool, title, fingerprint };
   const call = { ...named, uuid, arguments: requested.arguments };
   const posted = await tx.insertMessage({
     conversation,

@@ -4,7 +4,7 @@ import type { PolicySource } from "../rules/policies.ts";
 import { accountNames } from "./account-names.ts";
 import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./account-records.ts";
 import { incrementOwnCounter } from "./counters.ts";
-import { decoded, getAs, type Sql } from "./sql.ts";
+import { decoded, getAs, type Sql, update } from "./sql.ts";
 
 export type { AccountRecord };
 
@@ -122,18 +122,12 @@ export const accountWrites = {
   /** Replaces what the product has set for a person. */
   async setPolicy(db: Sql, accountId: number, policy: PolicyOverrides): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET policy = $2::jsonb WHERE id = $1", [
-      accountId,
-      db.json(policy),
-    ]);
+    await update(db, "accounts", { id: accountId }, { policy: db.json(policy) });
   },
   /** Replaces what the product stores with the account. */
   async setMetadata(db: Sql, accountId: number, metadata: Metadata): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", [
-      accountId,
-      db.json(metadata),
-    ]);
+    await update(db, "accounts", { id: accountId }, { metadata: db.json(metadata) });
   },
   /**
    * Increments the counter that all names and pictures share and returns its new value, which is the
@@ -159,10 +153,7 @@ export const accountWrites = {
   /** Replaces the password hash. Sessions stay as they are. */
   async setPassword(db: Sql, accountId: number, passwordHash: string): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", [
-      accountId,
-      passwordHash,
-    ]);
+    await update(db, "accounts", { id: accountId }, { password_hash: passwordHash });
   },
 };
 

@@ -1,6 +1,6 @@
 import { ACCOUNT, splitAccount } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { allAs, exists, getAs, insert, type Sql } from "./sql.ts";
+import { allAs, exists, getAs, insert, type Sql, update } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export const agentTokenReads = {
@@ -28,9 +28,8 @@ export const agentTokenWrites = {
     await insert(db, "agent_tokens", { id, token_hash, account_id, name, created_at: at });
   },
   /** Stores when a token was last used. */
-  async touchAgentToken(db: Sql, id: string, lastUsedAt: number): Promise<void> {
-    await db.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", [id, lastUsedAt]);
-  },
+  touchAgentToken: (db: Sql, id: string, lastUsedAt: number) =>
+    update(db, "agent_tokens", { id }, { last_used_at: lastUsedAt }),
   /** Deletes tokens. Ignores ids that do not exist. */
   async deleteAgentTokens(db: Sql, ids: readonly string[]): Promise<void> {
     await db.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", [db.list(ids)]);

@@ -10,7 +10,7 @@ import {
 } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { SEALED_KEYS, type SealedKey } from "./sealed-texts.ts";
-import { allAs, getAs, type Sql } from "./sql.ts";
+import { allAs, getAs, type Sql, update, upsert } from "./sql.ts";
 
 export const agentReads = {
   /**
@@ -52,21 +52,11 @@ export const agentReads = {
 
 export const agentWrites = {
   /** Inserts or replaces an owner's key for a provider. */
-  async setAgentKey(db: Sql, { owner_id, provider, sealed, tail, at }: NewKey): Promise<void> {
-    await db.change(
-      `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)
-       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (owner_id, provider) DO UPDATE
-       SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`,
-      [owner_id, provider, sealed, tail, at],
-    );
-  },
+  setAgentKey: (db: Sql, { owner_id, provider, sealed, tail, at }: NewKey) =>
+    upsert(db, "agent_keys", { owner_id, provider }, { sealed, tail, updated_at: at }),
   /** Replaces a key's sealed form, unless the key was changed since it was read. */
-  async resealKey(db: Sql, key: SealedKey, sealed: string): Promise<void> {
-    await db.change(
-      "UPDATE agent_keys SET sealed = $4 WHERE owner_id = $1 AND provider = $2 AND sealed = $3",
-      [key.owner_id, key.provider, key.sealed, sealed],
-    );
-  },
+  resealKey: (db: Sql, { owner_id, provider, sealed: from }: SealedKey, sealed: string) =>
+    update(db, "agent_keys", { owner_id, provider, sealed: from }, { sealed }),
   /** Changes nothing when there is no such key. */
   async removeAgentKey(db: Sql, ownerId: number, provider: string): Promise<void> {
     await db.change("DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2", [
@@ -75,48 +65,22 @@ export const agentWrites = {
     ]);
   },
   /** Replaces both. Null means the provider's default model, and no instructions. */
-  async setAgentProfile(
+  setAgentProfile: (
     db: Sql,
     accountId: number,
     { model, instructions }: { model: string | null; instructions: string | null },
-  ): Promise<void> {
-    await db.change(
-      `INSERT INTO agents (account_id, model, instructions) VALUES ($1, $2, $3)
-       ON CONFLICT (account_id) DO UPDATE
-       SET model = excluded.model, instructions = excluded.instructions`,
-      [accountId, model, instructions],
-    );
-  },
+  ) => upsert(db, "agents", { account_id: accountId }, { model, instructions }),
   /**
    * Changes the provider. What the agent uses at the operator's expense on the day (UTC) of `at` then
    * counts for every provider, so that a change does not reset the owner's daily limit.
    */
   async setAgentProvider(db: Sql, accountId: number, provider: string, at: number): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1", [
-      accountId,
-      provider,
-      dayOf(at),
-    ]);
+    await update(db, "accounts", { id: accountId }, { provider, provider_day: dayOf(at) });
   },
   /** Replaces the limits. An agent whose limits were never set has the default ones. */
-  async setAgentLimits(db: Sql, accountId: number, limits: AgentLimits): Promise<void> {
-    await db.change(
-      `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
-         turns_per_minute, waiting_turns) VALUES ($1, true, $2, $3, $4, $5, $6)
-       ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
-         daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
-         turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
-      [
-        accountId,
-        limits.spenders,
-        limits.daily_tokens,
-        limits.chat_daily_tokens,
-        limits.turns_per_minute,
-        limits.waiting_turns,
-      ],
-    );
-  },
+  setAgentLimits: (db: Sql, accountId: number, limits: AgentLimits) =>
+    upsert(db, "agents", { account_id: accountId }, { ...limits, limits_set: true }),
   /** Changes nothing when the agent is not a member of the conversation. */
   async setAlwaysOn(
     db: Sql,
@@ -125,10 +89,8 @@ export const agentWrites = {
     alwaysOn: boolean,
   ): Promise<void> {
     db.changes(conversationId);
-    await db.change(
-      "UPDATE members SET always_on = $3 WHERE conversation_id = $1 AND account_id = $2",
-      [conversationId, accountId, alwaysOn],
-    );
+    const member = { conversation_id: conversationId, account_id: accountId };
+    await update(db, "members", member, { always_on: alwaysOn });
   },
 };
 

@@ -2,7 +2,7 @@ import type { BlockList } from "@parley/protocol";
 import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementOwnCounter } from "./counters.ts";
-import { column, type Sql } from "./sql.ts";
+import { column, insertNew, type Sql } from "./sql.ts";
 
 /** Which people an account has blocked. */
 export const blockReads = {
@@ -43,12 +43,9 @@ export const blockWrites = {
    * changes nothing, when the person is blocked already.
    */
   async block(db: Sql, accountId: number, blockedId: number, at: number): Promise<number | null> {
-    const blocked = await db.change(
-      `INSERT INTO blocks (account_id, blocked_id, created_at)
-       VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-      [accountId, blockedId, at],
-    );
-    return blocked === 0 ? null : incrementOwnCounter(db, accountId);
+    const row = { account_id: accountId, blocked_id: blockedId, created_at: at };
+    const isNew = await insertNew(db, "blocks", row);
+    return isNew ? incrementOwnCounter(db, accountId) : null;
   },
   /**
    * Ends a block. Increments the account's own counter and returns its new value. Returns null, and

@@ -1,7 +1,7 @@
 import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord, JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
-import { allAs, column, firstValue, type Sql, type Value } from "./sql.ts";
+import { allAs, column, firstValue, insert, type Sql, update, type Value } from "./sql.ts";
 
 /**
  * Conversations and their members. Methods that take a `conversationId` expect the id of an existing
@@ -67,10 +67,7 @@ export const conversationWrites = {
       ],
     );
     if (!row) throw new Error("a conversation was not inserted");
-    await db.change("INSERT INTO counters (conversation_id, updated_at) VALUES ($1, $2)", [
-      row.id,
-      at,
-    ]);
+    await insert(db, "counters", { conversation_id: row.id, updated_at: at });
     await db.own(row.id);
     return row.id;
   },
@@ -82,7 +79,7 @@ export const conversationWrites = {
    */
   async releasePair(db: Sql, conversationId: number): Promise<void> {
     await db.own(conversationId);
-    await db.change("UPDATE conversations SET direct_pair = NULL WHERE id = $1", [conversationId]);
+    await update(db, "conversations", { id: conversationId }, { direct_pair: null });
   },
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   async insertMembers(
@@ -135,20 +132,15 @@ export const conversationWrites = {
   },
   /** Sets the admin of a group; null if it has none any more. */
   setAdmin: (db: Sql, conversationId: number, accountId: number | null) =>
-    update(db, conversationId, "UPDATE conversations SET admin_id = $2 WHERE id = $1", accountId),
+    change(db, conversationId, { admin_id: accountId }),
   /** Replaces what the product stores with the conversation. */
   setChatMetadata: (db: Sql, conversationId: number, metadata: JsonObject) =>
-    update(
-      db,
-      conversationId,
-      "UPDATE conversations SET metadata = $2 WHERE id = $1",
-      db.json(metadata),
-    ),
+    change(db, conversationId, { metadata: db.json(metadata) }),
   setTitle: (db: Sql, conversationId: number, title: string) =>
-    update(db, conversationId, "UPDATE conversations SET title = $2 WHERE id = $1", title),
+    change(db, conversationId, { title }),
   /** Marks a conversation as one that nobody can write to. */
   closeConversation: (db: Sql, conversationId: number, at: number) =>
-    update(db, conversationId, "UPDATE conversations SET closed_at = $2 WHERE id = $1", at),
+    change(db, conversationId, { closed_at: at }),
 };
 
 /** Each dialect has its own form in `hot/`: most units begin with it. */
@@ -241,9 +233,9 @@ const PARTICIPANTS_AMONG = `SELECT a.username
   WHERE a.username = j.username AND m.conversation_id = $1 AND m.account_id = a.id
   ORDER BY j.place`;
 
-async function update(db: Sql, conversationId: number, sql: string, value: Value): Promise<void> {
-  db.changes(conversationId);
-  await db.change(sql, [conversationId, value]);
+async function change(db: Sql, id: number, columns: Record<string, Value>): Promise<void> {
+  db.changes(id);
+  await update(db, "conversations", { id }, columns);
 }
 
 /** Counts accounts that have joined or left, without counting all members. */

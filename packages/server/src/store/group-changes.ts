@@ -3,7 +3,7 @@ import { iso } from "../rules/time.ts";
 import { accountsById } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { decoded, type Sql } from "./sql.ts";
+import { decoded, insert, type Sql } from "./sql.ts";
 
 /** Number of members that lists, events and changes of a group show. */
 export const SHOWN_PARTICIPANTS = 50;
@@ -37,12 +37,10 @@ export const groupChangeWrites = {
       [conversationId, at],
     );
     if (!row) throw new Error(`conversation ${conversationId} has no counters`);
-    await db.change(
-      `INSERT INTO conversation_changes (conversation_id, ${GROUP_CHANGE})
-       VALUES ($1, $2, $3, $4, $5)`,
-      [conversationId, row.seq, at, actor.id, db.json(changes.map(toStoredChange))],
-    );
-    return row.seq;
+    const { seq } = row;
+    const stored = { at, actor_id: actor.id, changes: db.json(changes.map(toStoredChange)) };
+    await insert(db, "conversation_changes", { conversation_id: conversationId, seq, ...stored });
+    return seq;
   },
 };
 

@@ -1,6 +1,6 @@
 import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { hasChanged, type Sql } from "./sql.ts";
+import { insertNew, type Sql } from "./sql.ts";
 
 /** Links accounts to the subjects of OIDC issuers. */
 export const identityReads = {
@@ -27,15 +27,8 @@ export const identityReads = {
 
 export const identityWrites = {
   /** Returns false, and changes nothing, when the subject is linked to an account already. */
-  async insertIdentity(db: Sql, identity: NewIdentity): Promise<boolean> {
-    const { issuer, subject, account_id, at } = identity;
-    return hasChanged(
-      db,
-      `INSERT INTO identities (issuer, subject, account_id, created_at) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (issuer, subject) DO NOTHING`,
-      [issuer, subject, account_id, at],
-    );
-  },
+  insertIdentity: (db: Sql, { at, ...identity }: NewIdentity) =>
+    insertNew(db, "identities", { ...identity, created_at: at }),
 };
 
 export interface NewIdentity {

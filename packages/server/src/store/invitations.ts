@@ -1,5 +1,5 @@
 import type { AddedBy } from "@parley/protocol";
-import { column, firstValue, type Sql } from "./sql.ts";
+import { column, firstValue, insertNew, type Sql, update } from "./sql.ts";
 
 /** Who may add whom to conversations. */
 export const invitationReads = {
@@ -52,7 +52,7 @@ export const invitationReads = {
 export const invitationWrites = {
   async setAddedBy(db: Sql, accountId: number, addedBy: AddedBy): Promise<void> {
     await db.ownRow("accounts", accountId);
-    await db.change("UPDATE accounts SET added_by = $2 WHERE id = $1", [accountId, addedBy]);
+    await update(db, "accounts", { id: accountId }, { added_by: addedBy });
   },
   /** Remembers that an account left the conversation for good. */
   async leaveForGood(
@@ -62,11 +62,8 @@ export const invitationWrites = {
     at: number,
   ): Promise<void> {
     db.changes(conversationId);
-    await db.change(
-      `INSERT INTO final_departures (conversation_id, account_id, left_at) VALUES ($1, $2, $3)
-       ON CONFLICT DO NOTHING`,
-      [conversationId, accountId, at],
-    );
+    const departure = { conversation_id: conversationId, account_id: accountId, left_at: at };
+    await insertNew(db, "final_departures", departure);
   },
 };
 

@@ -20,7 +20,7 @@ import {
   viewMessages,
 } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { column, firstValue, type Sql } from "./sql.ts";
+import { column, firstValue, type Sql, update } from "./sql.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
 export const messageReads = {
@@ -123,11 +123,7 @@ export const messageWrites = {
   async setMessageFiles(db: Sql, message: MessageRecord, files: readonly File[]): Promise<number> {
     checkNotDeleted(message);
     const version = await incrementCounter(db, message.conversation_id);
-    await db.change("UPDATE messages SET files = $2, version = $3 WHERE id = $1", [
-      message.id,
-      db.json(files),
-      version,
-    ]);
+    await update(db, "messages", { id: message.id }, { files: db.json(files), version });
     return version;
   },
   /**

@@ -1,6 +1,6 @@
 import { ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { exists, hasChanged, type Sql } from "./sql.ts";
+import { exists, hasChanged, insertNew, type Sql } from "./sql.ts";
 
 /** The people who may call operations of access `operator`. PARLEY_OPERATORS names further ones. */
 export const operatorReads = {
@@ -18,11 +18,7 @@ export const operatorReads = {
 export const operatorWrites = {
   /** Returns false, and changes nothing, when the account is an operator already. */
   addOperator: (db: Sql, accountId: number, at: number) =>
-    hasChanged(
-      db,
-      "INSERT INTO operators (account_id, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-      [accountId, at],
-    ),
+    insertNew(db, "operators", { account_id: accountId, created_at: at }),
   /** Returns false when the account is not an operator. */
   removeOperator: (db: Sql, accountId: number) =>
     hasChanged(db, "DELETE FROM operators WHERE account_id = $1", [accountId]),

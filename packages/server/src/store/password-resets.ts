@@ -1,6 +1,6 @@
 import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, upsert } from "./sql.ts";
 
 /** Links with which people set a new password. An account has one at most, of which only a hash is stored. */
 export const passwordResetReads = {
@@ -17,14 +17,8 @@ export const passwordResetReads = {
 
 export const passwordResetWrites = {
   /** Stores the link of an account, in place of an earlier one. */
-  async setPasswordReset(db: Sql, reset: NewPasswordReset): Promise<void> {
-    await db.change(
-      `INSERT INTO password_resets (account_id, token_hash, expires_at)
-       VALUES ($1, $2, $3) ON CONFLICT (account_id)
-       DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`,
-      [reset.account_id, reset.token_hash, reset.expires_at],
-    );
-  },
+  setPasswordReset: (db: Sql, { account_id, ...reset }: NewPasswordReset) =>
+    upsert(db, "password_resets", { account_id }, reset),
   /** Deletes the link of an account, if it has one. */
   async removePasswordReset(db: Sql, accountId: number): Promise<void> {
     await db.change("DELETE FROM password_resets WHERE account_id = $1", [accountId]);

@@ -1,7 +1,7 @@
 import { ACCOUNT } from "./account-records.ts";
 import { type AccountRecord, countName } from "./accounts.ts";
 import { deleteFile, usePicture } from "./files.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, update } from "./sql.ts";
 
 /** Pictures of accounts and groups: files that were uploaded for no conversation. */
 export const pictureReads = {
@@ -36,11 +36,7 @@ export const pictureWrites = {
     const former = await db.get<PictureRow>(ofAccount, [accountId]);
     if (!(await replace(db, former, fileId, at, null))) return null;
     const version = await countName(db);
-    await db.change("UPDATE accounts SET picture_id = $2, version = $3 WHERE id = $1", [
-      accountId,
-      fileId,
-      version,
-    ]);
+    await update(db, "accounts", { id: accountId }, { picture_id: fileId, version });
     return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, [accountId]);
   },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
@@ -55,10 +51,7 @@ export const pictureWrites = {
       conversationId,
     ]);
     if (!(await replace(db, former, fileId, at, conversationId))) return false;
-    await db.change("UPDATE conversations SET picture_id = $2 WHERE id = $1", [
-      conversationId,
-      fileId,
-    ]);
+    await update(db, "conversations", { id: conversationId }, { picture_id: fileId });
     return true;
   },
 };

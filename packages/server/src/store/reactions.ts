@@ -5,7 +5,7 @@ import { PUBLIC_ACCOUNT } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import type { Sql } from "./sql.ts";
+import { insertNew, type Sql } from "./sql.ts";
 
 export const reactionReads = {
   /** The account's reaction with this emoji; null when there is none. */
@@ -68,14 +68,15 @@ export const reactionWrites = {
     const { reactor, emoji, at } = reaction;
     const version = await incrementCounter(db, message.conversation_id);
     const [added] = await Promise.all([
-      db.change(
-        `INSERT INTO reactions (message_id, account_id, emoji, created_at)
-         VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-        [message.id, reactor.id, emoji, at],
-      ),
+      insertNew(db, "reactions", {
+        message_id: message.id,
+        account_id: reactor.id,
+        emoji,
+        created_at: at,
+      }),
       countReaction(db, message, 1, version),
     ]);
-    if (added === 0) throw new Error(`message ${message.uuid} has this reaction already`);
+    if (!added) throw new Error(`message ${message.uuid} has this reaction already`);
     return version;
   },
   /** Throws when there is no such reaction. */

@@ -1,7 +1,7 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./account-records.ts";
-import { bindings, getAs, hasChanged, insert, type Sql } from "./sql.ts";
+import { bindings, getAs, hasChanged, insertNew, type Sql } from "./sql.ts";
 
 /** Messages that people reported to the operators. */
 export const reportReads = {
@@ -22,7 +22,7 @@ export const reportWrites = {
       message: encodeReported(message),
       around: JSON.stringify(around),
     };
-    return (await insert(db, "reports", row, "ON CONFLICT DO NOTHING")) > 0;
+    return insertNew(db, "reports", row);
   },
   /** Returns false, and changes nothing, when the report is resolved already or does not exist. */
   resolveReport: (db: Sql, id: string, { at, by, note }: Resolution) =>

@@ -1,5 +1,5 @@
 import { SEALED_SECOND_FACTORS, type SealedSecondFactor } from "./sealed-texts.ts";
-import { firstNumber, hasChanged, type Sql } from "./sql.ts";
+import { firstNumber, hasChanged, type Sql, update } from "./sql.ts";
 
 /** Second factors of sign-in (TOTP) with their recovery codes, of which only hashes are stored. */
 export const secondFactorReads = {
@@ -71,13 +71,8 @@ export const secondFactorWrites = {
     return hasChanged(db, "DELETE FROM second_factors WHERE account_id = $1", [accountId]);
   },
   /** Replaces a sealed secret, unless it was changed since it was read. */
-  async resealSecondFactor(db: Sql, factor: SealedSecondFactor, secret: string): Promise<void> {
-    await db.change("UPDATE second_factors SET secret = $3 WHERE account_id = $1 AND secret = $2", [
-      factor.account_id,
-      factor.secret,
-      secret,
-    ]);
-  },
+  resealSecondFactor: (db: Sql, { account_id, secret: from }: SealedSecondFactor, secret: string) =>
+    update(db, "second_factors", { account_id, secret: from }, { secret }),
 };
 
 export interface SecondFactorRecord extends SealedSecondFactor {

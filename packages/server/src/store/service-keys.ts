@@ -1,4 +1,4 @@
-import { hasChanged, type Sql } from "./sql.ts";
+import { hasChanged, insertNew, type Sql, update } from "./sql.ts";
 
 /** The keys with which backends of products call the service. Only their hashes are stored. */
 export const serviceKeyReads = {
@@ -14,19 +14,10 @@ export const serviceKeyReads = {
 export const serviceKeyWrites = {
   /** Returns false, and changes nothing, when a key had that name before, even if it is revoked. */
   insertServiceKey: (db: Sql, { name, key_hash, at }: NewServiceKey) =>
-    hasChanged(
-      db,
-      `INSERT INTO service_keys (name, key_hash, created_at) VALUES ($1, $2, $3)
-       ON CONFLICT (name) DO NOTHING`,
-      [name, key_hash, at],
-    ),
+    insertNew(db, "service_keys", { name, key_hash, created_at: at }),
   /** Stores when a key was last used. */
-  async touchServiceKey(db: Sql, name: string, lastUsedAt: number): Promise<void> {
-    await db.change("UPDATE service_keys SET last_used_at = $2 WHERE name = $1", [
-      name,
-      lastUsedAt,
-    ]);
-  },
+  touchServiceKey: (db: Sql, name: string, lastUsedAt: number) =>
+    update(db, "service_keys", { name }, { last_used_at: lastUsedAt }),
   /** Returns false when there is no key with that name, or it is revoked already. */
   revokeServiceKey: (db: Sql, name: string, at: number) =>
     hasChanged(

@@ -2,7 +2,7 @@ import type { Session } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
 import { ACCOUNT, accountOf } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
-import { exists, firstValue, getAs, hasChanged, insert, type Sql } from "./sql.ts";
+import { exists, firstValue, getAs, hasChanged, insert, type Sql, update } from "./sql.ts";
 
 export const sessionReads = {
   /** The session with that token, expired and ended ones included. */
@@ -65,17 +65,11 @@ export const sessionWrites = {
     await insert(db, "sessions", row, "ON CONFLICT (token_hash) DO NOTHING");
   },
   /** Stores when a session was last used, and when it expires. */
-  async touchSession(db: Sql, id: string, lastUsedAt: number, expiresAt: number): Promise<void> {
-    await db.change("UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1", [
-      id,
-      lastUsedAt,
-      expiresAt,
-    ]);
-  },
+  touchSession: (db: Sql, id: string, lastUsedAt: number, expiresAt: number) =>
+    update(db, "sessions", { id }, { last_used_at: lastUsedAt, expires_at: expiresAt }),
   /** Stores that the person of a session has proved again who they are. */
-  async confirmSession(db: Sql, id: string, at: number): Promise<void> {
-    await db.change("UPDATE sessions SET confirmed_at = $2 WHERE id = $1", [id, at]);
-  },
+  confirmSession: (db: Sql, id: string, at: number) =>
+    update(db, "sessions", { id }, { confirmed_at: at }),
   /** Returns false when the account has no such session, or it has ended before. */
   endSession: (db: Sql, id: string, accountId: number, at: number) =>
     hasChanged(

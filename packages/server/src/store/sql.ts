@@ -157,19 +157,49 @@ export async function firstNumber(db: Sql, sql: Statement, values?: Values): Pro
   return (await firstValue<number>(db, sql, values)) ?? 0;
 }
 
+/** Values by their columns. */
+type Columns = Readonly<Record<string, Value>>;
+
 /** Inserts a row with these columns. Returns how many it inserted: none if there is a conflict. */
-export function insert(
-  db: Sql,
-  table: string,
-  row: Readonly<Record<string, Value>>,
-  onConflict = "",
-): Awaitable<number> {
+export function insert(db: Sql, table: string, row: Columns, onConflict = ""): Awaitable<number> {
   const columns = Object.keys(row);
   const places = columns.map((_, place) => `$${place + 1}`);
   return db.change(
     `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places.join(", ")}) ${onConflict}`,
     Object.values(row),
   );
+}
+
+/** Inserts a row unless there is one that it conflicts with. Returns whether it did. */
+export const insertNew = async (db: Sql, table: string, row: Columns): Promise<boolean> =>
+  (await insert(db, table, row, "ON CONFLICT DO NOTHING")) > 0;
+
+/** Inserts a row, or sets these columns of the row with the same keys. */
+export async function upsert(
+  db: Sql,
+  table: string,
+  keys: Columns,
+  columns: Columns,
+): Promise<void> {
+  const set = Object.keys(columns).map((column) => `${column} = excluded.${column}`);
+  const onConflict = `ON CONFLICT (${Object.keys(keys).join(", ")}) DO UPDATE SET ${set.join(", ")}`;
+  await insert(db, table, { ...keys, ...columns }, onConflict);
+}
+
+/** Sets columns of the rows with these keys. A column that is undefined stays as it is. */
+export async function update(
+  db: Sql,
+  table: string,
+  keys: Columns,
+  columns: Readonly<Record<string, Value | undefined>>,
+): Promise<void> {
+  const { values, bind } = bindings();
+  const set = Object.entries(columns).flatMap(([column, value]) =>
+    value === undefined ? [] : [`${column} = ${bind(value)}`],
+  );
+  if (set.length === 0) return;
+  const found = Object.entries(keys).map(([column, value]) => `${column} = ${bind(value)}`);
+  await db.change(`UPDATE ${table} SET ${set.join(", ")} WHERE ${found.join(" AND ")}`, values);
 }
 
 /** Statements that change conversations, except that they insert one: nobody else sees it yet. */

@@ -3,7 +3,7 @@ import type { ContextCall } from "../rules/tool-context.ts";
 import { ACCOUNT, splitAccount } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { incrementCounter } from "./counters.ts";
-import { allAs, type Sql } from "./sql.ts";
+import { allAs, insert, type Sql, update } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
 export const toolCallReads = {
@@ -53,13 +53,11 @@ export const toolCallWrites = {
    */
   async insertToolCall(db: Sql, call: NewToolCall): Promise<number> {
     db.changes(call.conversation_id);
-    const { provider_fields } = call;
-    const stored = {
+    await insert(db, "tool_calls", {
       ...call,
-      provider_fields: provider_fields === null ? null : JSON.stringify(provider_fields),
+      provider_fields: call.provider_fields && JSON.stringify(call.provider_fields),
       arguments: JSON.stringify(call.arguments),
-    };
-    await db.change(INSERT_TOOL_CALL, [...INSERTED_COLUMNS.map((column) => stored[column])]);
+    });
     return showCalls(db, call);
   },
   /**
@@ -68,10 +66,7 @@ export const toolCallWrites = {
    */
   async updateToolCall(db: Sql, call: ToolCallRecord, change: ToolCallChange): Promise<number> {
     db.changes(call.conversation_id);
-    const values = CHANGED_COLUMNS.map((column) =>
-      change[column] === undefined ? call[column] : change[column],
-    );
-    await db.change(UPDATE_TOOL_CALL, [call.uuid, ...values]);
+    await update(db, "tool_calls", { uuid: call.uuid }, change);
     return showCalls(db, call);
   },
   /**
@@ -80,7 +75,7 @@ export const toolCallWrites = {
    */
   async startToolCall(db: Sql, call: ToolCallRecord, at: number): Promise<void> {
     db.changes(call.conversation_id);
-    await db.change("UPDATE tool_calls SET started_at = $2 WHERE uuid = $1", [call.uuid, at]);
+    await update(db, "tool_calls", { uuid: call.uuid }, { started_at: at });
   },
 };
 
@@ -104,7 +99,20 @@ export type NewToolCall = Omit<
 
 /** What may change of a call. A field that is left out stays. */
 export type ToolCallChange = Pick<ToolCallRecord, "status"> &
-  Partial<Pick<ToolCallRecord, (typeof CHANGED_COLUMNS)[number]>>;
+  Partial<
+    Pick<
+      ToolCallRecord,
+      | "fingerprint"
+      | "result"
+      | "error"
+      | "decided_by"
+      | "note"
+      | "decided_at"
+      | "started_at"
+      | "finished_at"
+      | "expires_at"
+    >
+  >;
 
 /** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
 const TOOL_CALLS = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
@@ -137,51 +145,6 @@ function toToolCall(row: ToolCallRow): ToolCallRecord {
   };
 }
 
-const CHANGED_COLUMNS = [
-  "status",
-  "fingerprint",
-  "result",
-  "error",
-  "decided_by",
-  "note",
-  "decided_at",
-  "started_at",
-  "finished_at",
-  "expires_at",
-] as const;
-
-const INSERTED_COLUMNS = [
-  "uuid",
-  "message_id",
-  "conversation_id",
-  "agent_id",
-  "owner_id",
-  "round",
-  "position",
-  "text_bytes",
-  "model_id",
-  "provider_fields",
-  "server_id",
-  "server",
-  "tool",
-  "title",
-  "fingerprint",
-  "arguments",
-  "status",
-  "error",
-  "created_at",
-  "started_at",
-  "finished_at",
-  "expires_at",
-] as const;
-
-const INSERT_TOOL_CALL = `INSERT INTO tool_calls (${INSERTED_COLUMNS.join(", ")})
-  VALUES (${INSERTED_COLUMNS.map((_, place) => `$${place + 1}`).join(", ")})`;
-
-const UPDATE_TOOL_CALL = `UPDATE tool_calls
-  SET ${CHANGED_COLUMNS.map((column, place) => `${column} = $${place + 2}`).join(", ")}
-  WHERE uuid = $1`;
-
 /** Makes a message show its calls as they are now. */
 async function showCalls(
   db: Sql,
@@ -193,10 +156,7 @@ async function showCalls(
      FROM tool_calls WHERE message_id = $1 ORDER BY position`,
     [message_id],
   );
-  await db.change("UPDATE messages SET tool_calls = $2::jsonb, version = $3 WHERE id = $1", [
-    message_id,
-    db.json(calls.map(callOfMessage)),
-    version,
-  ]);
+  const tool_calls = db.json(calls.map(callOfMessage));
+  await update(db, "messages", { id: message_id }, { tool_calls, version });
   return version;
 }

@@ -1,6 +1,6 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
 import { SEALED_TOOL_SECRETS, type SealedToolSecrets } from "./sealed-texts.ts";
-import { allAs, getAs, hasChanged, insert, type Sql } from "./sql.ts";
+import { allAs, getAs, hasChanged, insert, type Sql, update } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
 export const toolReads = {
@@ -49,11 +49,9 @@ export const toolWrites = {
     { id, url }: Pick<NewToolServer, "id" | "url">,
     { status, error, tools, at }: ToolServerState,
   ): Promise<void> {
-    await db.change(
-      `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
-         contacted_at = $5 WHERE id = $1 AND url = $6`,
-      [id, status, error, tools ? JSON.stringify(tools) : null, at, url],
-    );
+    const known = tools && JSON.stringify(tools);
+    const state = { status, error, tools: known, contacted_at: at };
+    await update(db, "tool_servers", { id, url }, state);
   },
   /** Replaces the sealed secrets, and the address. Returns false if the secrets were changed since they were read. */
   replaceToolSecrets: (db: Sql, server: KnownToolSecrets, secrets: string | null, url?: string) =>
@@ -72,7 +70,7 @@ export const toolWrites = {
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
     if (others.some((other) => other.name === name && other.id !== id)) return false;
-    await db.change("UPDATE tool_servers SET name = $2 WHERE id = $1", [id, name]);
+    await update(db, "tool_servers", { id }, { name });
     return true;
   },
   /** Deletes a server and all grants of its tools. */

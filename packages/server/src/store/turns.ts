@@ -16,6 +16,7 @@ import {
   NOW,
   type Sql,
   type Statement,
+  update,
 } from "./sql.ts";
 import { type Reservation, releaseUsage, reserveUsage, settleUsage } from "./usage.ts";
 
@@ -216,24 +217,24 @@ export const turnWrites = {
     db.changes(turn.conversation_id);
     const { input_tokens, context_ids, by_operator } = reservation;
     const reserved = await reserveUsage(db, turn, reservation);
-    await db.change(
-      `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4::jsonb,
-         by_operator = $5, input_tokens = NULL WHERE id = $1`,
-      [turn.id, reserved, input_tokens, db.json(context_ids), by_operator],
-    );
+    const columns = {
+      reserved,
+      estimated_input: input_tokens,
+      context_ids: db.json(context_ids),
+      by_operator,
+      input_tokens: null,
+    };
+    await update(db, "turns", { id: turn.id }, columns);
   },
   /** Stores what the calls of the model have taken so far. */
   async setRounds(db: Sql, id: number, rounds: readonly TurnRound[]): Promise<void> {
     db.changesUnowned();
-    await db.change("UPDATE turns SET rounds = $2::jsonb WHERE id = $1", [id, db.json(rounds)]);
+    await update(db, "turns", { id }, { rounds: db.json(rounds) });
   },
   /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
   async setAttempt(db: Sql, id: number, { tries, input_tokens }: TurnAttempt): Promise<void> {
     db.changesUnowned();
-    await db.change(
-      "UPDATE turns SET tries = $2, input_tokens = $3 WHERE id = $1 AND status = 'running'",
-      [id, tries, input_tokens],
-    );
+    await update(db, "turns", { id, status: "running" }, { tries, input_tokens });
   },
   /**
    * Finalizes the message of a running turn, and replaces what the turn has reserved by what it has

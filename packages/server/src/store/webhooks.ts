@@ -11,6 +11,7 @@ import {
   NOW,
   type Sql,
   type Statement,
+  update,
 } from "./sql.ts";
 
 /**
@@ -57,13 +58,8 @@ const webhookSettings = {
     await insert(db, "webhooks", { ...webhook, events: JSON.stringify(webhook.events) });
   },
   /** Changes the given fields. Changes nothing when there is no such webhook. */
-  async setWebhook(db: Sql, id: string, { events, ...fields }: WebhookFields): Promise<void> {
-    const columns = { ...fields, events: events && JSON.stringify(events) };
-    for (const [column, value] of Object.entries(columns)) {
-      if (value === undefined) continue;
-      await db.change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, [value, id]);
-    }
-  },
+  setWebhook: (db: Sql, id: string, { events, ...fields }: WebhookFields) =>
+    update(db, "webhooks", { id }, { ...fields, events: events && JSON.stringify(events) }),
   /**
    * Disables a webhook, unless it was disabled or resumed since it was read. Returns whether it did.
    */
@@ -74,13 +70,8 @@ const webhookSettings = {
       [reason, id, resumed_at],
     ),
   /** Replaces the sealed secret, unless it was changed since it was read. */
-  async resealWebhook(db: Sql, id: string, from: string, to: string): Promise<void> {
-    await db.change("UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2", [
-      id,
-      from,
-      to,
-    ]);
-  },
+  resealWebhook: (db: Sql, id: string, from: string, to: string) =>
+    update(db, "webhooks", { id, secret: from }, { secret: to }),
   /**
    * Deletes the webhook. Its lanes and deliveries stay, but are never due; `pruneDeletedWebhooks` deletes
    * them. Returns false when there is no such webhook.
@@ -119,10 +110,8 @@ const deliveryQueue = {
   },
   /** Queues an ended delivery again, ahead of later ones of its lane. */
   async requeueDelivery(db: Sql, delivery: DeliveryRecord, at: number): Promise<void> {
-    await db.change(
-      "UPDATE deliveries SET status = 'pending', queued_at = $1, attempts = 0 WHERE id = $2",
-      [at, delivery.id],
-    );
+    const queued = { status: "pending", queued_at: at, attempts: 0 };
+    await update(db, "deliveries", { id: delivery.id }, queued);
     await wakeLanes(db, [delivery]);
   },
   /**
@@ -139,7 +128,7 @@ const deliveryQueue = {
       [webhookId, claimMs],
     );
     // Last, in the order in which other units lock the rows.
-    await db.change("UPDATE webhooks SET resumed_at = $1 WHERE id = $2", [at, webhookId]);
+    await update(db, "webhooks", { id: webhookId }, { resumed_at: at });
   },
 };
 
@@ -174,10 +163,8 @@ const attempts = {
     );
     if (!held) return false;
     for (const { id, status, attempts: count, history } of deliveries) {
-      await db.change(
-        "UPDATE deliveries SET status = $2, attempts = $3, history = $4 WHERE id = $1",
-        [id, status, count, JSON.stringify(history)],
-      );
+      const columns = { status, attempts: count, history: JSON.stringify(history) };
+      await update(db, "deliveries", { id }, columns);
     }
     await db.change(
       `UPDATE webhook_lanes SET next_at = coalesce(${NOW} + $3::bigint,
