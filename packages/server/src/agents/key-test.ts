@@ -17,15 +17,13 @@ const CALL_OPTIONS = {
   retry: { maxAttempts: 1 },
 };
 
-export interface KeyTester {
-  /** Makes a small call of the agent's model, with the given key or the one that the agent uses. */
-  test(agent: AgentRecord, givenKey?: string): Promise<KeyTest>;
-}
+export type KeyTester = ReturnType<typeof createKeyTester>;
 
-export function createKeyTester(services: KeyServices): KeyTester {
+export function createKeyTester(services: KeyServices) {
   const { config } = services;
   return {
-    async test(agent, givenKey) {
+    /** Makes a small call of the agent's model, with the given key or the one that the agent uses. */
+    async test(agent: AgentRecord, givenKey?: string): Promise<KeyTest> {
       const providerId = agent.account.provider ?? "";
       const provider = config.providers.get(providerId);
       if (!provider) throw notFound(`agent ${agent.account.username}`);

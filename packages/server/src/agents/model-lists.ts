@@ -10,15 +10,9 @@ type ModelList = OutputOf<"getAgentModels">;
 const KEPT_MS = 5 * 60_000;
 const MAX_KEPT_LISTS = 1000;
 
-export interface ModelLists {
-  /**
-   * The models that the agent can be given. `beforeCall` is called before a call to the provider, and
-   * may throw. With the operator's key, there is only the operator's model, and nobody is called.
-   */
-  of(agent: AgentRecord, beforeCall: () => void): Promise<ModelList>;
-}
+export type ModelLists = ReturnType<typeof createModelLists>;
 
-export function createModelLists(services: KeyServices): ModelLists {
+export function createModelLists(services: KeyServices) {
   const { config, log } = services;
   const kept = new Map<string, { list: ModelList; until: number }>();
 
@@ -47,7 +41,11 @@ export function createModelLists(services: KeyServices): ModelLists {
   }
 
   return {
-    async of(agent, beforeCall) {
+    /**
+     * The models that the agent can be given. `beforeCall` is called before a call to the provider, and
+     * may throw. With the operator's key, there is only the operator's model, and nobody is called.
+     */
+    async of(agent: AgentRecord, beforeCall: () => void): Promise<ModelList> {
       // A sealed key is never sealed twice in the same way: another key has another list.
       const key = `${agent.owner.id} ${agent.account.provider} ${agent.sealed_key}`;
       const known = kept.get(key);

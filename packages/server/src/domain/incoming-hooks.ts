@@ -21,14 +21,7 @@ export interface HookRequest {
   body(): Promise<string>;
 }
 
-export interface IncomingHooks {
-  /**
-   * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
-   * another one, or its creator does not take part in the group any more, and `forbidden` when the
-   * policy of its creator forbids hooks.
-   */
-  post(request: HookRequest): Promise<void>;
-}
+export type IncomingHooks = ReturnType<typeof createIncomingHooks>;
 
 export interface IncomingHooksOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -51,8 +44,13 @@ export const createIncomingHooks = ({
   posts,
   costs,
   requests,
-}: IncomingHooksOptions): IncomingHooks => ({
-  async post({ id, secret, network, body }) {
+}: IncomingHooksOptions) => ({
+  /**
+   * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
+   * another one, or its creator does not take part in the group any more, and `forbidden` when the
+   * policy of its creator forbids hooks.
+   */
+  async post({ id, secret, network, body }: HookRequest): Promise<void> {
     requests.take(network);
     const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
     if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");

@@ -4,23 +4,25 @@ import type { Vault } from "../security/vault.ts";
 /** What a link allows. */
 export type LinkPurpose = "upload" | "content" | "preview";
 
-/** Links that are permissions by themselves: whoever has one needs no token. */
-export interface Links {
-  /** The path and query of a link that is valid until `expiresAt`. */
-  sign(purpose: LinkPurpose, fileId: string, expiresAt: number): string;
-  /** Whether the query of a request allows it now. */
-  verify(purpose: LinkPurpose, fileId: string, query: URLSearchParams, now?: number): boolean;
-}
+export type Links = ReturnType<typeof createLinks>;
 
-export function createLinks(vault: Pick<Vault, "fingerprint">): Links {
+/** Links that are permissions by themselves: whoever has one needs no token. */
+export function createLinks(vault: Pick<Vault, "fingerprint">) {
   const signature = (purpose: LinkPurpose, fileId: string, expires: string) =>
     vault.fingerprint(`file link ${purpose} ${fileId} ${expires}`);
   return {
-    sign(purpose, fileId, expiresAt) {
+    /** The path and query of a link that is valid until `expiresAt`. */
+    sign(purpose: LinkPurpose, fileId: string, expiresAt: number): string {
       const expires = `${Math.floor(expiresAt / 1000)}`;
       return `/files/${fileId}/${purpose}?expires=${expires}&signature=${signature(purpose, fileId, expires)}`;
     },
-    verify(purpose, fileId, query, now = Date.now()) {
+    /** Whether the query of a request allows it now. */
+    verify(
+      purpose: LinkPurpose,
+      fileId: string,
+      query: URLSearchParams,
+      now = Date.now(),
+    ): boolean {
       const expires = query.get("expires") ?? "";
       if (!/^\d{1,12}$/.test(expires) || Number(expires) * 1000 <= now) return false;
       return isSameSecret(query.get("signature") ?? "", signature(purpose, fileId, expires));

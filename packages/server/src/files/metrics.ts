@@ -2,12 +2,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { Failure } from "../rules/failure.ts";
 
 /** Counts uploads and downloads. */
-export interface FileMetrics {
-  upload<Result>(work: () => Promise<Result>): Promise<Result>;
-  download<Result>(work: () => Promise<Result>): Promise<Result>;
-}
-
-export function createFileMetrics(metrics: Metrics): FileMetrics {
+export function createFileMetrics(metrics: Metrics) {
   let running = 0;
   metrics.watch("parley_uploads", "gauge", "Uploads of files in progress.", () => running);
   const countUpload = metrics.counter(
@@ -21,11 +16,11 @@ export function createFileMetrics(metrics: Metrics): FileMetrics {
     "code",
   );
   return {
-    async upload(work) {
+    async upload<Result>(work: () => Promise<Result>) {
       running++;
       return counted(countUpload, work).finally(() => running--);
     },
-    download: (work) => counted(countDownload, work),
+    download: <Result>(work: () => Promise<Result>) => counted(countDownload, work),
   };
 }
 

@@ -5,23 +5,12 @@ import type { Store } from "../store/store.ts";
 /** How long a total is used: it is the sum over all files. */
 const FRESH_MS = 60_000;
 
-/** The limit for the files of everybody together. */
-export interface FileQuota {
-  /**
-   * Throws (403) if a file of this size has no room. What other nodes add counts after a minute at the
-   * latest, and so does what is deleted.
-   */
-  check(size: number): Promise<void>;
-  /** A file was announced. */
-  add(size: number): void;
-}
-
-/** `limit`: in bytes; 0 for none. */
+/** The limit for the files of everybody together, in bytes; 0 for none. */
 export function createFileQuota(
   store: Pick<Store, "read">,
   limit: number,
   metrics: Pick<Metrics, "watch">,
-): FileQuota {
+) {
   let total = { bytes: 0, readAt: Number.NEGATIVE_INFINITY };
   metrics.watch(
     "parley_file_quota_bytes",
@@ -30,7 +19,11 @@ export function createFileQuota(
     () => limit,
   );
   return {
-    async check(size) {
+    /**
+     * Throws (403) if a file of this size has no room. What other nodes add counts after a minute at the
+     * latest, and so does what is deleted.
+     */
+    async check(size: number): Promise<void> {
       if (limit === 0) return;
       const now = performance.now();
       if (now - total.readAt > FRESH_MS) {
@@ -38,7 +31,8 @@ export function createFileQuota(
       }
       if (total.bytes + size > limit) throw forbidden("this server has no room for more files");
     },
-    add(size) {
+    /** A file was announced. */
+    add(size: number): void {
       total.bytes += size;
     },
   };

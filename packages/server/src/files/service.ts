@@ -4,11 +4,11 @@ import type { Throttle } from "../security/throttle.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
 import type { Blobs } from "./blobs.ts";
-import { type Download, type DownloadRequest, download } from "./downloads.ts";
-import { createLinks, type Links } from "./links.ts";
+import { type DownloadRequest, download } from "./downloads.ts";
+import { createLinks } from "./links.ts";
 import { createFileMetrics } from "./metrics.ts";
-import { createFileQuota, type FileQuota } from "./quota.ts";
-import { createUploads, type Uploads } from "./uploads.ts";
+import { createFileQuota } from "./quota.ts";
+import { createUploads } from "./uploads.ts";
 
 export interface FilesOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -19,23 +19,20 @@ export interface FilesOptions {
   readonly pixels: Throttle;
 }
 
-/** The bytes of files, and the links that lead to them. */
-export interface Files extends Uploads {
-  readonly links: Links;
-  readonly blobs: Blobs;
-  readonly quota: FileQuota;
-  /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
-  download(request: DownloadRequest): Promise<Download>;
-}
+export type Files = ReturnType<typeof createFiles>;
 
-export function createFiles({ store, blobs, vault, limits, metrics, pixels }: FilesOptions): Files {
-  const { receive } = createUploads({ store, blobs, limits, pixels });
+/** The bytes of files, and the links that lead to them. */
+export function createFiles({ store, blobs, vault, limits, metrics, pixels }: FilesOptions) {
+  const receive = createUploads({ store, blobs, limits, pixels });
   const counted = createFileMetrics(metrics);
   return {
-    receive: (...given) => counted.upload(() => receive(...given)),
+    /** See `createUploads`. */
+    receive: (...given: Parameters<typeof receive>) => counted.upload(() => receive(...given)),
     links: createLinks(vault),
     blobs,
     quota: createFileQuota(store, limits.stored_file_bytes, metrics),
-    download: (request) => counted.download(() => download({ store, blobs }, request)),
+    /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
+    download: (request: DownloadRequest) =>
+      counted.download(() => download({ store, blobs }, request)),
   };
 }

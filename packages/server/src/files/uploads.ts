@@ -36,20 +36,12 @@ export interface UploadsOptions {
   readonly pixels: Throttle;
 }
 
-export interface Uploads {
-  /**
-   * Receives the bytes of an announced file. A file that is ready is returned as it is. The signal is
-   * aborted when the client is gone: what then waits for its turn is not examined any more.
-   */
-  receive(
-    fileId: string,
-    bytes: ReadableStream<Uint8Array> | null,
-    signal: AbortSignal,
-  ): Promise<File>;
-}
-
-/** Receives, examines and stores the bytes of files. */
-export function createUploads({ store, blobs, limits, pixels }: UploadsOptions): Uploads {
+/**
+ * Returns a function that receives, examines and stores the bytes of an announced file. A file that is
+ * ready is returned as it is. The signal is aborted when the client is gone: what then waits for its turn
+ * is not examined any more.
+ */
+export function createUploads({ store, blobs, limits, pixels }: UploadsOptions) {
   const slots = slotsPerPerson(limits.uploads_at_once);
   const full = () => unavailable("too many files are being examined", 2);
   const examining = createFairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
@@ -90,22 +82,24 @@ export function createUploads({ store, blobs, limits, pixels }: UploadsOptions):
     await deleteBlob(blobs, content.blob);
   }
 
-  return {
-    async receive(fileId, bytes, signal) {
-      const file = await announced(store, fileId);
-      if (file.status === "ready") return publicFile(file);
-      const person = await uploaderOf(store, file);
-      using _slot = slots.take(person);
-      try {
-        await process(file, person, bytes, signal);
-      } catch (error) {
-        if (isRefusal(error)) await store.write((tx) => tx.failFile(fileId));
-        throw error;
-      }
-      const [stored] = await store.read((tx) => tx.files([fileId]));
-      if (!stored) throw notFound("file");
-      return publicFile(stored);
-    },
+  return async (
+    fileId: string,
+    bytes: ReadableStream<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<File> => {
+    const file = await announced(store, fileId);
+    if (file.status === "ready") return publicFile(file);
+    const person = await uploaderOf(store, file);
+    using _slot = slots.take(person);
+    try {
+      await process(file, person, bytes, signal);
+    } catch (error) {
+      if (isRefusal(error)) await store.write((tx) => tx.failFile(fileId));
+      throw error;
+    }
+    const [stored] = await store.read((tx) => tx.files([fileId]));
+    if (!stored) throw notFound("file");
+    return publicFile(stored);
   };
 }
 

@@ -1,24 +1,6 @@
 import { VERSION } from "./version.ts";
 
-/** Metrics for Prometheus. Counting a call is cheap: it is on the path of every call. */
-export interface Metrics {
-  /** Counts a call with its outcome, `ok` or an error code, and its duration. */
-  called(operation: string, code: string, milliseconds: number): void;
-  /** Registers a metric whose value, or values with labels, are read at each scrape. */
-  watch(name: string, type: "gauge" | "counter", help: string, read: () => Reading): void;
-  /**
-   * Registers a counter with one label, and returns the function that counts. `known` are the values of
-   * the label that are shown before they are counted.
-   */
-  counter(
-    name: string,
-    help: string,
-    label: string,
-    known?: readonly string[],
-  ): (value: string, by?: number) => void;
-  /** All metrics in Prometheus' text format. */
-  text(): string;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 type Reading = number | readonly { labels: Readonly<Record<string, string>>; value: number }[];
 
@@ -32,12 +14,19 @@ interface CallFigures {
   milliseconds: number;
 }
 
-export function createMetrics(): Metrics {
+/** Metrics for Prometheus. Counting a call is cheap: it is on the path of every call. */
+export function createMetrics() {
   const operations = new Map<string, CallFigures>();
   const watched: { name: string; type: string; help: string; read: () => Reading }[] = [];
 
-  const self: Metrics = {
-    called(operation, code, milliseconds) {
+  /** Registers a metric whose value, or values with labels, are read at each scrape. */
+  const watch = (name: string, type: "gauge" | "counter", help: string, read: () => Reading) =>
+    void watched.push({ name, type, help, read });
+
+  watchProcess(watch);
+  return {
+    /** Counts a call with its outcome, `ok` or an error code, and its duration. */
+    called(operation: string, code: string, milliseconds: number): void {
       let figures = operations.get(operation);
       if (!figures) {
         figures = { codes: new Map(), buckets: BOUNDS_MS.map(() => 0).concat(0), milliseconds: 0 };
@@ -49,15 +38,20 @@ export function createMetrics(): Metrics {
       figures.buckets[bucket] = (figures.buckets[bucket] ?? 0) + 1;
       figures.milliseconds += milliseconds;
     },
-    watch: (name, type, help, read) => void watched.push({ name, type, help, read }),
-    counter(name, help, label, known = []) {
+    watch,
+    /**
+     * Registers a counter with one label, and returns the function that counts. `known` are the values
+     * of the label that are shown before they are counted.
+     */
+    counter(name: string, help: string, label: string, known: readonly string[] = []) {
       const counts = new Map(known.map((value) => [value, 0]));
-      self.watch(name, "counter", help, () =>
+      watch(name, "counter", help, () =>
         [...counts].map(([text, value]) => ({ labels: { [label]: text }, value })),
       );
-      return (value, by = 1) => void counts.set(value, (counts.get(value) ?? 0) + by);
+      return (value: string, by = 1) => void counts.set(value, (counts.get(value) ?? 0) + by);
     },
-    text() {
+    /** All metrics in Prometheus' text format. */
+    text(): string {
       const lines = watched.flatMap(({ name, type, help, read }) => [
         ...heading(name, type, help),
         ...samples(name, read()),
@@ -73,24 +67,22 @@ export function createMetrics(): Metrics {
       return `${lines.join("\n")}\n`;
     },
   };
-  watchProcess(self);
-  return self;
 }
 
-function watchProcess(metrics: Metrics): void {
-  metrics.watch("parley_build_info", "gauge", "Always 1, with the version of the server.", () => [
+function watchProcess(watch: Metrics["watch"]): void {
+  watch("parley_build_info", "gauge", "Always 1, with the version of the server.", () => [
     { labels: { version: VERSION }, value: 1 },
   ]);
-  metrics.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
+  watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
     process.memoryUsage.rss(),
   );
-  metrics.watch(
+  watch(
     "process_heap_bytes",
     "gauge",
     "Memory of JavaScript objects.",
     () => process.memoryUsage().heapUsed,
   );
-  metrics.watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
+  watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   });

@@ -18,12 +18,7 @@ export interface BacklogLimits {
   backlog_total_bytes: number;
 }
 
-export interface Backlog {
-  /** Counts a frame that was handed to this number of sockets. */
-  sent(bytes: number, sockets?: number): void;
-  /** The unsent bytes of all sockets together. */
-  total(): number;
-}
+export type Backlog = ReturnType<typeof createBacklog>;
 
 /** The share of the total that remains after sockets are closed, so that it is not reached again at once. */
 const REMAINING_SHARE = 0.75;
@@ -43,7 +38,7 @@ export function createBacklog(
   limits: BacklogLimits,
   readers: () => Iterable<Reader>,
   onClose: (limit: keyof BacklogLimits, bytes: number) => void,
-): Backlog {
+) {
   /** Upper bounds of the unsent bytes of all sockets, and of the buffered bytes of any one. */
   let total = 0;
   let longest = 0;
@@ -91,7 +86,8 @@ export function createBacklog(
   }
 
   return {
-    sent(bytes, sockets = 1) {
+    /** Counts a frame that was handed to this number of sockets. */
+    sent(bytes: number, sockets = 1): void {
       total += bytes * sockets;
       longest += bytes;
       const isWithin = total <= limits.backlog_total_bytes && longest <= limits.backlog_bytes;
@@ -100,7 +96,8 @@ export function createBacklog(
       // Bun hands published frames to the sockets at the end of this iteration of the event loop.
       setImmediate(scan);
     },
-    total() {
+    /** The unsent bytes of all sockets together. */
+    total(): number {
       let sum = closing;
       for (const reader of readers()) sum += reader.unsent();
       return sum;

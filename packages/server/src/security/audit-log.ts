@@ -51,18 +51,7 @@ export interface AuditDetails {
 /** Records an entry in the unit of work that it was made for. */
 export type Recorder = (action: AuditAction, details: AuditDetails) => Awaitable<void>;
 
-/** The audit log: every entry is stored, and written as a log line too. */
-export interface AuditLog {
-  /**
-   * Runs a unit of work that records entries. They are stored with its changes, and their log lines
-   * are written once it has committed.
-   */
-  write<Result>(unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>): Promise<Result>;
-  /** Records an entry that belongs to no unit of work. Never rejects. */
-  record(action: AuditAction, details: AuditDetails): Promise<void>;
-  /** Records at most once a minute per action and key: for what anybody can cause at will. */
-  recordOnce(action: AuditAction, key: string, details: AuditDetails): void;
-}
+export type AuditLog = ReturnType<typeof createAuditLog>;
 
 /** Where the lines are written: the log, or the output of a command. */
 interface AuditLines {
@@ -74,13 +63,18 @@ const ONCE_MS = 60_000;
 /** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
 const MAX_KEYS = 10_000;
 
-export function createAuditLog(log: AuditLines, store: Pick<Store, "write">): AuditLog {
+/** The audit log: every entry is stored, and written as a log line too. */
+export function createAuditLog(log: AuditLines, store: Pick<Store, "write">) {
   let recorded = new Set<string>();
   let since = performance.now();
 
   const writeLine = ({ action, account, details }: NewAuditEntry) =>
     log.info({ event: action, account, ...details }, "security event");
 
+  /**
+   * Runs a unit of work that records entries. They are stored with its changes, and their log lines
+   * are written once it has committed.
+   */
   async function write<Result>(
     unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>,
   ): Promise<Result> {
@@ -98,6 +92,7 @@ export function createAuditLog(log: AuditLines, store: Pick<Store, "write">): Au
     return result;
   }
 
+  /** Records an entry that belongs to no unit of work. Never rejects. */
   async function record(action: AuditAction, details: AuditDetails): Promise<void> {
     const entry = entryOf(action, details);
     writeLine(entry);
@@ -109,7 +104,8 @@ export function createAuditLog(log: AuditLines, store: Pick<Store, "write">): Au
   return {
     write,
     record,
-    recordOnce(action, key, details) {
+    /** Records at most once a minute per action and key: for what anybody can cause at will. */
+    recordOnce(action: AuditAction, key: string, details: AuditDetails): void {
       const now = performance.now();
       if (now - since > ONCE_MS || recorded.size >= MAX_KEYS) {
         recorded = new Set();

@@ -20,12 +20,7 @@ type AuthenticatedSession = SessionCaller & Validity;
 /** A person or an external agent, by a token of their own. */
 export type Authenticated = AuthenticatedSession | (AgentCaller & Validity);
 
-export interface Authenticator {
-  /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
-  authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
-  /** Stores that an open socket uses a session, and when the session ends, or that it uses a token. */
-  renew(kind: Authenticated["kind"], id: string, expiresAt: number): Promise<void>;
-}
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 export interface AuthenticatorOptions {
   readonly store: Store;
@@ -36,9 +31,10 @@ export interface AuthenticatorOptions {
   readonly audit: AuditLog;
 }
 
-export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+export function createAuthenticator(options: AuthenticatorOptions) {
   const { store, oidcTokens, oidcAccounts, limits, audit } = options;
 
+  /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
     if (isServiceKey(token)) throw forbidden("service keys are for HTTP calls only");
@@ -98,7 +94,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   return {
     authenticate,
-    renew: (kind, id, expiresAt) =>
+    /** Stores that an open socket uses a session, and when the session ends, or that it uses a token. */
+    renew: (kind: Authenticated["kind"], id: string, expiresAt: number): Promise<void> =>
       store.write((tx) =>
         kind === "agent"
           ? tx.touchAgentToken(id, Date.now())

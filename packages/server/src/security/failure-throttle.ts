@@ -3,17 +3,7 @@ import { rateLimited } from "../rules/failure.ts";
 import { sweepEveryMinute } from "./sweep.ts";
 import type { LimitScope } from "./throttle.ts";
 
-/** Makes a key wait after repeated failed attempts. */
-export interface FailureThrottle {
-  /** Throws `rate_limited` while the key has to wait. */
-  check(key: string): void;
-  /** Counts an attempt as failed, until `forgive` or `forget` takes it back. */
-  count(key: string): void;
-  /** Takes back one attempt, and ends the wait. */
-  forgive(key: string): void;
-  /** Takes back all attempts. */
-  forget(key: string): void;
-}
+export type FailureThrottle = ReturnType<typeof createFailureThrottle>;
 
 /** What nodes tell each other: what happened to a key, or, to a node that has just started, its state. */
 const Update = z.union([
@@ -24,15 +14,11 @@ const Update = z.union([
 type Update = z.infer<typeof Update>;
 
 /**
- * The failure number `free` makes the key wait for one second; each further one doubles the wait, up
- * to `longestSeconds`. With several nodes every change is sent to the others at once, so that only
+ * Makes a key wait after repeated failed attempts: the failure number `free` makes it wait for one
+ * second; each further one doubles the wait, up to `longestSeconds`. With several nodes every change is sent to the others at once, so that only
  * attempts made before it arrives slip through.
  */
-export function createFailureThrottle(
-  free: number,
-  longestSeconds: number,
-  scope?: LimitScope,
-): FailureThrottle {
+export function createFailureThrottle(free: number, longestSeconds: number, scope?: LimitScope) {
   const failures = new Map<string, { count: number; until: number }>();
   sweepEveryMinute(failures, ({ until }, now) => now - until > longestSeconds * 2000);
   const set = (key: string, count: number, waitMs: number) =>
@@ -73,12 +59,16 @@ export function createFailureThrottle(
     send?.({ key, did });
   };
   return {
-    check(key) {
+    /** Throws `rate_limited` while the key has to wait. */
+    check(key: string): void {
       const waitMs = (failures.get(key)?.until ?? 0) - performance.now();
       if (waitMs > 0) throw rateLimited(Math.ceil(waitMs / 1000), "too many failed attempts");
     },
+    /** Counts an attempt as failed, until `forgive` or `forget` takes it back. */
     count: applyAndSend("count"),
+    /** Takes back one attempt, and ends the wait. */
     forgive: applyAndSend("forgive"),
+    /** Takes back all attempts. */
     forget: applyAndSend("forget"),
   };
 }

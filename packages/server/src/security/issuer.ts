@@ -12,16 +12,7 @@ import type { Logger } from "../observe/log.ts";
 import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
 
-/** An OpenID Connect issuer, found by its discovery document on first use. */
-export interface Issuer {
-  /** Its discovery document. Throws `unavailable`. */
-  metadata(): Promise<IssuerMetadata>;
-  /**
-   * Checks signature, issuer, audience and expiry of a JWT, and returns its claims. Throws
-   * `unauthorized` or `unavailable`.
-   */
-  verify(token: string, audience: string): Promise<JWTPayload>;
-}
+export type Issuer = ReturnType<typeof createIssuer>;
 
 /** The part of the discovery document that is used. Addresses other than `jwks_uri` are not checked. */
 const Metadata = z.object({
@@ -41,7 +32,8 @@ const TIMEOUT_MS = 5000;
 /** Far more than documents, key sets and tokens of issuers have. */
 const MAX_RESPONSE_BYTES = 512 * 1024;
 
-export function createIssuer(address: string, log: Logger): Issuer {
+/** An OpenID Connect issuer, found by its discovery document on first use. */
+export function createIssuer(address: string, log: Logger) {
   let found: Promise<{ metadata: IssuerMetadata; keys: JWTVerifyGetKey }> | null = null;
   /** Fetched on first use, so that the service starts while the issuer is unreachable. */
   const discovered = () => {
@@ -53,8 +45,13 @@ export function createIssuer(address: string, log: Logger): Issuer {
     return found;
   };
   return {
+    /** Its discovery document. Throws `unavailable`. */
     metadata: async () => (await discovered()).metadata,
-    async verify(token, audience) {
+    /**
+     * Checks signature, issuer, audience and expiry of a JWT, and returns its claims. Throws
+     * `unauthorized` or `unavailable`.
+     */
+    async verify(token: string, audience: string): Promise<JWTPayload> {
       const { keys } = await discovered();
       const { payload } = await jwtVerify(token, keys, {
         issuer: address,

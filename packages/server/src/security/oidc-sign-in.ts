@@ -10,22 +10,7 @@ import { type Identity, identityOf, isText } from "./oidc.ts";
 import { isSameSecret } from "./same-secret.ts";
 import type { Vault } from "./vault.ts";
 
-/**
- * Sign-in in a browser, by the authorization code flow of OpenID Connect with PKCE. The server keeps
- * no state between the two steps: the browser keeps it, sealed, and only the browser that has it can
- * finish the sign-in. So nobody can be signed in to another person's account by a link. A sign-in is
- * finished once because the issuer accepts its code once.
- */
-export interface OidcSignIn {
-  /**
-   * Begins a sign-in. `base` is the address of the service as the browser called it, to which the
-   * issuer sends the browser back. `again`: the issuer must ask the person to sign in, even if they are
-   * signed in there. Throws `unavailable`.
-   */
-  start(base: string, options: { again?: boolean | undefined }): Promise<StartedSignIn>;
-  /** Exchanges the issuer's answer for an identity. Throws `unauthorized` or `unavailable`. */
-  finish(answer: SignInAnswer): Promise<Identity>;
-}
+export type OidcSignIn = ReturnType<typeof createOidcSignIn>;
 
 export interface StartedSignIn {
   /** Where the browser goes next. */
@@ -72,11 +57,25 @@ const Flow = z.object({
 });
 type Flow = z.infer<typeof Flow>;
 
-export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
+/**
+ * Sign-in in a browser, by the authorization code flow of OpenID Connect with PKCE. The server keeps
+ * no state between the two steps: the browser keeps it, sealed, and only the browser that has it can
+ * finish the sign-in. So nobody can be signed in to another person's account by a link. A sign-in is
+ * finished once because the issuer accepts its code once.
+ */
+export function createOidcSignIn(options: OidcSignInOptions) {
   const { settings, issuer, vault, log } = options;
   const { client } = settings;
   return {
-    async start(base, { again = false }) {
+    /**
+     * Begins a sign-in. `base` is the address of the service as the browser called it, to which the
+     * issuer sends the browser back. `again`: the issuer must ask the person to sign in, even if they are
+     * signed in there. Throws `unavailable`.
+     */
+    async start(
+      base: string,
+      { again = false }: { again?: boolean | undefined },
+    ): Promise<StartedSignIn> {
       const { authorization_endpoint } = await issuer.metadata();
       const flow: Flow = {
         state: randomText(),
@@ -92,7 +91,8 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
         flow: vault.seal(JSON.stringify(flow), BINDING),
       };
     },
-    async finish({ flow: sealed, state, code, iss }) {
+    /** Exchanges the issuer's answer for an identity. Throws `unauthorized` or `unavailable`. */
+    async finish({ flow: sealed, state, code, iss }: SignInAnswer): Promise<Identity> {
       const flow = openFlow(vault, sealed);
       if (!flow || !isSameSecret(state, flow.state))
         throw unauthorized("this sign-in was not begun here");

@@ -32,13 +32,7 @@ export interface OidcAccounts {
   signIn<Result>(identity: Identity, origin: Origin, open: OpenSession<Result>): Promise<Result>;
 }
 
-/** Tokens of the issuer that callers send as bearer tokens. */
-export interface OidcTokens {
-  /** Whether a bearer token has the form of a JWT. */
-  recognises(token: string): boolean;
-  /** Checks signature, issuer, audience and expiry. Throws `unauthorized` or `unavailable`. */
-  verify(token: string): Promise<{ identity: Identity; expires_at: number }>;
-}
+export type OidcTokens = ReturnType<typeof createOidcTokens>;
 
 interface ClaimSettings {
   readonly issuer: string;
@@ -52,12 +46,15 @@ const Subject = z
   .max(255)
   .refine((value) => value.isWellFormed() && !value.includes("\0"));
 
+/** Tokens of the issuer that callers send as bearer tokens. */
 export const createOidcTokens = (
   settings: ClaimSettings & { audience: string },
   issuer: Issuer,
-): OidcTokens => ({
-  recognises: (token) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token),
-  async verify(token) {
+) => ({
+  /** Whether a bearer token has the form of a JWT. */
+  recognises: (token: string) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token),
+  /** Checks signature, issuer, audience and expiry. Throws `unauthorized` or `unavailable`. */
+  async verify(token: string): Promise<{ identity: Identity; expires_at: number }> {
     const claims = await issuer.verify(token, settings.audience);
     return { identity: identityOf(claims, settings), expires_at: (claims.exp ?? 0) * 1000 };
   },

@@ -16,27 +16,23 @@ const SIGN_UPS_AT_ONCE = 2;
 /** Per queue; beyond it calls are refused with `unavailable`. */
 const MAX_WAITING = 200;
 
+export type Passwords = ReturnType<typeof createPasswords>;
+
 /**
  * Hashes passwords and compares them with hashes. Sign-ups have a queue of their own, so that a flood
  * of them does not delay sign-ins. Within each queue networks take turns.
  */
-export interface Passwords {
-  /** For a new account. */
-  hash(password: string, network: string): Promise<string>;
-  /** For an account that is signed in; waits in the queue of the sign-ins. */
-  rehash(password: string, network: string): Promise<string>;
-  /** Takes the same time for an account that does not exist or has no password. */
-  verify(password: string, hash: string | null, network: string): Promise<boolean>;
-}
-
-export function createPasswords(): Passwords {
+export function createPasswords() {
   const full = () => unavailable("too many people are signing in", 2);
   const signUps = createFairQueue({ running: SIGN_UPS_AT_ONCE, waiting: MAX_WAITING, full });
   const signIns = createFairQueue({ running: SIGN_INS_AT_ONCE, waiting: MAX_WAITING, full });
   return {
-    hash: (password, network) => signUps(network, () => hashNow(password)),
-    rehash: (password, network) => signIns(network, () => hashNow(password)),
-    verify: (password, hash, network) =>
+    /** For a new account. */
+    hash: (password: string, network: string) => signUps(network, () => hashNow(password)),
+    /** For an account that is signed in; waits in the queue of the sign-ins. */
+    rehash: (password: string, network: string) => signIns(network, () => hashNow(password)),
+    /** Takes the same time for an account that does not exist or has no password. */
+    verify: (password: string, hash: string | null, network: string) =>
       signIns(network, async () => {
         const right = await Bun.password.verify(password, hash ?? DECOY);
         return right && hash !== null;

@@ -33,13 +33,7 @@ export interface ServiceCredentials {
   readonly isFromBrowser: boolean;
 }
 
-export interface ServiceKeys {
-  /** Throws `unauthorized`, `forbidden`, or `bad_request` when nobody is named as `x-parley-as` says. */
-  authenticate(
-    credentials: ServiceCredentials,
-    origin: Origin,
-  ): Promise<ServiceCaller | DelegateCaller>;
-}
+export type ServiceKeys = ReturnType<typeof createServiceKeys>;
 
 export interface ServiceKeysOptions {
   readonly store: Store;
@@ -48,12 +42,12 @@ export interface ServiceKeysOptions {
   readonly audit: AuditLog;
 }
 
-export const createServiceKeys = ({
-  store,
-  configuredHash,
-  audit,
-}: ServiceKeysOptions): ServiceKeys => ({
-  async authenticate({ key: given, actsFor, isFromBrowser }, origin) {
+export const createServiceKeys = ({ store, configuredHash, audit }: ServiceKeysOptions) => ({
+  /** Throws `unauthorized`, `forbidden`, or `bad_request` when nobody is named as `x-parley-as` says. */
+  async authenticate(
+    { key: given, actsFor, isFromBrowser }: ServiceCredentials,
+    origin: Origin,
+  ): Promise<ServiceCaller | DelegateCaller> {
     if (isFromBrowser) {
       audit.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
       throw forbidden("a service key must not be used in a browser");

@@ -11,17 +11,11 @@ export interface Attempt {
   readonly device: string | null;
 }
 
-export interface PendingAttempt {
-  /** The password was right, and the code too if one was checked. */
-  succeeded(): void;
-  /** The password, or the code, was not checked, or a code is needed too. */
-  withdrawn(): void;
-  /**
-   * The password was right, and a code of the second factor is checked next. Counts the code as wrong
-   * until the attempt succeeds; throws `rate_limited`.
-   */
-  checksCode(): void;
-}
+export type PendingAttempt = ReturnType<SignInThrottle["attempt"]>;
+
+export type SignInThrottle = ReturnType<typeof createSignInThrottle>;
+
+const DAY_SECONDS = 24 * 60 * 60;
 
 /**
  * Slows down password guessing without letting anybody lock others out of their accounts.
@@ -38,16 +32,7 @@ export interface PendingAttempt {
  *
  * All limits are checked before anything is counted, so a refused attempt counts nowhere.
  */
-export interface SignInThrottle {
-  /** Counts the attempt as failed until it succeeds or is withdrawn; throws `rate_limited`. */
-  attempt(attempt: Attempt): PendingAttempt;
-  /** Forgets the passwords of an account that a network has guessed: its person has set a new one there. */
-  passwordReset(username: string, network: string): void;
-}
-
-const DAY_SECONDS = 24 * 60 * 60;
-
-export function createSignInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
+export function createSignInThrottle(scope: (name: string) => LimitScope) {
   const strict = createFailureThrottle(5, 300, scope("sign-in failures by username and network"));
   const byNetwork = createFailureThrottle(100, 60, scope("sign-in failures by network"));
   const byUsername = createFailureThrottle(100, 60, scope("sign-in failures by username"));
@@ -74,8 +59,11 @@ export function createSignInThrottle(scope: (name: string) => LimitScope): SignI
   }
 
   return {
-    passwordReset: (username, network) => strict.forget(`${username} network ${network}`),
-    attempt(attempt) {
+    /** Forgets the passwords of an account that a network has guessed: its person has set a new one there. */
+    passwordReset: (username: string, network: string) =>
+      strict.forget(`${username} network ${network}`),
+    /** Counts the attempt as failed until it succeeds or is withdrawn; throws `rate_limited`. */
+    attempt(attempt: Attempt) {
       const counters = countersOf(attempt);
       for (const [throttle, key] of counters) throttle.check(key);
       for (const [throttle, key] of counters) throttle.count(key);
@@ -85,7 +73,12 @@ export function createSignInThrottle(scope: (name: string) => LimitScope): SignI
         if (hasCode) codes.forgive(codeKey(attempt));
       };
       return {
+        /** The password, or the code, was not checked, or a code is needed too. */
         withdrawn,
+        /**
+         * The password was right, and a code of the second factor is checked next. Counts the code as
+         * wrong until the attempt succeeds; throws `rate_limited`.
+         */
         checksCode() {
           try {
             codes.check(codeKey(attempt));
@@ -96,6 +89,7 @@ export function createSignInThrottle(scope: (name: string) => LimitScope): SignI
           codes.count(codeKey(attempt));
           hasCode = true;
         },
+        /** The password was right, and the code too if one was checked. */
         succeeded() {
           if (hasCode) codes.forget(codeKey(attempt));
           for (const [throttle, key] of counters) {

@@ -4,18 +4,13 @@ import type { Backlog, Reader } from "../realtime/backlog.ts";
 const WHOLE_BYTES = 65_536;
 const CHUNK_BYTES = 65_536;
 
+export type UnsentAnswers = ReturnType<typeof createUnsentAnswers>;
+
 /**
  * Answers over HTTP that their clients have not read yet. They count in the same total as the unsent
  * bytes of sockets: Bun would hold any number of them.
  */
-export interface UnsentAnswers {
-  /** The response with this JSON. The key is who asked: what one has not read is dropped together. */
-  json(key: string, text: string, init?: ResponseInit): Response;
-  /** Who has not read all of their answers. */
-  readers(): Iterable<Reader>;
-}
-
-export function createUnsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
+export function createUnsentAnswers(sent: Backlog["sent"]) {
   const readers = new Map<string, AnswersOf>();
 
   function stream(key: string, bytes: Uint8Array): ReadableStream<Uint8Array> {
@@ -51,7 +46,8 @@ export function createUnsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
   }
 
   return {
-    json(key, text, { headers, ...init } = {}) {
+    /** The response with this JSON. The key is who asked: what one has not read is dropped together. */
+    json(key: string, text: string, { headers, ...init }: ResponseInit = {}): Response {
       const isShort = text.length * 3 <= WHOLE_BYTES || Buffer.byteLength(text) <= WHOLE_BYTES;
       const response = new Response(isShort ? text : stream(key, Buffer.from(text)), {
         ...init,
@@ -60,7 +56,8 @@ export function createUnsentAnswers(sent: Backlog["sent"]): UnsentAnswers {
       response.headers.set("content-type", "application/json;charset=utf-8");
       return response;
     },
-    readers: () => readers.values(),
+    /** Who has not read all of their answers. */
+    readers: (): Iterable<Reader> => readers.values(),
   };
 }
 

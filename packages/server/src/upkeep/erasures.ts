@@ -8,11 +8,7 @@ import { runRegularly } from "./regularly.ts";
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
 
-export interface Erasures {
-  /** Call after a unit that has erased an account. */
-  wake(): void;
-  stop(): Promise<void>;
-}
+export type Erasures = ReturnType<typeof startErasures>;
 
 export interface ErasuresOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -25,7 +21,7 @@ export interface ErasuresOptions {
  * Finishes the erasures of accounts, on one node at a time. Erasures that a crash has interrupted are
  * finished by the next process or by another node.
  */
-export function startErasures({ store, node, log }: ErasuresOptions): Erasures {
+export function startErasures({ store, node, log }: ErasuresOptions) {
   const held = createLease(store, "erasures", node);
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -66,6 +62,7 @@ export function startErasures({ store, node, log }: ErasuresOptions): Erasures {
     finishAll().catch((err) => log.error({ err }, "account erasure failed")),
   );
   return {
+    /** Call after a unit that has erased an account. */
     wake: job.run,
     stop() {
       stopping.abort();

@@ -5,44 +5,39 @@ const LEASE_MS = 10_000;
 /** How old a lease may become before it is renewed. */
 const RENEW_MS = LEASE_MS / 4;
 
-/** The right to do some work, which one process has at a time. */
-export interface Lease {
-  /** Returns whether this process has it now. */
-  claim(): Promise<boolean>;
-  /** Renews it if it is due. Throws when another process has taken it over. */
-  renew(): Promise<void>;
-  release(): Promise<void>;
-  /**
-   * Claims it, does the work and releases it. The work calls `proceed` between two steps: that renews the
-   * lease, and ends the work once the signal aborts. Returns false if another process has the lease.
-   */
-  hold(signal: AbortSignal, work: (proceed: Proceed) => Promise<void>): Promise<boolean>;
-}
-
 export type Proceed = () => Promise<void>;
 
-/** A lease in the store, by name. `holder` is unique among all processes. */
-export function createLease(store: Pick<Store, "write">, name: string, holder: string): Lease {
+/**
+ * The right to do some work, which one process has at a time: a lease in the store, by name. `holder` is
+ * unique among all processes.
+ */
+export function createLease(store: Pick<Store, "write">, name: string, holder: string) {
   let renewedAt: number | null = null;
-  const held: Lease = {
-    async claim() {
+  const held = {
+    /** Returns whether this process has it now. */
+    async claim(): Promise<boolean> {
       const cursor = await store.write((tx) => tx.claimSubscription(name, holder, LEASE_MS, 0));
       renewedAt = cursor === null ? null : performance.now();
       return cursor !== null;
     },
-    async renew() {
+    /** Renews it if it is due. Throws when another process has taken it over. */
+    async renew(): Promise<void> {
       if (renewedAt !== null && performance.now() - renewedAt < RENEW_MS) return;
       if (!(await store.write((tx) => tx.saveSubscription(name, holder, 0, LEASE_MS)))) {
         throw new Error(`the lease ${name} was taken over`);
       }
       renewedAt = performance.now();
     },
-    async release() {
+    async release(): Promise<void> {
       if (renewedAt === null) return;
       renewedAt = null;
       await store.write((tx) => tx.saveSubscription(name, holder, 0, 0));
     },
-    async hold(signal, work) {
+    /**
+     * Claims it, does the work and releases it. The work calls `proceed` between two steps: that renews
+     * the lease, and ends the work once the signal aborts. Returns false if another process has the lease.
+     */
+    async hold(signal: AbortSignal, work: (proceed: Proceed) => Promise<void>): Promise<boolean> {
       if (!(await held.claim())) return false;
       try {
         await work(async () => {

@@ -37,13 +37,10 @@ export interface TurnFiles extends Disposable {
   load(files: readonly File[], limits: ModelLimits): Promise<void>;
 }
 
-/** Loads the files that models see. Limits the memory and the work of all turns together. */
-export interface ContextFiles {
-  /** The signal aborts when the turn is ended elsewhere. */
-  open(turn: AbortSignal): TurnFiles;
-}
+export type ContextFiles = ReturnType<typeof createContextFiles>;
 
-export function createContextFiles(services: ContextFileServices): ContextFiles {
+/** Loads the files that models see. Limits the memory and the work of all turns together. */
+export function createContextFiles(services: ContextFileServices) {
   const { store, blobs, log, timeoutMs = LOAD_TIMEOUT_MS } = services;
   const slots = new Semaphore(MAX_FILES_AT_ONCE);
   const memory = new Semaphore(services.maxHeldBytes ?? MAX_HELD_BYTES);
@@ -65,7 +62,8 @@ export function createContextFiles(services: ContextFileServices): ContextFiles 
   }
 
   return {
-    open(turn) {
+    /** The signal aborts when the turn is ended elsewhere. */
+    open(turn: AbortSignal): TurnFiles {
       const loaded = new Map<string, LoadedFile>();
       const held = new DisposableStack();
       const unavailable = (error: unknown): LoadedFile => {

@@ -36,27 +36,12 @@ export interface AuthorizationAnswer {
   readonly iss?: string | undefined;
 }
 
-/** The authorization of tool servers by OAuth, as the MCP specification describes it. */
-export interface ToolAuthorization {
-  /**
-   * Finds the authorization server, registers Parley with it if need be, and returns the address of the
-   * page on which the owner agrees. Throws `conflict` if that is not possible.
-   */
-  begin(server: ToolServerRecord, base: string): Promise<string>;
-  /**
-   * Exchanges the code for tokens, once for each authorization. Returns the id of the server. Throws
-   * `forbidden` if somebody else began the authorization: whoever opens a link of another person must
-   * not give that person access. Throws `conflict` if the exchange fails, or if the answer belongs to
-   * no authorization that was begun in the last ten minutes.
-   */
-  finish(owner_id: number, answer: AuthorizationAnswer): Promise<string>;
-}
-
 const PENDING_MS = 10 * 60_000;
 /** What an authorization server says about itself is stored with every server that uses it. */
 const MAX_SECRETS_CHARACTERS = 65_536;
 
-export function createToolAuthorization(options: OwnServerOptions): ToolAuthorization {
+/** The authorization of tool servers by OAuth, as the MCP specification describes it. */
+export function createToolAuthorization(options: OwnServerOptions) {
   const { store, vault } = options;
 
   async function begin(server: ToolServerRecord, base: string): Promise<string> {
@@ -131,8 +116,18 @@ export function createToolAuthorization(options: OwnServerOptions): ToolAuthoriz
   }
 
   return {
-    begin: (server, base) => begin(server, base).catch(refuse),
-    finish: (ownerId, answer) => finish(ownerId, answer).catch(refuse),
+    /**
+     * Finds the authorization server, registers Parley with it if need be, and returns the address of the
+     * page on which the owner agrees. Throws `conflict` if that is not possible.
+     */
+    begin: (server: ToolServerRecord, base: string) => begin(server, base).catch(refuse),
+    /**
+     * Exchanges the code for tokens, once for each authorization. Returns the id of the server. Throws
+     * `forbidden` if somebody else began the authorization: whoever opens a link of another person must
+     * not give that person access. Throws `conflict` if the exchange fails, or if the answer belongs to
+     * no authorization that was begun in the last ten minutes.
+     */
+    finish: (ownerId: number, answer: AuthorizationAnswer) => finish(ownerId, answer).catch(refuse),
   };
 }
 

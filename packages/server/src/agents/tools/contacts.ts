@@ -24,29 +24,15 @@ export interface Contact {
   readonly tools: readonly ToolRecord[];
 }
 
-/** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
-export interface Contacts {
-  acquire(server: KnownServer, signal: AbortSignal): Promise<Contact>;
-  /** The tools as they are now. Asks the server if the connection is not new. */
-  currentTools(
-    server: KnownServer,
-    contact: Contact,
-    signal: AbortSignal,
-  ): Promise<Contact["tools"]>;
-  /** Asks for the tools. Rejects never: the outcome is stored. */
-  refresh(server: KnownServer, signal: AbortSignal): Promise<void>;
-  /** Ends the connections with this key. */
-  drop(key: string): void;
-  size(): number;
-  close(): Promise<void>;
-}
+export type Contacts = ReturnType<typeof createContacts>;
 
 export interface ContactsOptions {
   readonly timeouts: Timeouts;
   readonly log: Logger;
 }
 
-export function createContacts(options: ContactsOptions): Contacts {
+/** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
+export function createContacts(options: ContactsOptions) {
   const pool = new ConnectionPool();
 
   async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
@@ -60,8 +46,9 @@ export function createContacts(options: ContactsOptions): Contacts {
     return { lease, tools };
   }
 
-  const currentTools: Contacts["currentTools"] = async (server, { lease, tools }, signal) =>
-    lease.isReused ? listTools(server, lease.connection, signal) : tools;
+  /** The tools as they are now. Asks the server if the connection is not new. */
+  const currentTools = async (server: KnownServer, contact: Contact, signal: AbortSignal) =>
+    contact.lease.isReused ? listTools(server, contact.lease.connection, signal) : contact.tools;
 
   async function refresh(server: KnownServer, signal: AbortSignal): Promise<void> {
     const contact = await acquire(server, signal);
@@ -75,8 +62,11 @@ export function createContacts(options: ContactsOptions): Contacts {
   return {
     acquire,
     currentTools,
-    refresh: (server, signal) => refresh(server, signal).catch(logged(options.log, server)),
-    drop: (key) => pool.drop(key),
+    /** Asks for the tools. Rejects never: the outcome is stored. */
+    refresh: (server: KnownServer, signal: AbortSignal) =>
+      refresh(server, signal).catch(logged(options.log, server)),
+    /** Ends the connections with this key. */
+    drop: (key: string) => pool.drop(key),
     size: () => pool.size(),
     close: () => pool.close(),
   };

@@ -1,15 +1,7 @@
 import { ANSWER_TOO_LATE, ContactFailed } from "./errors.ts";
 
 /** A timeout whose clock can be stopped. */
-export interface PausableDeadline {
-  /** Rejects with a `ContactFailed`. */
-  readonly ended: Promise<never>;
-  /** Waits for something else, at most for a time, and stops the clock meanwhile. */
-  without<Result>(work: Promise<Result>, mostMs: number): Promise<Result>;
-  stop(): void;
-}
-
-export function pausableDeadline(milliseconds: number): PausableDeadline {
+export function pausableDeadline(milliseconds: number) {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   // It may end while nobody waits for it.
   ended.catch(() => {});
@@ -26,8 +18,10 @@ export function pausableDeadline(milliseconds: number): PausableDeadline {
   }
 
   return {
+    /** Rejects with a `ContactFailed`. */
     ended,
-    async without(work, mostMs) {
+    /** Waits for something else, at most for a time, and stops the clock meanwhile. */
+    async without<Result>(work: Promise<Result>, mostMs: number): Promise<Result> {
       if (pauses++ === 0) {
         left -= performance.now() - startedAt;
         restart(mostMs);

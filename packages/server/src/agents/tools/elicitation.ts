@@ -14,15 +14,8 @@ import type { Elicit } from "./servers.ts";
 /** Each question is a message to everybody in the conversation. */
 const MAX_QUESTIONS_PER_CALL = 8;
 
-export interface Elicitations {
-  /** Asks the owner of the agent that makes the call. Rejects with `FormRefused` what no form can ask. */
-  ask(call: ToolCallRecord, signal: AbortSignal): Elicit;
-  /** Hands an answer, given on any node, to the call that waits for it. */
-  receive(change: Delivered): void;
-}
-
 /** Posts what tools ask as forms in the conversation, and waits for the answers. */
-export function createElicitations(store: Store): Elicitations {
+export function createElicitations(store: Store) {
   const waiting = new Map<string, () => void>();
 
   const readAnswer = async (id: string): Promise<ElicitationAnswer | null> =>
@@ -45,7 +38,8 @@ export function createElicitations(store: Store): Elicitations {
   }
 
   return {
-    ask: (call, signal) => {
+    /** Asks the owner of the agent that makes the call. Rejects with `FormRefused` what no form can ask. */
+    ask: (call: ToolCallRecord, signal: AbortSignal): Elicit => {
       let questions = 0;
       return async ({ message, schema }) => {
         if (++questions > MAX_QUESTIONS_PER_CALL) return { action: "cancel" };
@@ -61,7 +55,8 @@ export function createElicitations(store: Store): Elicitations {
         return { action: "accept", content: { ...answer.content } };
       };
     },
-    receive: (change) => {
+    /** Hands an answer, given on any node, to the call that waits for it. */
+    receive: (change: Delivered) => {
       if (change.kind === "elicitation_answered") waiting.get(change.id)?.();
     },
   };

@@ -8,39 +8,34 @@ import type { KnownServer } from "./contacts.ts";
 import { ContactFailed } from "./errors.ts";
 import { loadClient } from "./load-client.ts";
 
-/** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
-export interface OperatorServers {
-  /** As a person sees them: connections to a server at an address are the person's own. */
-  known(ownerId: number): KnownServer[];
-  tools(): ServerTools;
-  /** Waits for the outcome of the first contact with those of these servers that are the operator's. */
-  contacted(ids: readonly string[]): Promise<void>;
-  /** Waits for it, and asks those of them again that did not answer. */
-  contactUnknown(ids: readonly string[], signal: AbortSignal): Promise<void>;
-}
+export type OperatorServers = ReturnType<typeof createOperatorServers>;
 
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 const NOT_YET = "The server has not answered yet.";
 const NOT_STARTED = "The program failed to start, and is started again later.";
 
+/** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
 export function createOperatorServers(
   settings: readonly OperatorToolServer[],
   fetch: GuardedFetch,
   contact: (server: KnownServer, signal?: AbortSignal) => Promise<void>,
-): OperatorServers {
+) {
   const servers = settings.map((setting) => new OperatorServer(setting, fetch));
   const first = new Map(servers.map((server) => [server.id, contact(server.knownTo(0))]));
 
+  /** Waits for the outcome of the first contact with those of these servers that are the operator's. */
   async function contacted(ids: readonly string[]): Promise<void> {
     await Promise.all(ids.map((id) => first.get(id)));
   }
 
   return {
-    known: (ownerId) => servers.map((server) => server.knownTo(ownerId)),
-    tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? null])),
+    /** As a person sees them: connections to a server at an address are the person's own. */
+    known: (ownerId: number) => servers.map((server) => server.knownTo(ownerId)),
+    tools: (): ServerTools => new Map(servers.map(({ id, state }) => [id, state.tools ?? null])),
     contacted,
-    async contactUnknown(ids, signal) {
+    /** Waits for it, and asks those of them again that did not answer. */
+    async contactUnknown(ids: readonly string[], signal: AbortSignal): Promise<void> {
       await contacted(ids);
       const unknown = servers.filter(({ id, state }) => ids.includes(id) && !state.tools);
       await Promise.all(unknown.map((server) => contact(server.knownTo(0), signal)));

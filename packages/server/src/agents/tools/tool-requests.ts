@@ -7,21 +7,16 @@ import type { ToolServers } from "./servers.ts";
 /** How long somebody who pressed a button waits until tool servers have answered. */
 const OFFER_MS = 10_000;
 
-/** Finds tools that people ask for with components of an agent's messages. */
-export interface ToolRequests {
-  /** The tool that the agent may use by this name; null if it has none. */
-  find(agentId: number, tool: string): Promise<RequestedTool | null>;
-}
+export type ToolRequests = ReturnType<typeof createToolRequests>;
 
 export interface RequestedTool extends OfferedTool {
   readonly owner_id: number;
 }
 
-export const createToolRequests = (
-  store: Pick<Store, "read">,
-  toolServers: ToolServers,
-): ToolRequests => ({
-  async find(agentId, tool) {
+/** Finds tools that people ask for with components of an agent's messages. */
+export const createToolRequests = (store: Pick<Store, "read">, toolServers: ToolServers) => ({
+  /** The tool that the agent may use by this name; null if it has none. */
+  async find(agentId: number, tool: string): Promise<RequestedTool | null> {
     const agent = await store.read((tx) => tx.agent(agentId));
     // Programs have their own ways to act.
     if (!agent || isExternal(agent.account)) return null;

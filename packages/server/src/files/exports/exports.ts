@@ -24,17 +24,7 @@ export interface ExportDownload {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** Downloads of people's own data. Nothing is stored: an archive is made while it is sent. */
-export interface Exports {
-  /** A link that works until it expires or the session ends. Without a session: until it expires. */
-  link(account: AccountRecord, sessionId?: string): ExportLink;
-  /**
-   * Begins the download of a link. Throws `not_found` if the link is wrong or has expired, its session
-   * has ended or its account is deleted, `suspended` if the account is, and `conflict` while another
-   * download of the same person runs on any node.
-   */
-  open(token: string): Promise<ExportDownload>;
-}
+export type Exports = ReturnType<typeof createExports>;
 
 export interface ExportsOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -44,7 +34,8 @@ export interface ExportsOptions {
   readonly log: Logger;
 }
 
-export function createExports({ store, blobs, vault, log }: ExportsOptions): Exports {
+/** Downloads of people's own data. Nothing is stored: an archive is made while it is sent. */
+export function createExports({ store, blobs, vault, log }: ExportsOptions) {
   const sign = ({ id }: AccountRecord, expires: string, sessionId: string, nonce: string) =>
     vault.fingerprint(`export link ${id} ${expires} ${sessionId} ${nonce}`);
 
@@ -64,14 +55,20 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions): Exp
   }
 
   return {
-    link(account, sessionId = "") {
+    /** A link that works until it expires or the session ends. Without a session: until it expires. */
+    link(account: AccountRecord, sessionId = ""): ExportLink {
       const expires_at = Date.now() + LINK_MS;
       const nonce = randomBytes(16).toString("base64url");
       const signature = sign(account, `${expires_at}`, sessionId, nonce);
       const token = [account.username, expires_at, sessionId, nonce, signature].join(".");
       return { path: `/exports/${token}`, expires_at };
     },
-    async open(token) {
+    /**
+     * Begins the download of a link. Throws `not_found` if the link is wrong or has expired, its session
+     * has ended or its account is deleted, `suspended` if the account is, and `conflict` while another
+     * download of the same person runs on any node.
+     */
+    async open(token: string): Promise<ExportDownload> {
       const account = await accountOf(token);
       const name = `export ${account.id}`;
       const id = Bun.randomUUIDv7();

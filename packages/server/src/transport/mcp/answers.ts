@@ -7,21 +7,8 @@ import { type Client, conversationTopic } from "../../realtime/people.ts";
 import { type Failure, rateLimited, unauthorized, unavailable } from "../../rules/failure.ts";
 import type { Caller } from "../../security/caller.ts";
 
-/** Follows the finished answers of agents in a conversation, for callers who wait for one. */
-export interface Answers {
-  /**
-   * Follows a conversation for a person, as one of their sockets: it counts against
-   * `sockets_per_user`, and ends with the session.
-   */
-  follow(caller: Caller, conversation: string): Promise<FollowedAnswers>;
-}
-
-export interface FollowedAnswers extends Disposable {
-  /** Delivers what comes after this counter of the conversation, which was read after `follow`. */
-  begin(seq: number): void;
-  /** The next finished message of an agent. Rejects when the signal aborts, or events are missed. */
-  next(signal: AbortSignal): Promise<Message>;
-}
+export type Answers = ReturnType<typeof createAnswers>;
+export type FollowedAnswers = Awaited<ReturnType<Answers["follow"]>>;
 
 export interface AnswersOptions {
   hub: Hub;
@@ -29,7 +16,8 @@ export interface AnswersOptions {
   socketsPerUser: number;
 }
 
-export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions): Answers {
+/** Follows the finished answers of agents in a conversation, for callers who wait for one. */
+export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions) {
   const followers = new Map<string, Set<Follower>>();
 
   changes.listen((change: Delivered) => {
@@ -51,7 +39,11 @@ export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions):
   }
 
   return {
-    async follow(caller, conversation) {
+    /**
+     * Follows a conversation for a person, as one of their sockets: it counts against
+     * `sockets_per_user`, and ends with the session.
+     */
+    async follow(caller: Caller, conversation: string) {
       const { account } = caller;
       if (hub.limitedSockets(account) >= socketsPerUser) throw rateLimited(5, "too many sockets");
       const follower = new Follower(caller, conversation);
@@ -66,8 +58,10 @@ export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions):
         throw error;
       });
       return {
-        begin: (seq) => hub.listen(person, follower, [{ uuid: conversation, seq }]),
-        next: (signal) => follower.next(signal),
+        /** Delivers what comes after this counter of the conversation, which was read after `follow`. */
+        begin: (seq: number) => hub.listen(person, follower, [{ uuid: conversation, seq }]),
+        /** The next finished message of an agent. Rejects when the signal aborts, or events are missed. */
+        next: (signal: AbortSignal) => follower.next(signal),
         [Symbol.dispose]: end,
       };
     },
