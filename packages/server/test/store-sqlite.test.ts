@@ -25,14 +25,14 @@ import { backgroundRunner } from "../src/store/background-work.ts";
 import type { MessageRecord } from "../src/store/message-records.ts";
 import { type Indexer, indexerThread, type Task } from "../src/store/sqlite/background.ts";
 import { type BatchWriter, batchWriter } from "../src/store/sqlite/batch-writer.ts";
-import { connection, keepLog, migrate, openDatabase } from "../src/store/sqlite/connection.ts";
+import { keepLog, migrate, openDatabase } from "../src/store/sqlite/connection.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
 import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/maintenance.ts";
 import { migrations, NEWEST_SCHEMA } from "../src/store/sqlite/migrations.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
-import { portOf } from "../src/store/sqlite/sql.ts";
-import type { Store, WriteTx } from "../src/store/store.ts";
+import { Connection, portOf } from "../src/store/sqlite/sql.ts";
+import type { ReadTx, Store, WriteTx } from "../src/store/store.ts";
 import { afterMigration, olderData } from "./support/older-data.ts";
 import { expectOwnership } from "./support/ownership.ts";
 import { indexesOf, recordStatements, wholeTableSteps } from "./support/query-plans.ts";
@@ -94,7 +94,7 @@ describe("of the statements that the contract runs", () => {
 test("a method cannot change a conversation that it does not name, or that its unit does not own", async () => {
   using files = emptyStore();
   using db = openDatabase(files.database);
-  const unit = connection(db);
+  const unit = new Connection(db);
   unit.own(1);
   await expectOwnership(portOf(unit), 1, 2);
 });
@@ -443,6 +443,70 @@ describe("the log", () => {
   });
 });
 
+describe("what the writer keeps of conversations", () => {
+  /** Runs work that counts to `seq` between two reads by units that write. The second reads what is stored. */
+  async function expectFresh(
+    seq: number,
+    work: (store: Store, place: Place, path: string) => Promise<unknown>,
+  ) {
+    using files = emptyStore();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      const read = (tx: ReadTx) => tx.conversation(place.uuid, place.alice.id);
+      const before = await store.write(read);
+      await work(store, place, files.database);
+      const after = await store.write(read);
+      expect(after).not.toEqual(before);
+      expect(after).toEqual(await store.read(read));
+      await sayAll(store, place, "and on");
+      expect([after?.seq, (await store.read(read))?.seq]).toEqual([seq, seq + 1]);
+    });
+  }
+  const inChat = (
+    store: Store,
+    { alice, uuid }: Place,
+    unit: (tx: WriteTx, id: number) => unknown,
+  ) => store.write(async (tx) => unit(tx, (await tx.conversation(uuid, alice.id))?.id ?? 0));
+
+  test("has the sends of every unit", () =>
+    expectFresh(2, (store, place) => sayAll(store, place, "one", "two")));
+
+  test("has no send that was undone", () =>
+    expectFresh(2, async (store, place) => {
+      const undone = store.write(async (tx) => {
+        await say(tx, place, "undone");
+        throw new Error("undone");
+      });
+      const sent = [sayAll(store, place, "one"), sayAll(store, place, "two")];
+      await Promise.all([expect(undone).rejects.toThrow("undone"), ...sent]);
+    }));
+
+  test("has what another process has written", () =>
+    expectFresh(1, (_, place, path) =>
+      withStore(path, (other) => sayAll(other, place, "elsewhere")),
+    ));
+
+  test("has the title", () =>
+    expectFresh(0, (store, place) => inChat(store, place, (tx, id) => tx.setTitle(id, "title"))));
+
+  test("has the end of a membership", () =>
+    expectFresh(0, (store, place) =>
+      inChat(store, place, (tx, id) => tx.deleteMembers(id, [place.alice.id])),
+    ));
+
+  test("has a counter that an edit has incremented", () =>
+    expectFresh(2, async (store, place) => {
+      await sayAll(store, place, "first");
+      await store.write(async (tx) => {
+        const { id: senderId } = place.alice;
+        const conversationId = (await tx.conversation(place.uuid, senderId))?.id ?? 0;
+        const sent = { conversationId, senderId, after: 0, upTo: 1 };
+        const [uuid = ""] = await tx.sentIn(sent);
+        await tx.editMessage((await tx.message(uuid)) as MessageRecord, "second", [], at);
+      });
+    }));
+});
+
 describe("the batch writer", () => {
   /** A batch writer whose syncs end when the test says so. */
   function slowDisk() {
@@ -452,11 +516,11 @@ describe("the batch writer", () => {
     const announced: Change[] = [];
     let hear = (announcements: readonly Change[]) => void announced.push(...announcements);
     let asked = Promise.withResolvers<void>();
-    const writes = connection(db);
-    const insert = writes.change("INSERT INTO written VALUES (?)");
+    const connection = new Connection(db);
+    const port = portOf(connection);
     const batches = batchWriter({
       db,
-      connection: writes,
+      connection,
       tx: {} as Omit<WriteTx, "emit">,
       log: () => {},
       // A slow machine must not divide what a test expects in one transaction.
@@ -480,7 +544,7 @@ describe("the batch writer", () => {
       },
       write: (name: string) =>
         batches.write((tx) => {
-          insert.run(name);
+          port().change("INSERT INTO written VALUES ($1)", [name]);
           tx.emit({ kind: "session_ended", session_id: name });
           return name;
         }),

@@ -5,9 +5,30 @@ export const stores: readonly Fault[] = [
   {
     name: "on SQLite one's own message is unread",
     file: "packages/server/src/store/hot/messages-sqlite.ts",
-    find: "      readAll.run(conversation.id, sender.id, seq, humans, agents);\n",
+    find: "    db.change(READ_ALL, [conversation.id, sender.id, seq, humans, agents]);\n",
     replace: "",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/messages.test.ts"],
+  },
+  {
+    name: "on SQLite the counter of a send that was undone stays",
+    file: "packages/server/src/store/sqlite/sql.ts",
+    find: "    this.known?.clear();\n    if (this.#db.inTransaction)",
+    replace: "    if (this.#db.inTransaction)",
+    tests: ["packages/server/test/store-sqlite.test.ts"],
+  },
+  {
+    name: "on SQLite a message does not count on from what another process has written",
+    file: "packages/server/src/store/sqlite/sql.ts",
+    find: "if (version !== this.#version) this.known?.clear();",
+    replace: "",
+    tests: ["packages/server/test/store-sqlite.test.ts"],
+  },
+  {
+    name: "on SQLite a conversation that has changed is not read again",
+    file: "packages/server/src/store/sqlite/sql.ts",
+    find: "    if (this.connection.prepared(sql).isKnown) this.known?.drop(this.stated ?? null);\n",
+    replace: "",
+    tests: ["packages/server/test/store-sqlite.test.ts"],
   },
   {
     name: "on PostgreSQL a message is dropped if another person used the same client_msg_id",

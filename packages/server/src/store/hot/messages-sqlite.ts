@@ -2,74 +2,79 @@ import { ADD_MENTIONS } from "../mentions.ts";
 import { countsOf } from "../message-records.ts";
 import { toNewMessage, toStoredAction } from "../message-views.ts";
 import type { HotMessageWrites } from "../messages.ts";
-import type { Connection } from "../sqlite/connection.ts";
-import { compiled } from "../sqlite/dialect.ts";
+import type { Counters } from "../sqlite/known-conversations.ts";
+import type { Methods, Port } from "../sqlite/sql.ts";
 
-export function hotMessageWrites(db: Connection): HotMessageWrites {
-  const counters = db.query<{ seq: number; humans: number; agents: number }>(
-    "SELECT seq, humans, agents FROM counters WHERE conversation_id = ?",
-  );
-  const count = db.change(
-    `UPDATE counters SET seq = ?2, humans = ?3, agents = ?4, updated_at = ?5
-     WHERE conversation_id = ?1`,
-  );
-  const insert = db.change(
-    `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
-       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at, action,
-       files, metadata)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
-     ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
-     DO NOTHING`,
-  );
-  const readAll = db.change(
-    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5, unread_mentions = 0,
-       wrote = 1
-     WHERE conversation_id = ?1 AND account_id = ?2`,
-  );
-  const mention = db.change<{ account_id: number }>(compiled(ADD_MENTIONS));
-  const countMention = db.change(
-    `UPDATE members SET unread_mentions = unread_mentions + 1
-     WHERE conversation_id = ?1 AND account_id = ?2 AND last_read_seq < ?3`,
-  );
+export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
+  insertMessage: (db, message) => {
+    const { conversation, sender, content, client_msg_id, reply_to_id, mentions, at } = message;
+    db.changes(conversation.id);
+    const counters = countersOf(db, conversation);
+    const counts = countsOf(sender.kind);
+    const seq = counters.seq + 1;
+    const humans = counters.humans + counts.humans;
+    const agents = counters.agents + counts.agents;
+    const uuid = Bun.randomUUIDv7();
+    const inserted = db.change(INSERT, [
+      uuid,
+      conversation.id,
+      seq,
+      sender.id,
+      counts.agents,
+      humans,
+      agents,
+      content,
+      client_msg_id,
+      reply_to_id,
+      mentions.length === 0 ? null : JSON.stringify(mentions),
+      db.json(message.turn),
+      at,
+      message.turn ? null : at,
+      db.json(toStoredAction(message)),
+      db.json(message.files),
+      db.json(message.metadata),
+    ]);
+    if (inserted === 0) return null;
+    db.run(COUNT, [conversation.id, seq, humans, agents, at]);
+    Object.assign(counters, { seq, humans, agents });
+    db.change(READ_ALL, [conversation.id, sender.id, seq, humans, agents]);
+    if (mentions.length > 0) {
+      const place = [conversation.id, seq] as const;
+      const named = db.changed<Named>(ADD_MENTIONS, [db.list(mentions), ...place, sender.id]);
+      for (const { account_id } of named) db.change(COUNT_MENTION, [...place, account_id]);
+    }
+    return toNewMessage(message, uuid, seq);
+  },
+};
 
-  return {
-    insertMessage: (message) => {
-      const { conversation, sender, content, client_msg_id, reply_to_id, mentions, at } = message;
-      db.changes(conversation.id);
-      const before = counters.get(conversation.id);
-      if (!before) throw new Error(`conversation ${conversation.id} has no counters`);
-      const counts = countsOf(sender.kind);
-      const seq = before.seq + 1;
-      const humans = before.humans + counts.humans;
-      const agents = before.agents + counts.agents;
-      const uuid = Bun.randomUUIDv7();
-      const { changes } = insert.run(
-        uuid,
-        conversation.id,
-        seq,
-        sender.id,
-        counts.agents,
-        humans,
-        agents,
-        content,
-        client_msg_id,
-        reply_to_id,
-        mentions.length === 0 ? null : JSON.stringify(mentions),
-        message.turn ? JSON.stringify(message.turn) : null,
-        at,
-        message.turn ? null : at,
-        message.action ? JSON.stringify(toStoredAction(message)) : null,
-        message.files ? JSON.stringify(message.files) : null,
-        message.metadata ? JSON.stringify(message.metadata) : null,
-      );
-      if (changes === 0) return null;
-      count.run(conversation.id, seq, humans, agents, at);
-      readAll.run(conversation.id, sender.id, seq, humans, agents);
-      if (mentions.length > 0) {
-        const named = mention.all(JSON.stringify(mentions), conversation.id, seq, sender.id);
-        for (const { account_id } of named) countMention.run(conversation.id, account_id, seq);
-      }
-      return toNewMessage(message, uuid, seq);
-    },
-  };
+export function countersOf(
+  db: Port,
+  { id, uuid }: { readonly id: number; readonly uuid: string },
+): Counters {
+  const counters = db.known?.counters(uuid) ?? db.get<Counters>(COUNTERS, [id]);
+  if (!counters) throw new Error(`conversation ${id} has no counters`);
+  return counters;
 }
+
+interface Named {
+  account_id: number;
+}
+
+const COUNTERS = "SELECT seq, humans, agents FROM counters WHERE conversation_id = $1";
+
+const INSERT = `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent,
+    human_n, agent_n, content, client_msg_id, reply_to_id, mentions, turn, created_at,
+    finalized_at, action, files, metadata)
+  VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+  ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
+  DO NOTHING`;
+
+const COUNT = `UPDATE counters SET seq = $2, humans = $3, agents = $4, updated_at = $5
+  WHERE conversation_id = $1`;
+
+const READ_ALL = `UPDATE members SET last_read_seq = $3, read_humans = $4, read_agents = $5,
+    unread_mentions = 0, wrote = 1
+  WHERE conversation_id = $1 AND account_id = $2`;
+
+const COUNT_MENTION = `UPDATE members SET unread_mentions = unread_mentions + 1
+  WHERE conversation_id = $1 AND account_id = $3 AND last_read_seq < $2`;

@@ -2,8 +2,8 @@ import type { Database } from "bun:sqlite";
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import { Unavailable, type WriteTx } from "../store.ts";
-import type { Connection } from "./connection.ts";
 import { explained } from "./refused.ts";
+import type { Connection } from "./sql.ts";
 
 const BATCH_MS = 10;
 
@@ -44,12 +44,9 @@ export function batchTransaction(
   { db, connection, log, tx: methods, finished, batchMs = BATCH_MS }: BatchOptions,
   committed: (jobs: readonly Job[]) => void,
 ) {
-  const begin = db.query("BEGIN IMMEDIATE");
   const commit = db.query("COMMIT");
-  const rollback = db.query("ROLLBACK");
   const savepoint = db.query("SAVEPOINT unit");
   const release = db.query("RELEASE unit");
-  const undo = db.query("ROLLBACK TO unit");
   let changes: Change[] = [];
   let refusal: Unavailable | null = null;
   const emit = (change: Change) => void changes.push(change);
@@ -96,7 +93,7 @@ export function batchTransaction(
     const startedAt = performance.now();
     refusal = null;
     try {
-      begin.run();
+      connection.beginTransaction();
       for (const [index, job] of jobs.entries()) {
         if (performance.now() - startedAt > batchMs) {
           remaining = jobs.splice(index);
@@ -108,11 +105,11 @@ export function batchTransaction(
         // After some errors, such as a full disk, SQLite has rolled back the whole transaction.
         if (!db.inTransaction) throw refusal ?? new Error("the transaction was rolled back");
         if (hasSucceeded) done.push(job);
-        else if (savepoints) undo.run();
+        else if (savepoints) connection.rollBackTo("unit");
         else if (connection.wrote) {
           // What it wrote can only be undone together with the units before it. They run again, with
           // savepoints: those cost time, and units that fail after writing are rare.
-          rollback.run();
+          connection.rollBack();
           return run([...done, ...jobs.slice(index + 1)], true);
         }
         if (savepoints) release.run();
@@ -122,7 +119,7 @@ export function batchTransaction(
       committed(done);
       if (done.some(({ wrote }) => wrote)) finished?.(refusal);
     } catch (error) {
-      if (db.inTransaction) rollback.run();
+      connection.rollBack();
       const reason = explained(error);
       for (const job of jobs) job.reject(reason);
       if (reason instanceof Unavailable) finished?.(reason);

@@ -1,8 +1,7 @@
-import { constants, Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import { constants, Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { missingMigrations } from "../migrations/index.ts";
 import { keepPrivate } from "../private-file.ts";
-import { checkOwned } from "../sql.ts";
 import { migrations, NEWEST_SCHEMA } from "./migrations.ts";
 
 /** How long a connection waits for a lock of another process. */
@@ -80,90 +79,3 @@ export function migrate(db: Database): number {
 
 const schemaOf = (db: Database): number =>
   db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
-
-/** A connection that records in `wrote` whether the unit of work has written anything through it. */
-export interface Connection {
-  /** Begins a unit, which has written nothing and owns no conversation. */
-  begin(): void;
-  /** The unit that runs owns the conversation: it is the only one that runs. */
-  own(conversationId: number): void;
-  /** Throws if the unit does not own the conversation. */
-  changes(conversationId: number): void;
-  prepare(sql: string): Statement<never, Binding[]>;
-  query<Row>(sql: string): ReadStatement<Row>;
-  /**
-   * A statement that changes something; with RETURNING, `get` and `all` return rows. `check` is called
-   * each time before it runs.
-   */
-  change<Row = never>(sql: string, check?: () => void): WriteStatement<Row>;
-  wrote: boolean;
-}
-
-export type Binding = SQLQueryBindings;
-type Changed = { changes: number; lastInsertRowid: number };
-
-export interface ReadStatement<Row> {
-  get(...values: Binding[]): Row | null;
-  all(...values: Binding[]): Row[];
-}
-
-export interface WriteStatement<Row> extends ReadStatement<Row> {
-  run(...values: Binding[]): Changed;
-}
-
-/** Units that only read own nothing. */
-export function connection(db: Database, { readOnly = false } = {}): Connection {
-  const owned = new Set<number>();
-  const self: Connection = {
-    wrote: false,
-    begin: () => {
-      self.wrote = false;
-      owned.clear();
-    },
-    own: (conversationId) => {
-      if (!readOnly) owned.add(conversationId);
-    },
-    changes: (conversationId) => checkOwned(owned.has(conversationId), conversationId),
-    prepare: (sql) => db.query(sql),
-    query: (sql) => {
-      const statement = prepared(db, sql);
-      return {
-        get: (...values) => statement().get(...values),
-        all: (...values) => statement().all(...values),
-      };
-    },
-    change: (sql, check) => {
-      const statement = prepared(db, sql);
-      return {
-        run: (...values) => {
-          check?.();
-          const changed = statement().run(...values) as Changed;
-          self.wrote ||= changed.changes > 0;
-          return changed;
-        },
-        get: (...values) => {
-          check?.();
-          const row = statement().get(...values);
-          self.wrote ||= row !== null;
-          return row;
-        },
-        all: (...values) => {
-          check?.();
-          const rows = statement().all(...values);
-          self.wrote ||= rows.length > 0;
-          return rows;
-        },
-      };
-    },
-  };
-  return self;
-}
-
-/** Prepares a statement on its first use: preparing hundreds of them would delay the start. */
-function prepared(db: Database, sql: string): () => Statement<never, Binding[]> {
-  let statement: Statement<never, Binding[]> | undefined;
-  return () => {
-    statement ??= db.query(sql) as Statement<never, Binding[]>;
-    return statement;
-  };
-}

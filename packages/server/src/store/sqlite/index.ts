@@ -10,17 +10,16 @@ import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { searchQueue } from "../search-queue.ts";
-import type { Sql } from "../sql.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
-import { type Connection, connection, keepLog, migrate, openDatabase } from "./connection.ts";
+import { keepLog, migrate, openDatabase } from "./connection.ts";
 import { followHistory } from "./history.ts";
 import { startLogSync } from "./log-sync.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
-import { searchChangePruning } from "./search-changes.ts";
-import { bind, hot, portOf } from "./sql.ts";
+import { isPruningDue, pruneSearchChanges } from "./search-changes.ts";
+import { bind, Connection, type Port, portOf } from "./sql.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
 const ERASE_MS = 10 * 60_000;
@@ -42,7 +41,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const saveMark = followHistory(db, path);
   // Readers have a connection of their own, which sees committed transactions only.
   const readerDb = openDatabase(path);
-  const writer = connection(db);
+  const writer = new Connection(db);
   const port = portOf(writer);
   const log = startLogSync(path);
   // Closed after the database only: closing it releases SQLite's locks, which belong to the process.
@@ -68,7 +67,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const batches = batchWriter({
     db,
     connection: writer,
-    tx: { ...reads(writer, port), ...writes(writer, port) },
+    tx: { ...reads(port), ...writes(port) },
     log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
     sync: async () => {
       await log.sync();
@@ -77,16 +76,15 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     committed: (changes) => listener(changes),
     finished: watchWrites(background),
   });
-  const reader = connection(readerDb, { readOnly: true });
-  const readTx = reads(reader, portOf(reader));
-  const searchChanges = searchChangePruning(reader, writer);
+  const reader = portOf(new Connection(readerDb, { readOnly: true }));
+  const readTx = reads(reader);
   const maintenance = new Maintenance({
     background,
     batches,
     indexer,
     pruneSearchChanges: async (lastIndexed) => {
-      if (!searchChanges.isDue(lastIndexed)) return;
-      await batches.note(() => searchChanges.prune(lastIndexed));
+      if (!isPruningDue(reader(), lastIndexed)) return;
+      await batches.note(() => pruneSearchChanges(port(), lastIndexed));
     },
     saveMark,
     checkPlace,
@@ -142,20 +140,17 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   };
 }
 
-const reads = (db: Connection, port: () => Sql): ReadTx => ({
+const reads = (port: () => Port): ReadTx => ({
   ...bind(shared.reads, port),
-  ...hotConversationReads(db),
+  ...bind(hotConversationReads, port),
 });
 
-const writes = (
-  db: Connection,
-  port: () => Sql,
-): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
+const writes = (port: () => Port): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...bind(shared.writes, port),
-  ...hot(hotConversationWrites, db),
-  ...hot(hotMessageWrites, db),
-  ...hot(importedMessageWrites, db),
-  ...hot(hotTurnWrites, db),
+  ...bind(hotConversationWrites, port),
+  ...bind(hotMessageWrites, port),
+  ...bind(importedMessageWrites, port),
+  ...bind(hotTurnWrites, port),
 });
 
 /** How long a search waits for the index. After an import of a million messages it is behind for long. */

@@ -1,10 +1,10 @@
-import type { Database } from "bun:sqlite";
+import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { lockFile } from "../data-folder.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
-import { type Binding, openForReading } from "./connection.ts";
+import { openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
 
 /**
@@ -82,7 +82,7 @@ function rowsOf(db: Database, { name, columns, key }: Table, range: Range, most:
   const bounds = [range.after && `${keys} > ${places}`, range.upTo && `${keys} <= ${places}`];
   const where = bounds.filter(Boolean).join(" AND ") || "true";
   return db
-    .query<Row, Binding[]>(
+    .query<Row, SQLQueryBindings[]>(
       `SELECT ${columns.join(", ")} FROM ${name} WHERE ${where} ORDER BY ${key.join(", ")} LIMIT ?`,
     )
     .all(...(range.after ?? []), ...(range.upTo ?? []), most);

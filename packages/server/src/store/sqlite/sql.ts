@@ -1,5 +1,8 @@
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import type { Awaitable } from "../awaitable.ts";
 import {
   type Bound,
+  checkOwned,
   type Effect,
   effectOf,
   type IndexedMessage,
@@ -8,52 +11,132 @@ import {
   type Place,
   type Sql,
   type Statement,
-  type Value,
   type Values,
 } from "../sql.ts";
-import type { Binding, Connection } from "./connection.ts";
+import type { WriteTx } from "../store.ts";
 import { compiled, usesNow } from "./dialect.ts";
+import { KnownConversations } from "./known-conversations.ts";
 
-/** Makes the port for a call of a method. The connection runs one unit at a time. */
-export function portOf(connection: Connection): () => Sql {
-  const statements: Statements = new Map();
-  return () => new Call(connection, statements);
-}
+type Bindings = SQLQueryBindings[];
 
-/** What is made of the statements of the calls on a connection: there are some hundred. */
-type Statements = Map<Statement, Prepared>;
-
+/** What is made of a statement, of which there are some hundred. */
 interface Prepared {
   readonly sql: string;
   readonly effect: Effect;
+  /** Whether it changes what `KnownConversations` has. */
+  readonly isKnown: boolean;
   /** Whether the current time is its last parameter. */
   readonly isTimed: boolean;
-  readonly statement: ReturnType<Connection["prepare"]>;
+  readonly statement: ReturnType<Database["query"]>;
 }
 
-class Call implements Sql {
-  private readonly connection: Connection;
-  private readonly statements: Statements;
-  /** Whether the method has stated what it changes. */
-  private isStated = false;
+const CHANGES_KNOWN =
+  /\b(UPDATE (conversations|counters)|(INSERT INTO|DELETE FROM) (members|blocks))\b/;
 
-  constructor(connection: Connection, statements: Statements) {
+/** A connection, and the unit of work that runs on it. It runs one unit at a time. */
+export class Connection {
+  /** Whether the unit has written anything. */
+  wrote = false;
+  /** Null on a connection that only reads. */
+  readonly known: KnownConversations | null;
+  readonly #db: Database;
+  readonly #owned = new Set<number>();
+  readonly #statements = new Map<Statement, Prepared>();
+  #version: unknown;
+
+  constructor(db: Database, { readOnly = false } = {}) {
+    this.#db = db;
+    this.known = readOnly ? null : new KnownConversations();
+  }
+
+  /** Begins a transaction, which may follow one of another process. */
+  beginTransaction(): void {
+    this.#db.run("BEGIN IMMEDIATE");
+    const [version] = this.#db.query("PRAGMA data_version").values()[0] ?? [];
+    if (version !== this.#version) this.known?.clear();
+    this.#version = version;
+  }
+
+  /** Begins a unit, which has written nothing and owns no conversation. */
+  begin(): void {
+    this.wrote = false;
+    this.#owned.clear();
+  }
+
+  /** Undoes the transaction, unless SQLite has done it. */
+  rollBack(): void {
+    this.known?.clear();
+    if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+  }
+
+  /** Undoes the unit, which began with a savepoint of this name. */
+  rollBackTo(savepoint: string): void {
+    this.known?.clear();
+    this.#db.run(`ROLLBACK TO ${savepoint}`);
+  }
+
+  /** The unit owns the conversation: it is the only one that runs. Units that only read own nothing. */
+  own(conversationId: number): void {
+    if (this.known) this.#owned.add(conversationId);
+  }
+
+  /** Throws if the unit does not own the conversation. */
+  changes(conversationId: number): void {
+    checkOwned(this.#owned.has(conversationId), conversationId);
+  }
+
+  prepared(statement: Statement): Prepared {
+    let found = this.#statements.get(statement);
+    if (!found) {
+      const sql = compiled(statement);
+      found = {
+        sql,
+        effect: effectOf(sql),
+        isKnown: CHANGES_KNOWN.test(sql),
+        isTimed: usesNow(statement),
+        statement: this.#db.query(sql),
+      };
+      this.#statements.set(statement, found);
+    }
+    return found;
+  }
+}
+
+/** Makes the port for a call of a method. */
+export const portOf = (connection: Connection) => () => new Port(connection);
+
+export class Port implements Sql {
+  private readonly connection: Connection;
+  /** The conversation that the method has stated to change; null: several, or none that is owned. */
+  private stated: number | null | undefined;
+
+  constructor(connection: Connection) {
     this.connection = connection;
-    this.statements = statements;
+  }
+
+  get known(): KnownConversations | null {
+    return this.connection.known;
   }
 
   all<Row>(sql: Statement, values: Values = NONE): Row[] {
-    const prepared = this.prepared(sql);
-    return prepared.statement.all(...bound(prepared, values));
+    const prepared = this.connection.prepared(sql);
+    return prepared.statement.all(...bound(prepared, values)) as Row[];
   }
 
   get<Row>(sql: Statement, values: Values = NONE): Row | null {
-    const prepared = this.prepared(sql);
-    return prepared.statement.get(...bound(prepared, values));
+    const prepared = this.connection.prepared(sql);
+    return prepared.statement.get(...bound(prepared, values)) as Row | null;
   }
 
   change(sql: Statement, values: Values = NONE): number {
-    const prepared = this.prepared(sql);
+    const changes = this.run(sql, values);
+    if (this.connection.prepared(sql).isKnown) this.known?.drop(this.stated ?? null);
+    return changes;
+  }
+
+  /** The same for a caller that keeps `known` up to date. */
+  run(sql: Statement, values: Values): number {
+    const prepared = this.connection.prepared(sql);
     if (prepared.effect !== "other") this.check(prepared);
     const { changes } = prepared.statement.run(...bound(prepared, values));
     if (changes > 0) this.connection.wrote = true;
@@ -61,37 +144,32 @@ class Call implements Sql {
   }
 
   changed<Row>(sql: Statement, values: Values = NONE): Row[] {
-    const prepared = this.prepared(sql);
+    const prepared = this.connection.prepared(sql);
     if (prepared.effect === "conversation") this.check(prepared);
-    const rows: { conversation_id: number }[] = prepared.statement.all(...bound(prepared, values));
+    const rows = this.all<{ conversation_id: number }>(sql, values);
     if (rows.length > 0) this.connection.wrote = true;
     if (prepared.effect === "named") {
       for (const { conversation_id } of rows) this.changes(conversation_id);
     }
+    if (prepared.isKnown) this.known?.drop(this.stated ?? null);
     return rows as Row[];
   }
 
-  private prepared(statement: Statement): Prepared {
-    let found = this.statements.get(statement);
-    if (!found) {
-      const sql = compiled(statement);
-      const isTimed = usesNow(statement);
-      found = { sql, effect: effectOf(sql), isTimed, statement: this.connection.prepare(sql) };
-      this.statements.set(statement, found);
-    }
-    return found;
+  private check({ sql }: Prepared): void {
+    if (this.stated === undefined) throw notStated(sql);
   }
 
-  private check({ sql }: Prepared): void {
-    if (!this.isStated) throw notStated(sql);
+  private state(conversationId: number): void {
+    const isOnly = this.stated === undefined || this.stated === conversationId;
+    this.stated = isOnly ? conversationId : null;
   }
 
   own(conversationId: number): void {
-    this.isStated = true;
+    this.state(conversationId);
     this.connection.own(conversationId);
   }
 
-  getOwned<Row extends Place>(_place: string, sql: string, value: Value): Row | null {
+  getOwned<Row extends Place>(_place: string, sql: string, value: Values[number]): Row | null {
     const row = this.get<Row>(sql, [value]);
     if (row) this.own(row.conversation_id);
     return row;
@@ -103,12 +181,12 @@ class Call implements Sql {
   }
 
   changes(conversationId: number): void {
-    this.isStated = true;
+    this.state(conversationId);
     this.connection.changes(conversationId);
   }
 
   changesUnowned(): void {
-    this.isStated = true;
+    this.stated = null;
   }
 
   ownRow(_table: OwnedTable, _id: number): void {
@@ -134,55 +212,20 @@ class Call implements Sql {
 const NONE: Values = [];
 
 const bound = ({ isTimed }: Prepared, values: Values) =>
-  (isTimed ? [...values, Date.now()] : values) as Binding[];
+  (isTimed ? [...values, Date.now()] : values) as Bindings;
+
+/** Methods of the store's interface that take the port as their first argument. */
+export type Methods<Names extends keyof WriteTx> = {
+  [Name in Names]: WriteTx[Name] extends (...values: infer Values) => infer Result
+    ? (db: Port, ...values: Values) => Awaitable<Awaited<Result>>
+    : never;
+};
 
 /** The methods with a port for each call as first argument. */
-export const bind = <Methods extends object>(methods: Methods, port: () => Sql) =>
+export const bind = <Methods extends object>(methods: Methods, port: () => Port) =>
   Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [
       name,
       (...values: unknown[]) => method(port(), ...values),
     ]),
   ) as Bound<Methods>;
-
-/** A connection on which a method states what it changes, as on the port. */
-export interface CheckedConnection extends Connection {
-  changesUnowned(): void;
-}
-
-/** Methods that prepare their statements once, checked in the same way: none is interrupted. */
-export function hot<Methods extends object>(
-  make: (db: CheckedConnection) => Methods,
-  connection: Connection,
-): Methods {
-  let isStated = false;
-  const methods = make({
-    ...connection,
-    own: (conversationId) => {
-      isStated = true;
-      connection.own(conversationId);
-    },
-    changes: (conversationId) => {
-      isStated = true;
-      connection.changes(conversationId);
-    },
-    changesUnowned: () => {
-      isStated = true;
-    },
-    change: (sql) => {
-      const check = () => {
-        if (!isStated) throw notStated(sql);
-      };
-      return connection.change(sql, effectOf(sql) === "other" ? undefined : check);
-    },
-  });
-  return Object.fromEntries(
-    Object.entries(methods).map(([name, method]) => [
-      name,
-      (...values: never[]) => {
-        isStated = false;
-        return method(...values);
-      },
-    ]),
-  ) as Methods;
-}

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { NewConversation } from "../../../src/store/conversations.ts";
 import { type Check, conversationOf, type Fixture, START } from "./fixture.ts";
 
 export function blocks(check: Check) {
@@ -20,6 +21,24 @@ export function blocks(check: Check) {
     expect(await unblock(fixture, alice, carol)).toBe(3);
     expect(await unblock(fixture, alice, carol)).toBeNull();
     expect(await list(fixture, alice)).toEqual({ usernames: ["bob"], own_seq: 3 });
+  });
+
+  check("a block and its end show in the conversation of the two at once", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const uuid = Bun.randomUUIDv7();
+    const direct = [alice.id, bob.id] as const;
+    await fixture.store.write(async (tx) => {
+      const made = { uuid, kind: "direct", title: null, created_by: alice.id, direct, at: START };
+      const id = await tx.insertConversation(made as NewConversation);
+      await tx.insertMembers(id, direct, START);
+    });
+    const blockOf = ({ id }: AccountRecord) =>
+      fixture.store.write(async (tx) => (await tx.conversation(uuid, id))?.block);
+    expect([await blockOf(alice), await blockOf(bob)]).toEqual([null, null]);
+    await block(fixture, alice, bob);
+    expect([await blockOf(alice), await blockOf(bob)]).toEqual(["own", "theirs"]);
+    await unblock(fixture, alice, bob);
+    expect([await blockOf(alice), await blockOf(bob)]).toEqual([null, null]);
   });
 
   check("hiding messages and blocking share the own counter", async (fixture) => {
