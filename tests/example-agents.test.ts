@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { answerTo, say, signUp } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { until } from "@parley/testkit/until.ts";
 
 /** The examples of external agents, as their README says to run them. */
 
 const EXAMPLES = join(import.meta.dir, "../examples/agents");
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const alice = await signUp(server.url, "alice");
 
 /** Runs a program as an agent, and asks it. */

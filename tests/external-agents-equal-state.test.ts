@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { answerTo, groupOf, people, say } from "@parley/testkit/client.ts";
 import { claim, externalAgent } from "@parley/testkit/external-agents.ts";
 import { Watcher } from "@parley/testkit/model.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const [ann, bob] = await people(server.url, "ann", "bob");
 
 test("with an external agent, initial fetch and events equal a fresh fetch, for people and for the agent", async () => {

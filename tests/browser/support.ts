@@ -1,8 +1,10 @@
 /// <reference lib="dom" />
-import { afterAll, beforeAll, test as bunTest } from "bun:test";
+import { beforeAll, test as bunTest } from "bun:test";
 import { agentOf, groupOf, type Person, signUp } from "@parley/testkit/client.ts";
 import { installed } from "@parley/testkit/packages.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { shared } from "@parley/testkit/shared.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import {
   type Browser,
@@ -89,14 +91,13 @@ async function withSlot(run: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Starts one harness for all tests of a file, and prepares it with `setUp`. */
+/** The harness that the files of a process share, which `setUp` prepares for the tests of this one. */
 export function sharedHarness(setUp?: (harness: Harness) => Promise<void>): () => Harness {
   let harness: Harness | undefined;
   beforeAll(async () => {
-    harness = await startHarness();
+    harness = await shared("harness", startHarness);
     await setUp?.(harness);
   }, TEST_TIMEOUT_MS);
-  afterAll(() => harness?.[Symbol.asyncDispose](), TEST_TIMEOUT_MS);
   return () => {
     if (!harness) throw new Error("the harness has not started yet");
     return harness;
@@ -104,7 +105,7 @@ export function sharedHarness(setUp?: (harness: Harness) => Promise<void>): () =
 }
 
 async function startHarness(): Promise<Harness> {
-  const [server, browser] = await Promise.all([startServer(noRates), launch()]);
+  const [server, browser] = await Promise.all([sharedServer(), launch()]);
   const openWindow = openWindows(browser);
   return {
     url: server.url,
@@ -112,10 +113,7 @@ async function startHarness(): Promise<Harness> {
     browser,
     person: (name) => signUp(server.url, name),
     visit: (who, options) => visit(openWindow, server.url, who ?? null, options),
-    [Symbol.asyncDispose]: async () => {
-      await browser.close();
-      await server[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => browser.close(),
   };
 }
 

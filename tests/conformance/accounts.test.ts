@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
 import {
   type Caller,
@@ -9,12 +9,10 @@ import {
   signUp,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 type Query = Parameters<typeof alice.call<"getUsers">>[1];
 
 describe.each(transports)("getMe over %s", (transport) => {

@@ -1,12 +1,11 @@
-import { afterAll, expect, test } from "bun:test";
-import { serviceKeySetting, Backend as TestBackend } from "@parley/testkit/backend.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { expect, test } from "bun:test";
+import { Backend as TestBackend } from "@parley/testkit/backend.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { createBackend, isCallError } from "../../packages/client/src/index.ts";
 
 const CLIENT = new URL("../../packages/client/", import.meta.url);
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const { key } = new TestBackend(server.url);
 // A call can take long on a busy machine.
 const backend = createBackend({ url: `${server.url}/`, key, timeoutMs: 120_000 });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   agentOf,
   answerTo,
@@ -10,11 +10,9 @@ import {
   say,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
-
+const server = await sharedServer();
 const directOf = (one: Pick<Person, "call">, { username }: Person) =>
   one.call("startChat", { usernames: [username] });
 const block = (one: Pick<Person, "call">, { username }: Person) =>

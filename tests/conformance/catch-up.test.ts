@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Message, OutputOf } from "@parley/protocol";
 import {
   agentOf,
@@ -10,13 +10,11 @@ import {
   say,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import fc from "fast-check";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 type Updates = Extract<OutputOf<"getUpdates">, { messages: unknown }>;
 type Overview = Extract<OutputOf<"getUpdates">, { ahead: unknown }>;
 

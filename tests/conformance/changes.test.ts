@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ConversationChange } from "@parley/protocol";
 import {
   agentOf,
@@ -10,12 +10,10 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
-afterAll(() => server[Symbol.asyncDispose]());
-
 const claude = { username: agentOf(alice) };
 const names = (accounts: readonly { username: string }[]) =>
   accounts.map(({ username }) => username);

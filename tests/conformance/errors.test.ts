@@ -1,12 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type HttpFailure, operations } from "@parley/protocol";
 import { answer, failure, groupOf, people, post, say } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice] = await people(server.url, "alice");
-afterAll(() => server[Symbol.asyncDispose]());
-
 const MAX_BODY = 262_144;
 const names = Object.keys(operations);
 /** What public operations answer to an empty input. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   agentOf,
   type Caller,
@@ -11,11 +11,10 @@ import {
   transports,
 } from "@parley/testkit/client.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 const accountOf = (person: Person, provider = "claude") => ({
   username: agentOf(person, provider),
   kind: "agent" as const,

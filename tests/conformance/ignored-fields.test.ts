@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { describe, expect, test } from "bun:test";
+import { Backend } from "@parley/testkit/backend.ts";
 import { agentOf, groupOf, people, post } from "@parley/testkit/client.ts";
-import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const backend = new Backend(server.url);
 const [alice, bob] = await people(server.url, "alice", "bob");
 const chat = await groupOf(alice, bob);

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,12 +13,12 @@ import {
 } from "@parley/testkit/client.ts";
 import { installed } from "@parley/testkit/packages.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
-import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { IncomingWebhook } from "@slack/webhook";
 
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const [alice, bob] = await people(server.url, "alice", "bob");
 
 const createHook = (chat: { id: string }, name = "alerts", by: Person = alice) =>

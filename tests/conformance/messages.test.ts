@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import {
   failure,
@@ -9,12 +9,10 @@ import {
   transports,
   UUID_V7,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 const NOBODY = Bun.randomUUIDv7();
 
 describe.each(transports)("sendMessage over %s", (transport) => {

@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { InputOf } from "@parley/protocol";
-import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { Backend } from "@parley/testkit/backend.ts";
 import { agentOf, failure, groupOf, Person, say, signUp } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const backend = new Backend(server.url);
 
 type Chat = InputOf<"upsertChats">["chats"][number];

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { EventName } from "@parley/protocol";
 import {
   failure,
@@ -10,12 +10,11 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A message of Alice's that Bob can see. */
 async function written() {
   const chat = await groupOf(alice, bob);

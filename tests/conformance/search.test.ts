@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   type Caller,
   failure,
@@ -9,12 +9,10 @@ import {
   search,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A word that is unique in the run. */
 const word = () => `w${Bun.randomUUIDv7().replaceAll("-", "")}`;
 

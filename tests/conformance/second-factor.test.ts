@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Authenticator, addSecondFactor } from "@parley/testkit/authenticator.ts";
-import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { Backend } from "@parley/testkit/backend.ts";
 import { failure, outcome, Person, post, signUp, transports } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const backend = new Backend(server.url);
 
 const PASSWORD = "correct horse battery";

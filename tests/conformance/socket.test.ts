@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { operations } from "@parley/protocol";
 import {
   groupOf,
@@ -11,12 +11,10 @@ import {
   socketUrl,
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
-afterAll(() => server[Symbol.asyncDispose]());
-
 describe("the upgrade", () => {
   const statusOf = async (path: string, headers?: Record<string, string>) => {
     await using socket = await RawSocket.open(server.url, path, headers);

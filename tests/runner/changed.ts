@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { type Costs, secondsOf } from "./costs.ts";
+import { type Costs, costOf } from "./costs.ts";
 import { ROOT, reach, testFiles, textOf } from "./files.ts";
 import { type Job, suiteOf } from "./suites.ts";
 
@@ -31,7 +31,7 @@ export function jobsFor(changed: readonly string[], costs: Costs): { jobs: Job[]
   const jobs: Job[] = [];
   let seconds = 0;
   for (const job of ranked) {
-    seconds += secondsOf(job, costs);
+    seconds += costOf(job, costs).wall;
     if (jobs.length > 0 && seconds > BUDGET_SECONDS) break;
     jobs.push(job);
   }

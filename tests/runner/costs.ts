@@ -1,13 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Job, nameOf } from "./suites.ts";
+import { filesOf, type Job, nameOf } from "./suites.ts";
 
 /** The costs of the last run that was saved, with `--save`. They order the next runs. */
 const FILE = join(import.meta.dir, "costs.json");
-const UNKNOWN_SECONDS = 5;
+const UNKNOWN: Cost = { cpu: 0, wall: 5 };
 
-/** Seconds of CPU time and seconds that passed, by the name of the job. */
-export type Costs = Record<string, { cpu: number; wall: number }>;
+/** Seconds of CPU time, and seconds that passed. */
+interface Cost {
+  cpu: number;
+  wall: number;
+}
+
+/** By the name of a job of one file. */
+export type Costs = Record<string, Cost>;
 
 export const savedCosts = (): Costs =>
   existsSync(FILE) ? JSON.parse(readFileSync(FILE, "utf8")) : {};
@@ -18,7 +24,10 @@ export function saveCosts(costs: Costs): void {
   writeFileSync(FILE, `{\n${lines.join(",\n")}\n}\n`);
 }
 
-/** How long a job takes by itself, from what the last saved run has measured. */
-export function secondsOf(job: Job, costs: Costs): number {
-  return costs[nameOf(job)]?.wall ?? UNKNOWN_SECONDS;
+/** What a job takes by itself, from what the last saved run has measured of its files. */
+export function costOf(job: Job, costs: Costs): Cost {
+  const known = job.variant
+    ? [costs[nameOf(job)] ?? UNKNOWN]
+    : filesOf(job).map((file) => costs[file] ?? UNKNOWN);
+  return known.reduce((one, other) => ({ cpu: one.cpu + other.cpu, wall: one.wall + other.wall }));
 }

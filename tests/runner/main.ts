@@ -6,7 +6,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { changedFiles, jobsFor } from "./changed.ts";
-import { saveCosts, savedCosts, secondsOf } from "./costs.ts";
+import { costOf, saveCosts, savedCosts } from "./costs.ts";
 import { prepareNeeds, startServices } from "./needs.ts";
 import { reportFile, reportRun } from "./report.ts";
 import { type Outcome, runJobs } from "./run.ts";
@@ -20,11 +20,9 @@ const { values, positionals } = parseArgs({
 });
 const [command = "test", ...words] = positionals;
 const saved = savedCosts();
-const SMALL_SECONDS = 0.5;
-const isSmall = (job: Job) => (saved[nameOf(job)]?.cpu ?? SMALL_SECONDS) < SMALL_SECONDS;
 // What is saved is the cost of each file.
 const chosen = chosenJobs();
-const jobs = inOrder(values.save ? chosen : together(chosen, isSmall));
+const jobs = inOrder(values.save ? chosen : together(chosen, saved));
 if (jobs.length === 0) {
   say("No test file is chosen.");
   process.exit(words.length > 0 ? 1 : 0);
@@ -71,7 +69,8 @@ function changedJobs(): Job[] {
 function inOrder(jobs: Job[]): Job[] {
   const isLong = ({ file, variant }: Job) => Number(Boolean(variant) || suiteOf(file) === "all");
   return jobs.toSorted(
-    (one, other) => isLong(one) - isLong(other) || secondsOf(other, saved) - secondsOf(one, saved),
+    (one, other) =>
+      isLong(one) - isLong(other) || costOf(other, saved).wall - costOf(one, saved).wall,
   );
 }
 

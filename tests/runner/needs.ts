@@ -4,7 +4,7 @@ import { postgresPrograms, startPostgres } from "@parley/testkit/postgres.ts";
 import { executable } from "@parley/testkit/program.ts";
 import { toolsFolder } from "@parley/testkit/tools.ts";
 import { reach } from "./files.ts";
-import type { Job } from "./suites.ts";
+import { filesOf, type Job } from "./suites.ts";
 
 interface Need {
   name: string;
@@ -37,7 +37,7 @@ const NEEDS: readonly Need[] = [
 
 /** Says what the jobs need, and makes it ready. */
 export function prepareNeeds(jobs: readonly Job[], say: (line: string) => void): void {
-  const files = filesOf(jobs);
+  const files = reachOf(jobs);
   const needs = NEEDS.filter(({ file }) => files.has(file));
   if (needs.length === 0) return;
   say(`This run needs ${needs.map(({ name }) => name).join(", ")}.`);
@@ -48,7 +48,7 @@ export function prepareNeeds(jobs: readonly Job[], say: (line: string) => void):
 export async function startServices(jobs: readonly Job[]) {
   await using started = new AsyncDisposableStack();
   const onTwoNodes = jobs.some(({ variant }) => variant === "on two nodes");
-  const needsPostgres = filesOf(jobs).has("packages/testkit/src/postgres.ts");
+  const needsPostgres = reachOf(jobs).has("packages/testkit/src/postgres.ts");
   const postgres = needsPostgres ? started.use(await startPostgres()).url : "";
   const nats = onTwoNodes ? started.use(await startNats()).url : "";
   const all = started.move();
@@ -65,9 +65,5 @@ export async function startServices(jobs: readonly Job[]) {
   };
 }
 
-const filesOf = (jobs: readonly Job[]) =>
-  new Set(
-    jobs.flatMap(({ file, more = [] }) =>
-      [file, ...more].flatMap((each) => [...reach(each).keys()]),
-    ),
-  );
+const reachOf = (jobs: readonly Job[]) =>
+  new Set(jobs.flatMap(filesOf).flatMap((file) => [...reach(file).keys()]));

@@ -1,4 +1,4 @@
-import type { Costs } from "./costs.ts";
+import { type Costs, costOf } from "./costs.ts";
 import type { Outcome } from "./run.ts";
 import { nameOf } from "./suites.ts";
 
@@ -20,7 +20,7 @@ export function reportFile(outcome: Outcome, place: string): string {
 export function reportRun(outcomes: readonly Outcome[], seconds: number, saved: Costs): string {
   const sum = (of: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);
-  const before = outcomes.map(({ job }) => saved[nameOf(job)] ?? { cpu: 0, wall: 0 });
+  const before = outcomes.map(({ job }) => costOf(job, saved));
   const savedSum = (of: "cpu" | "wall") => before.reduce((total, cost) => total + cost[of], 0);
   const failures = outcomes.flatMap((outcome) => outcome.failures);
   const skipped = sum((outcome) => outcome.skipped);

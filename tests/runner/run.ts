@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { measureCpu } from "./cpu.ts";
 import { ROOT } from "./files.ts";
-import { type Job, nameOf } from "./suites.ts";
+import { filesOf, type Job, nameOf } from "./suites.ts";
 
 /** A file that takes longer hangs. */
 const HANG_MS = 30 * 60_000;
@@ -38,7 +38,7 @@ export async function runJobs(
 
 async function runJob(job: Job, env: Record<string, string>): Promise<Outcome> {
   const startedAt = performance.now();
-  const files = [job.file, ...(job.more ?? [])].map((file) => join(ROOT, file));
+  const files = filesOf(job).map((file) => join(ROOT, file));
   const child = Bun.spawn([process.execPath, "test", "--timeout", `${TEST_TIMEOUT_MS}`, ...files], {
     cwd: ROOT,
     env: { ...process.env, ...env },
@@ -57,19 +57,31 @@ async function runJob(job: Job, env: Record<string, string>): Promise<Outcome> {
   const own = (child.resourceUsage()?.cpuTime.total ?? 0n) / 1000n;
   const count = (what: string) =>
     Number(new RegExp(`^ *(\\d+) ${what}`, "m").exec(stderr)?.[1] ?? 0);
-  const failures = [...stderr.matchAll(/^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/gm)].map(
-    ([, name = ""]) => name,
-  );
-  if (code !== 0 && failures.length === 0) failures.push(`the process ended with ${code}`);
+  const failures = failuresIn(stderr, job);
+  if (code !== 0 && failures.length === 0) {
+    failures.push(`${nameOf(job)}: the process ended with ${code}`);
+  }
   return {
     job,
     passed: count("pass"),
     failed: failures.length,
     skipped: count("skip"),
     assertions: count("expect\\(\\) calls"),
-    failures: failures.map((name) => `${nameOf(job)}: ${name}`),
+    failures,
     cpu: Math.max(cpu(), Number(own) / 1000),
     wall: (performance.now() - startedAt) / 1000,
     output: stdout + stderr,
   };
+}
+
+/** The names of the failed tests, each with that of its file, which a line before it names. */
+function failuresIn(output: string, job: Job): string[] {
+  let file = job.file;
+  const failures: string[] = [];
+  for (const line of output.split("\n")) {
+    file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    const [, name] = /^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/.exec(line) ?? [];
+    if (name) failures.push(`${nameOf({ ...job, file, more: [] })}: ${name}`);
+  }
+  return failures;
 }

@@ -1,3 +1,4 @@
+import { type Costs, costOf } from "./costs.ts";
 import { reach, testFiles, textOf } from "./files.ts";
 
 /** One run of a test file. */
@@ -79,17 +80,36 @@ const isUnit = (file: string): boolean =>
     (each) => TEST_CODE.test(each) && STARTS_PROCESS.test(textOf(each)),
   );
 
-/** Files that run in one process at most. */
-const TOGETHER = 30;
+/** Which files can run in one process, and how many at most. */
+const SHARING: readonly { most: number; can: (file: string, cpu: number) => boolean }[] = [
+  // Starting a process costs more than small unit tests do.
+  { most: 30, can: (file, cpu) => cpu < 0.5 && isUnit(file) },
+  // One browser and one server.
+  { most: 5, can: (file) => /\bsharedHarness\(/.test(textOf(file)) },
+  { most: 10, can: (file) => /\bsharedServer\(/.test(textOf(file)) },
+];
 
-/** Gives small unit tests one process for many: starting one costs more than they do. */
-export function together(jobs: readonly Job[], isSmall: (job: Job) => boolean): Job[] {
-  const small = jobs.filter((job) => !job.variant && isSmall(job) && isUnit(job.file));
-  const others = jobs.filter((job) => !small.includes(job));
-  const groups = Array.from({ length: Math.ceil(small.length / TOGETHER) }, (_, place) =>
-    small.slice(place * TOGETHER, (place + 1) * TOGETHER).map(({ file }) => file),
-  );
-  return [...others, ...groups.map(([file = "", ...more]) => ({ file, more }))];
+/** Gives files that can share it one process for many, about as much work to each process. */
+export function together(jobs: readonly Job[], costs: Costs): Job[] {
+  const left = new Set(jobs);
+  const groups = SHARING.flatMap(({ most, can }) => {
+    const files = jobs
+      .filter((job) => left.has(job) && !job.variant && can(job.file, costOf(job, costs).cpu))
+      .toSorted((one, other) => costOf(other, costs).cpu - costOf(one, costs).cpu);
+    for (const job of files) left.delete(job);
+    const dealt = Array.from({ length: Math.ceil(files.length / most) }, () => ({
+      files: [] as string[],
+      cpu: 0,
+    }));
+    for (const job of files) {
+      const open = dealt.filter(({ files }) => files.length < most);
+      const least = open.reduce((one, other) => (other.cpu < one.cpu ? other : one));
+      least.files.push(job.file);
+      least.cpu += costOf(job, costs).cpu;
+    }
+    return dealt.map(({ files: [file = "", ...more] }): Job => ({ file, more }));
+  });
+  return [...left, ...groups];
 }
 
 /** Whether chance decides what the tests of a file do: these run longer in `all`. */
@@ -113,6 +133,8 @@ export function suiteOf(file: string): Suite {
   if (isUnit(file)) return "unit";
   return LONG.test(file) ? "all" : "test";
 }
+
+export const filesOf = ({ file, more = [] }: Job): string[] => [file, ...more];
 
 export const nameOf = ({ file, variant, more = [] }: Job): string => {
   if (variant) return `${file} ${variant}`;

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { groupOf, people } from "@parley/testkit/client.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { codeOf, connected, memoryStorage, type TestClient, until } from "./support/clients.ts";
 
 const PASSWORD = "correct horse battery";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** Delivers the reply to `deleteMe` only after the client has lost its session. */
 function lateDeletion() {
   const { promise: opened, resolve: open } = Promise.withResolvers<TestClient>();

@@ -1,14 +1,13 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { answerTo, groupOf, replyTo, say, signUp } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { type AgentOptions, type AgentTurn, createAgent, TurnFailure } from "../src/index.ts";
 import { collectReportedErrors } from "./support/reported-errors.ts";
 
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServer();
 const alice = await signUp(server.url, "alice");
 
 /** An agent of alice that a function answers for, and a socket of alice. */

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { isCallError } from "../src/index.ts";
 import { connected, contents, type TestClient, until } from "./support/clients.ts";
 
@@ -12,11 +13,9 @@ let bob: Person;
 let chat: string;
 let sent: Message[];
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A conversation of 260 messages, opened by Ann, with the messages around number 60 in aside. */
 async function aside(proxy?: FaultyProxy): Promise<TestClient> {
   const group = await groupOf(ann, bob);

@@ -1,12 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { people } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { createStore } from "../src/model/store.ts";
 import { connected, memoryStorage, online, until } from "./support/clients.ts";
 
-const server = await startServer(noRates);
-afterAll(() => server[Symbol.asyncDispose]());
-
+const server = await sharedServer();
 test("the block list follows changes on other devices, live and after an absence", async () => {
   const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
   await alice.call("blockUser", { username: carol.username });

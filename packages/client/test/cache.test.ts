@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { clientOf, connected, contents, memoryStorage, online, until } from "./support/clients.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
@@ -11,10 +12,8 @@ let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A storage left by Ann's client after it has shown a conversation with messages of Bob. */
 async function seen(messages: number) {
   [ann, bob] = await people(server.url, "ann", "bob");

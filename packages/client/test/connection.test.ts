@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people, post } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { createClient, isCallError } from "../src/index.ts";
 import {
   clientOf,
@@ -17,11 +18,9 @@ let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const status = (client: { status: string } & Parameters<typeof until>[0], wanted: string) =>
   until(client, "status", () => client.status === wanted, `the status ${wanted}`);
 

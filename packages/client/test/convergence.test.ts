@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, test } from "bun:test";
+import { beforeAll, test } from "bun:test";
 import { liftLimits, type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { rounds } from "@parley/testkit/rounds.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import fc from "fast-check";
 import type { Client } from "../src/index.ts";
 import {
@@ -25,7 +26,7 @@ let persons: readonly Person[];
 let longChat: string;
 let early: string[];
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   persons = await people(server.url, "ann", "bob", "cat");
   await persons[0]?.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
   if (persons[0]) await liftLimits(persons[0]);
@@ -35,8 +36,6 @@ beforeAll(async () => {
   const before = { ...history, before: items[0]?.id ?? "" };
   early = (await persons[0]?.call("getChatHistory", before))?.items.map(({ id }) => id) ?? [];
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A person's client behind a proxy of its own. */
 interface Device extends AsyncDisposable {
   person: Person;

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { Backend } from "@parley/testkit/backend.ts";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import type { EachOptions } from "../src/index.ts";
 import { connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer({ ...noRates, ...serviceKeySetting() });
+  server = await sharedServer();
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** Collects what a listener receives, by conversation; `until` waits for a message. */
 function collector(client: TestClient, options: EachOptions = {}, work = async () => {}) {
   const got: Record<string, string[]> = {};

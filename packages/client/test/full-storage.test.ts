@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { delivered, online, until } from "./support/clients.ts";
 import { Tabs } from "./support/tabs.ts";
 
@@ -9,11 +10,9 @@ let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** A tab without a connection, whose storage contains the cached state and is full. */
 async function offlineTab(proxy: FaultyProxy) {
   const { id: chat } = await groupOf(ann, bob);

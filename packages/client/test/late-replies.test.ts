@@ -1,16 +1,14 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import type { LocalChat } from "../src/types.ts";
 import { connected, contents, online, until } from "./support/clients.ts";
 import { LateReplies } from "./support/late-replies.ts";
 
-const server = await startServer(noRates);
+const server = await sharedServer();
 const [ann, bob] = await people(server.url, "ann", "bob");
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** Text that only replies to getChats and getChatHistory contain. */
 const LIST = "next_cursor";
 const HISTORY = '"items":[{"id"';

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { type Client, isCallError } from "../src/index.ts";
 import {
   clientOf,
@@ -17,11 +18,9 @@ let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const newChat = async (): Promise<string> =>
   (await ann.call("startChat", { usernames: [bob.username], kind: "group" })).id;
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import type { Client, LocalMessage } from "../src/index.ts";
 import { connected, online, until } from "./support/clients.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
@@ -9,12 +10,10 @@ import { equalsServer, loadAll } from "./support/view.ts";
 let server: TestServer;
 let ann: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann] = await people(server.url, "ann");
   await ann.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const agentChat = async (): Promise<string> =>
   (await ann.call("startChat", { usernames: [`${ann.username}:claude`], kind: "direct" })).id;
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import type { Client } from "../src/index.ts";
 import { contents, delivered, until } from "./support/clients.ts";
 import { Tabs, webLocks } from "./support/tabs.ts";
@@ -10,11 +11,9 @@ let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const newChat = async (): Promise<string> => (await groupOf(ann, bob)).id;
 
 const stored = async (chat_id: string): Promise<string[]> =>

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { Backend } from "@parley/testkit/backend.ts";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { databaseOf } from "@parley/testkit/database.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { type Client, type ClientOptions, createClient, isCallError } from "../src/index.ts";
 import { contents, delivered, online, type TestClient, until } from "./support/clients.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer({ ...noRates, ...serviceKeySetting() });
+  server = await sharedServer();
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 function clientWith(options: ClientOptions): TestClient {
   const pauses = { min: 2, max: 20 };
   const client = createClient({ url: server.url, reconnectMs: pauses, ...options });

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import type { TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { clientOf, connected, contents, memoryStorage, until } from "./support/clients.ts";
 
 let server: TestServer;
 let ann: Person;
 let bob: Person;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** Changes that a client makes offline to messages of Ann, before it is closed. */
 async function changedOffline(proxy: FaultyProxy) {
   const { id: chat } = await groupOf(ann, bob);

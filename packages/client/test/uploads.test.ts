@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
-import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { sharedServer } from "@parley/testkit/shared-server.ts";
 import { nameOf } from "../src/files/name.ts";
 import { isCallError } from "../src/index.ts";
 import { clientOf, codeOf, connected, until } from "./support/clients.ts";
@@ -13,12 +14,10 @@ let ann: Person;
 let bob: Person;
 let chat: string;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await sharedServer();
   [ann, bob] = await people(server.url, "ann", "bob");
   chat = (await groupOf(ann, bob)).id;
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 /** What a file contains, loaded with a link. */
 async function load(person: Person, fileId: string): Promise<string> {
   using client = clientOf(person, server.url);
