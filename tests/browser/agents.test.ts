@@ -245,6 +245,26 @@ test("the button under a failed turn opens the field that solves the problem", a
   expect(visit.problems()).toEqual([]);
 });
 
+test("a conversation that is too long for the model leads to the model, or to a new conversation", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "fail context");
+  const failed = message(page, "too long for this model");
+  await failed.getByRole("button", { name: "Choose a model" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  await untilFocused(editor.getByLabel("Model"));
+  await page.keyboard.press("Escape");
+  await goBack(page);
+  await failed.getByRole("button", { name: "Start a new one" }).click();
+  await failed.waitFor({ state: "detached" });
+  await untilFocused(composer(page));
+  expect(page.url()).not.toEndWith(path);
+  await write(page, "Hello again");
+  await message(page, "I am the built-in sandbox").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 test("an invalid limit is refused beside its field", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents#daily_tokens-claude" });

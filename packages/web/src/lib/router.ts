@@ -18,7 +18,13 @@ export type Route =
   /** An unknown address. */
   | { name: "missing" };
 
-const agentFields = ["key", "daily_tokens", "chat_daily_tokens", "turns_per_minute"] as const;
+const agentFields = [
+  "key",
+  "model",
+  "daily_tokens",
+  "chat_daily_tokens",
+  "turns_per_minute",
+] as const;
 export type AgentField = (typeof agentFields)[number];
 
 /** A field of an agent's card. */
@@ -77,7 +83,7 @@ function parseTarget(hash: string): AgentTarget | null {
   return name && field ? { field, name } : null;
 }
 
-/** The path of an agent's key, or of one of its limits. */
+/** The path of an agent's key, its model, or one of its limits. */
 export const agentPath = (username: string, field: AgentField) =>
   `/agents#${field}-${providerOf(username)}`;
 
