@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { type Costs, costOf } from "./costs.ts";
 import { ROOT, reach, testFiles, textOf } from "./files.ts";
-import { type Job, suiteOf } from "./suites.ts";
+import type { Job } from "./job.ts";
+import { suiteOf } from "./suites.ts";
 
 /** What a run of `test:changed` may take, on an idle machine. */
 const BUDGET_SECONDS = 100;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesOf, type Job, nameOf } from "./suites.ts";
+import { filesOf, type Job, nameOf } from "./job.ts";
 
 /** The costs of the last run that was saved, with `--save`. They order the next runs. */
 const FILE = join(import.meta.dir, "costs.json");

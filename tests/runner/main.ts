@@ -7,10 +7,11 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { changedFiles, jobsFor } from "./changed.ts";
 import { costOf, saveCosts, savedCosts } from "./costs.ts";
+import { type Job, nameOf } from "./job.ts";
 import { prepareNeeds, startServices } from "./needs.ts";
 import { reportFile, reportRun } from "./report.ts";
 import { type Outcome, runJobs } from "./run.ts";
-import { type Job, jobsOf, nameOf, suiteOf, together } from "./suites.ts";
+import { jobsOf, suiteOf, together } from "./suites.ts";
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const { values, positionals } = parseArgs({

@@ -4,7 +4,7 @@ import { postgresPrograms, startPostgres } from "@parley/testkit/postgres.ts";
 import { executable } from "@parley/testkit/program.ts";
 import { toolsFolder } from "@parley/testkit/tools.ts";
 import { reach } from "./files.ts";
-import { filesOf, type Job } from "./suites.ts";
+import { filesOf, type Job } from "./job.ts";
 
 interface Need {
   name: string;

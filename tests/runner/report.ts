@@ -1,6 +1,6 @@
 import { type Costs, costOf } from "./costs.ts";
+import { nameOf } from "./job.ts";
 import type { Outcome } from "./run.ts";
-import { nameOf } from "./suites.ts";
 
 const LISTED = 10;
 

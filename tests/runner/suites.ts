@@ -1,14 +1,6 @@
 import { type Costs, costOf } from "./costs.ts";
 import { reach, testFiles, textOf } from "./files.ts";
-
-/** One run of a test file. */
-export interface Job {
-  file: string;
-  /** Files that run in the same process after it. */
-  more?: readonly string[];
-  /** How an ordinary file runs once more in `all`. */
-  variant?: "on two nodes" | "at full count";
-}
+import type { Job } from "./job.ts";
 
 export type Suite = "unit" | "test" | "all";
 
@@ -133,10 +125,3 @@ export function suiteOf(file: string): Suite {
   if (isUnit(file)) return "unit";
   return LONG.test(file) ? "all" : "test";
 }
-
-export const filesOf = ({ file, more = [] }: Job): string[] => [file, ...more];
-
-export const nameOf = ({ file, variant, more = [] }: Job): string => {
-  if (variant) return `${file} ${variant}`;
-  return more.length > 0 ? `${file} and ${more.length} others` : file;
-};
