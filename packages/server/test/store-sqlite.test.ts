@@ -991,6 +991,23 @@ describe("a search", () => {
   });
 });
 
+test("a search right after an import answers with what is indexed by then", async () => {
+  using files = emptyStore();
+  await withStore(files.database, async (store) => {
+    const place = await conversation(store);
+    const IMPORTED = 1000;
+    const texts = Array.from({ length: IMPORTED }, (_, n) => {
+      const words = Array.from({ length: 4000 }, (_, k) => (n * 4000 + k).toString(36));
+      return `needle ${words.join(" ")}`;
+    });
+    await sayAll(store, place, ...texts);
+    const query = { words: ["needle"], viewerId: place.alice.id, limit: IMPORTED };
+    expect(await searchPatiently(store, query)).toSatisfy(
+      ({ length }) => length > 0 && length < IMPORTED,
+    );
+  });
+});
+
 describe("a restore from a backup", () => {
   const historyOf = (path: string) =>
     withStore(path, (store) => store.read((tx) => tx.historyId()));

@@ -16,8 +16,9 @@ const PAGES_PER_LOG = 32_768;
  */
 const DISK_ERROR = /^(SQLITE_IOERR|E[A-Z]+$)/;
 /** How many messages are indexed for search at a time. */
-export const INDEXED_AT_ONCE = 2000;
-const INDEXED_PER_ROUND = 10 * INDEXED_AT_ONCE;
+export const INDEXED_AT_ONCE = 200;
+/** How long a round indexes. The next task of the round maintains the log, whatever is left to index. */
+const INDEXING_MS = 1000;
 
 export interface MaintenanceOptions {
   readonly background: BackgroundRunner;
@@ -72,7 +73,8 @@ export class Maintenance {
 
   async #indexMessages(): Promise<void> {
     const { indexer, pruneSearchChanges } = this.#options;
-    for (let indexed = 0; indexed < INDEXED_PER_ROUND; indexed += INDEXED_AT_ONCE) {
+    const endsAt = performance.now() + INDEXING_MS;
+    while (performance.now() < endsAt) {
       const { more, lastChange } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE });
       this.#lastIndexed = lastChange;
       if (!more) break;

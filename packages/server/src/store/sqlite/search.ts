@@ -9,12 +9,14 @@ import { decoded } from "../sql.ts";
 import { BUSY_TIMEOUT_MS, truncateLog } from "./connection.ts";
 
 const VERSION = 4;
+/** Searches find what is indexed only after a task, and one long message can take 12 ms. */
+const TASK_MS = 100;
 
 /** Writes the index. Only one thread does. */
 export interface SearchIndexer {
   /** Empties the index's write-ahead log, which may contain deleted text. False if somebody reads it. */
   truncateLog(): boolean;
-  /** Indexes new and changed messages, oldest first, at most `most` of each. */
+  /** Indexes new and changed messages, oldest first, at most `most` of each, for some `TASK_MS`. */
   catchUp(most: number): IndexProgress;
   close(): void;
 }
@@ -86,23 +88,25 @@ function indexerOf(index: Database, messages: Database): SearchIndexer {
   const enter = ({ id, conversation_id, content, files }: Row) =>
     add.run(id, `c${conversation_id}`, spaced(searchedText(content, decoded(files) ?? [])));
   const indexSome = index.transaction((most: number): IndexProgress => {
+    const endsAt = performance.now() + TASK_MS;
     const from = place.get() ?? { message_id: 0, change_id: 0 };
     const fresh = created.all(from.message_id, most);
-    for (const row of fresh) {
+    const added = inTime(fresh, endsAt, (row) => {
       if (row.deleted_at === null) enter(row);
-    }
-    const upTo = fresh.at(-1)?.id ?? from.message_id;
+    });
+    const upTo = added.at(-1)?.id ?? from.message_id;
     const edits = changed.all(from.change_id, most);
-    for (const row of edits) {
+    const replaced = inTime(edits, endsAt, (row) => {
       // A message that is not indexed yet will be indexed with its current text.
-      if (row.id > upTo) continue;
+      if (row.id > upTo) return;
       drop.run(row.id);
       if (row.deleted_at === null) enter(row);
-    }
-    const newest = fresh.at(-1)?.uuid ?? null;
-    const lastChange = edits.at(-1)?.change_id ?? from.change_id;
+    });
+    const newest = added.at(-1)?.uuid ?? null;
+    const lastChange = replaced.at(-1)?.change_id ?? from.change_id;
     move.run(upTo, lastChange, newest);
-    return { more: fresh.length === most || edits.length === most, lastChange };
+    const isAll = (rows: Row[], done: Row[]) => rows.length < most && done.length === rows.length;
+    return { more: !isAll(fresh, added) || !isAll(edits, replaced), lastChange };
   });
 
   return {
@@ -110,6 +114,17 @@ function indexerOf(index: Database, messages: Database): SearchIndexer {
     truncateLog: () => truncateLog(index),
     close: () => index.close(),
   };
+}
+
+/** Indexes rows until the time is over, but at least one. Returns those that are indexed. */
+function inTime<Each>(rows: Each[], endsAt: number, index: (row: Each) => void): Each[] {
+  let done = 0;
+  for (const row of rows) {
+    index(row);
+    done++;
+    if (performance.now() > endsAt) break;
+  }
+  return rows.slice(0, done);
 }
 
 /**
