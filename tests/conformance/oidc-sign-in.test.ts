@@ -19,6 +19,7 @@ const settings = {
   PARLEY_OIDC_CLIENT_ID: "parley web",
   PARLEY_OIDC_NAME: "Example SSO",
   PARLEY_MASTER_KEY: MASTER_KEY.toString("base64"),
+  PARLEY_OPERATORS: "olga",
 };
 const server = await startServer(settings);
 const backend = new Backend(server.url);
@@ -158,6 +159,12 @@ describe("signing in with the issuer", () => {
     const username = freshName();
     await backend.call("upsertUsers", { users: [{ external_id: username, username }] });
     expect((await signedIn(username)).username).toBe(`${username}_2`);
+  });
+
+  test("never becomes an operator who does not exist yet, but takes another name", async () => {
+    const person = await signedIn("olga");
+    expect(person.username).toBe("olga_2");
+    expect(await person.call("getMe")).not.toHaveProperty("is_operator");
   });
 
   test("reads the claims from userinfo if the ID token lacks them", async () => {

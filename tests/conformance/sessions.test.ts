@@ -165,9 +165,9 @@ test("a long display name with emoji is truncated between characters for the age
 });
 
 describe("sign-up by policy", () => {
-  const tryWith = async (url: string, invite_code?: string) => {
+  const tryWith = async (url: string, invite_code?: string, username = freshName()) => {
     const input = {
-      username: freshName(),
+      username,
       password: PASSWORD,
       ...(invite_code && { invite_code }),
     };
@@ -187,6 +187,14 @@ describe("sign-up by policy", () => {
     expect(await tryWith(invited.url, "spring,summer")).toBe(403);
     expect(await tryWith(invited.url, "spring")).toBe(200);
     expect(await tryWith(invited.url, "summer")).toBe(200);
+  });
+
+  test("gives nobody the name of an operator who does not exist, whatever the code", async () => {
+    await using invited = await startServer({
+      PARLEY_SIGNUP: "invite:spring",
+      PARLEY_OPERATORS: "olga",
+    });
+    expect(await tryWith(invited.url, "spring", "olga")).toBe(409);
   });
 });
 
