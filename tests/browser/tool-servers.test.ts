@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
-import { agentOf } from "@parley/testkit/client.ts";
+import { agentOf, signUp } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { startProtectedServer } from "../tool-issuer.ts";
@@ -91,6 +92,26 @@ test("name, address and token of a tool server are changed, while agents keep it
   expect(server).toMatchObject({ name: "Bureau", url: moved.url, status: "ready" });
   const { items } = await alice.call("getMyAgents");
   expect(items.find(({ username }) => username === agentOf(alice))?.tools).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a tool server of the operator that cannot be reached is named, with what to do", async () => {
+  const PARLEY_TOOL_SERVERS = JSON.stringify([{ name: "Weather", url: "http://127.0.0.1:1/mcp" }]);
+  await using server = await startServer({ ...noRates, PARLEY_TOOL_SERVERS });
+  const ada = await signUp(server.url, "ada");
+  const options = { url: server.url, path: "/settings/tool-servers" };
+  await using visit = await harness().visit(ada, options);
+  const { page } = visit;
+  const weather = item(page, "Weather");
+  await weather.getByText("Cannot be reached").waitFor();
+  await weather.getByText("Please tell the people who run this service.").waitFor();
+  await expectNoViolations(page);
+  await page.goto(`${server.url}/agents`);
+  await page.getByRole("button", { name: "Choose tools" }).first().click();
+  const unreached = page.getByRole("dialog").getByRole("region", { name: "Weather" });
+  await unreached.getByText("Cannot be reached").waitFor();
+  await unreached.getByText("Please tell the people who run this service.").waitFor();
+  await expectNoViolations(page);
   expect(visit.problems()).toEqual([]);
 });
 

@@ -18,6 +18,7 @@ import {
   type Policy,
   policies,
 } from "./grants.ts";
+import { ServerStatus } from "./ServerStatus.tsx";
 import { useToolServers } from "./servers.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -33,8 +34,7 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
   const storeGrant = useStoreGrant(agent);
   const { value: servers } = fetched;
   if (!servers) return <Unfetched fetched={fetched} className="h-24" />;
-  const offering = servers.filter(({ tools }) => tools.length > 0);
-  const offered = offering.reduce((sum, { tools }) => sum + tools.length, 0);
+  const offered = servers.reduce((sum, { tools }) => sum + tools.length, 0);
   return (
     <div className="flex flex-col gap-4">
       {offered === 0 ? (
@@ -61,7 +61,7 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
           className="field"
         />
       )}
-      {offering.map((server) => (
+      {servers.map((server) => (
         <ServerTools
           key={server.id}
           agent={agent}
@@ -117,12 +117,14 @@ function ServerTools({ agent, server, servers, storeGrant, filter }: ServerTools
   const shown = server.tools.filter(({ name, title, description }) =>
     [name, title, description].some((text) => text.toLowerCase().includes(filter)),
   );
-  if (shown.length === 0) return null;
+  const isReady = server.status === "ready";
+  if (shown.length === 0 && (isReady || filter !== "")) return null;
   return (
     <section aria-label={server.name}>
       <h3 className="mb-1 text-sm font-semibold break-words text-ink-2">
         {visibleText(server.name)}
       </h3>
+      {!isReady && <ServerStatus server={server} />}
       <ul className="divide-y divide-line">
         {shown.map((tool) => (
           <ToolRow

@@ -12,6 +12,7 @@ import { ChangeServer } from "./ChangeServer.tsx";
 import { toolTitle } from "./calls.ts";
 import { Description } from "./Description.tsx";
 import { ServerSignIn } from "./ServerSignIn.tsx";
+import { ServerStatus } from "./ServerStatus.tsx";
 import { visibleText } from "./visible-text.ts";
 
 interface ServerItemProps {
@@ -67,7 +68,7 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
           )}
         </div>
       </div>
-      <Status server={server} />
+      <ServerStatus server={server} />
       {status === "unauthorized" && !operator && (
         <ServerSignIn server={server} onChange={onChange}>
           <Button size="small" icon="edit" busy={busy} onClick={() => setChanging(true)}>
@@ -99,27 +100,6 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
         </Confirm>
       )}
     </li>
-  );
-}
-
-const states = {
-  ready: { text: "Ready", colour: "text-good", icon: "check" },
-  unreachable: { text: "Cannot be reached", colour: "text-danger", icon: "alert" },
-  unauthorized: { text: "Needs a sign-in or another token", colour: "text-warn", icon: "key" },
-} as const;
-
-function Status({ server: { status, error } }: { server: ToolServer }) {
-  const { text, colour, icon } = states[status];
-  return (
-    <p role="status" className={`flex items-start gap-1.5 text-sm ${colour}`}>
-      <span className="mt-0.5">
-        <Icon name={icon} size={15} />
-      </span>
-      <span className="min-w-0 break-words">
-        {text}
-        {error && <span className="text-ink-2">: {visibleText(error)}</span>}
-      </span>
-    </p>
   );
 }
 
