@@ -10,6 +10,7 @@ import {
   pressOn,
   say,
   sharedHarness,
+  showsBriefly,
   test,
   twoPeople,
   write,
@@ -52,6 +53,50 @@ test("messages of a blocked person are folded away in groups, on every device", 
   await page.getByRole("menuitem", { name: "Unblock" }).click();
   await message(page, "More of it").waitFor();
   expect([...visit.problems(), ...phone.problems()]).toEqual([]);
+});
+
+test("who blocks a stranger can leave the groups that the stranger has started, all at once", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  const title = (number: number) => `Lucky draw ${number}`;
+  const usernames = [ada.username];
+  const groups = await Promise.all(
+    [1, 2, 3].map((number) => bob.call("startChat", { usernames, title: title(number) })),
+  );
+  const [, answered, open] = groups;
+  if (!answered || !open) throw new Error("the groups are missing");
+  await say(ada, answered, "Who are you?");
+  await using visit = await harness().visit(ada, { path: `/c/${open.id}` });
+  const { page } = visit;
+  await page.getByRole("link", { name: title(1) }).waitFor();
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await page.getByRole("button", { name: `Options for ${bob.username}` }).click();
+  await page.getByRole("menuitem", { name: "Block" }).click();
+  const dialog = page.getByRole("dialog", { name: `Block ${bob.username}?` });
+  await dialog.getByRole("checkbox", { name: "Leave their groups" }).check();
+  await expectNoViolations(page);
+  await dialog.getByRole("button", { name: "Block" }).click();
+  await page.getByText(`${bob.username} is blocked. You left 2 groups.`).waitFor();
+  await page.getByRole("link", { name: title(1) }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: title(3) }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: title(2) }).waitFor();
+  expect(await page.getByRole("button", { name: "Members and agents" }).count()).toBe(0);
+  expect((await ada.call("getChats")).items.map(({ id }) => id)).toEqual([answered.id]);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("who blocks somebody who has started no groups is not asked about them", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  const chat = await ada.call("startChat", { usernames: [bob.username] });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}#details` });
+  const { page } = visit;
+  await page.getByRole("button", { name: `Options for ${bob.username}` }).click();
+  await page.getByRole("menuitem", { name: "Block" }).click();
+  const dialog = page.getByRole("dialog", { name: `Block ${bob.username}?` });
+  expect(await dialog.getByRole("checkbox").count()).toBe(0);
+  await showsBriefly(page.getByText(`${bob.username} is blocked.`, { exact: true }), () =>
+    dialog.getByRole("button", { name: "Block" }).click(),
+  );
+  expect(visit.problems()).toEqual([]);
 });
 
 test("a direct conversation with a blocked person has no composer until they are unblocked", async () => {

@@ -5,6 +5,7 @@ import { showError } from "../../lib/errors.ts";
 import { useSelf } from "../../lib/me.ts";
 import { chatTitle } from "../../lib/names.ts";
 import { navigate } from "../../lib/router.ts";
+import { Checkbox } from "../../ui/Checkbox.tsx";
 import { Confirm } from "../../ui/Confirm.tsx";
 
 interface LeaveGroupProps {
@@ -33,26 +34,16 @@ export default function LeaveGroup({ chat, onClose }: LeaveGroupProps) {
       action="Leave"
       onBack={onClose}
       onConfirm={leave}
-      option={<ForGood checked={final} onChange={setFinal} />}
+      option={
+        <Checkbox
+          label="For good"
+          hint="Nobody can add you to this group again."
+          checked={final}
+          onChange={setFinal}
+        />
+      }
     >
       Your agents leave with you. To come back, somebody in the group has to add you.
     </Confirm>
-  );
-}
-
-function ForGood({ checked, onChange }: { checked: boolean; onChange: (on: boolean) => void }) {
-  return (
-    <label className="flex items-start gap-2.5 text-base">
-      <input
-        type="checkbox"
-        className="mt-0.5 size-4.5 shrink-0 accent-accent-fill"
-        checked={checked}
-        onChange={({ target }) => onChange(target.checked)}
-      />
-      <span>
-        For good
-        <span className="block text-sm text-ink-3">Nobody can add you to this group again.</span>
-      </span>
-    </label>
   );
 }
