@@ -2,6 +2,7 @@ import { describe, expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import { until } from "@parley/testkit/until.ts";
 import type { Locator, Page } from "playwright-core";
+import { slowAgents } from "./slow-agents.ts";
 import {
   agentChat,
   composer,
@@ -19,6 +20,7 @@ import {
 } from "./support.ts";
 
 const harness = sharedHarness();
+const slowPerson = slowAgents();
 
 const toolbars = (page: Page) => page.getByRole("toolbar", { name: "Message actions" });
 
@@ -109,8 +111,9 @@ describe("toolbars of messages", () => {
   });
 
   test("the toolbar of an answer is visible when the pointer rests where it streamed", async () => {
-    const { ada, path } = await agentChat(harness());
-    await using visit = await harness().visit(ada, { path });
+    const ada = await slowPerson("ada");
+    const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+    await using visit = await harness().visit(ada, { path: `/c/${chat.id}`, url: ada.url });
     const { page } = visit;
     await write(page, "slow");
     const answer = page.getByRole("article").last();

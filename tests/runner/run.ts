@@ -79,6 +79,8 @@ function failuresIn(output: string, job: Job): string[] {
   let file = job.file;
   const failures: string[] = [];
   for (const line of output.split("\n")) {
+    // What follows repeats them.
+    if (/^\d+ tests failed:$/.test(line)) break;
     file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
     const [, name] = /^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/.exec(line) ?? [];
     if (name) failures.push(`${nameOf({ ...job, file, more: [] })}: ${name}`);
