@@ -77,8 +77,8 @@ export function batchWriter(options: BatchWriterOptions): BatchWriter {
       const failure = pipeline.failure();
       if (failure) throw failure.error;
       if (closed) throw new Error("the store is closed");
-      const outcome = { changes: NO_CHANGES, wrote: false, result: undefined };
-      queue.add({ unit, durable, ...outcome, resolve, reject });
+      const wrote = false;
+      queue.add({ unit, durable, changes: NO_CHANGES, wrote, result: undefined, resolve, reject });
       if (!working) void work();
     });
 

@@ -40,19 +40,23 @@ export class Connection {
   /** Null on a connection that only reads. */
   readonly known: KnownConversations | null;
   readonly #db: Database;
+  readonly #begin: ReturnType<Database["query"]>;
+  readonly #dataVersion: ReturnType<Database["query"]>;
   readonly #owned = new Set<number>();
   readonly #statements = new Map<Statement, Prepared>();
   #version: unknown;
 
   constructor(db: Database, { readOnly = false } = {}) {
     this.#db = db;
+    this.#begin = db.query("BEGIN IMMEDIATE");
+    this.#dataVersion = db.query("PRAGMA data_version");
     this.known = readOnly ? null : new KnownConversations();
   }
 
   /** Begins a transaction, which may follow one of another process. */
   beginTransaction(): void {
-    this.#db.run("BEGIN IMMEDIATE");
-    const [version] = this.#db.query("PRAGMA data_version").values()[0] ?? [];
+    this.#begin.run();
+    const [version] = this.#dataVersion.values()[0] ?? [];
     if (version !== this.#version) this.known?.clear();
     this.#version = version;
   }
