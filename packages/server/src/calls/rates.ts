@@ -50,8 +50,8 @@ export function chargeBytes(
 ): void {
   const cost =
     Math.floor(received / RECEIVED_BYTES_PER_COST) + Math.floor(sent / SENT_BYTES_PER_COST);
-  const payer = payerOf(caller);
-  if (payer !== null && cost > 0) costs.charge(payer, cost);
+  const payer = cost > 0 ? payerOf(caller) : null;
+  if (payer !== null) costs.charge(payer, cost);
 }
 
 /** Takes a cost from the budget of a caller. Throws `rate_limited`. */

@@ -131,7 +131,7 @@ class Connection implements Client, Reader {
   /** Frames that wait for `hello` or for an end of congestion; null when nothing holds frames back. */
   #waiting: (string | Buffer)[] | null = [];
   #calls = 0;
-  #unsentReplies: string[] = [];
+  #unsentReplies: Reply[] = [];
   #unsentReplyBytes = 0;
   /** How calls fail once the socket is being closed; null before. */
   #ended: Failure | null = null;
@@ -325,7 +325,7 @@ class Connection implements Client, Reader {
     this.#reply(frame, outcome);
   }
 
-  async #outcomeOf(frame: Frame): Promise<Outcome> {
+  #outcomeOf(frame: Frame): Outcome | Promise<Outcome> {
     const { method, params, failure } = frame;
     return failure
       ? { ok: false, failure }
@@ -361,7 +361,7 @@ class Connection implements Client, Reader {
     const text = encodeReply(frame, outcome);
     const bytes = Buffer.byteLength(text);
     chargeBytes(this.#shared.services.rates, this.#payer(), { sent: bytes });
-    this.#unsentReplies.push(text);
+    this.#unsentReplies.push({ text, bytes });
     this.#unsentReplyBytes += bytes;
     this.#shared.backlog.sent(bytes);
     if (this.#unsentReplies.length === 1) queueMicrotask(() => this.#flush());
@@ -370,8 +370,8 @@ class Connection implements Client, Reader {
   #flush(most = REPLY_BACKLOG_BYTES): void {
     this.#socket?.cork((socket) => {
       while (this.#unsentReplies.length > 0 && socket.getBufferedAmount() <= most) {
-        const text = this.#unsentReplies.shift() as string;
-        this.#unsentReplyBytes -= Buffer.byteLength(text);
+        const { text, bytes } = this.#unsentReplies.shift() as Reply;
+        this.#unsentReplyBytes -= bytes;
         socket.send(text);
       }
     });
@@ -380,6 +380,12 @@ class Connection implements Client, Reader {
 }
 
 export type { Connection };
+
+/** An encoded reply, and its length. */
+interface Reply {
+  readonly text: string;
+  readonly bytes: number;
+}
 
 /** A call, or the reason why a frame is none. `"id": null` is the same as no id. */
 interface Frame {
