@@ -101,7 +101,7 @@ export async function compose(config: Config): Promise<Running> {
   const node = Bun.randomUUIDv7();
   const backends = await openBackends(config, node, log);
   const { store, bus, cluster } = backends;
-  const changes = await openChangeStream({ ...backends, node, log, everyMs: readLogMs(config) });
+  const changes = await openChangeStream({ ...backends, node, log, ...readLog(config) });
   const unsent = createBacklog(
     config.limits,
     function* () {
@@ -391,9 +391,9 @@ function throttles(limits: Limits, cluster: Cluster) {
 
 /**
  * How often to read the change log for what did not arrive otherwise. Without NATS that is what other
- * processes have changed, such as the command that resets a password.
+ * processes have changed, such as the command that resets a password, and no other node can be away.
  */
-const readLogMs = ({ nats }: Config) => (nats ? 5000 : 1000);
+const readLog = ({ nats }: Config) => (nats ? { everyMs: 5000 } : { everyMs: 1000, awayMs: 1000 });
 
 function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
   try {
