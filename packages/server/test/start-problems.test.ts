@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signUp } from "@parley/testkit/client.ts";
+import { sharedPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-start-"));
@@ -135,10 +136,26 @@ test("a database server that does not answer stops the start with its address an
   expect(await refusal({ DATABASE_URL })).toContain("nothing answers at 127.0.0.1:1");
 });
 
+test("a database server that refuses stops the start with its reason and no password", async () => {
+  await using postgres = await sharedPostgres();
+  const { host } = new URL(postgres.url);
+  for (const [DATABASE_URL, reason] of [
+    [`postgres://parley:hidden@${host}/nowhere`, 'database "nowhere" does not exist'],
+    [`postgres://nobody:hidden@${host}/postgres`, 'role "nobody" does not exist'],
+  ] as const) {
+    const remedy = "correct the user, the password or the name";
+    expect(await refusal({ DATABASE_URL })).toContain(`${reason}: ${remedy}.`);
+  }
+});
+
 test("a folder that cannot be used stops the start with the reason", async () => {
   const file = join(folder, "a-file");
   writeFileSync(file, "");
   expect(await refusal({ PARLEY_DATA: file })).toContain("it is a file: name a folder");
+  // In /sys nobody may create folders.
+  const refused = "who runs this, may not use it: change its owner or its mode";
+  expect(await refusal({ PARLEY_DATA: "/sys/parley" })).toContain(refused);
+  expect(await refusal({ PARLEY_FILES: "disk:/sys/parley" })).toContain(refused);
   expect(await refusal({ PARLEY_FILES: `disk:${file}` })).toStartWith("PARLEY_FILES must be");
   const named = { PARLEY_SERVICE_KEY_FILE: join(folder, "missing") };
   expect(await refusal(named)).toContain("it does not exist");
@@ -156,5 +173,17 @@ test("providers that are described wrongly stop the start with the field and no 
   };
   const unknown = await refusalOf({ claude: { ...fields, api_key: "hidden" } });
   expect(unknown).toContain("claude has the unknown field api_key; its fields are display_name");
+  const wrong: Record<string, string> = {
+    protocol: '"anthropic" or "openai"',
+    base_url: "an http or https address",
+    max_output_tokens: "a whole number above 0",
+    tools: "true or false",
+  };
+  for (const [field, problem] of Object.entries(wrong)) {
+    const given = { claude: { ...fields, [field]: "hidden" } };
+    expect(await refusalOf(given)).toContain(`claude.${field} must be ${problem}.`);
+  }
   expect(await refusalOf([])).toContain("must be a JSON object");
+  const missing = await refusal({ PARLEY_PROVIDERS: join(folder, "missing.json") });
+  expect(missing).toContain("no file has this path");
 });

@@ -4,21 +4,24 @@ import { isSandboxKey } from "../rules/sandbox.ts";
 import { ConfigError } from "./error.ts";
 import { readJson, readNamedFile } from "./files.ts";
 
+const COUNT = "a whole number above 0";
+
+/** Errors tell what a field must be by its description. */
 const Provider = z.strictObject({
-  display_name: z.string().min(1).max(64),
-  protocol: z.enum(["anthropic", "openai"]),
-  base_url: z.url({ protocol: /^https?$/ }),
-  model: z.string().min(1),
-  max_output_tokens: z.int().positive().default(4096),
-  context_tokens: z.int().positive().default(100_000),
+  display_name: z.string().min(1).max(64).describe("1 to 64 characters"),
+  protocol: z.enum(["anthropic", "openai"]).describe('"anthropic" or "openai"'),
+  base_url: z.url({ protocol: /^https?$/ }).describe("an http or https address"),
+  model: z.string().min(1).describe("the provider's name of a model"),
+  max_output_tokens: z.int().positive().default(4096).describe(COUNT),
+  context_tokens: z.int().positive().default(100_000).describe(COUNT),
   /** False for models that cannot use tools: they are offered none. */
-  tools: z.boolean().default(true),
+  tools: z.boolean().default(true).describe("true or false"),
   /** A file with a key of the operator's, for people who have stored none. */
-  api_key_file: z.string().min(1).optional(),
+  api_key_file: z.string().min(1).optional().describe("the path of a file"),
   /** What every agent of the provider is told before its owner's instructions. */
-  instructions: z.string().trim().min(1).max(8000).optional(),
+  instructions: z.string().trim().min(1).max(8000).optional().describe("1 to 8,000 characters"),
   /** Tokens that each person may use per day (UTC) at the operator's expense. */
-  daily_tokens_per_user: z.int().positive().optional(),
+  daily_tokens_per_user: z.int().positive().optional().describe(COUNT),
 });
 export type Provider = z.infer<typeof Provider>;
 
@@ -86,15 +89,14 @@ export function readOperatorKeys(
   return keys;
 }
 
-const FIELDS = Object.keys(Provider.shape).join(", ");
-
 /** The first problem, and the remedy. It repeats no value. */
 function problemOf({ issues: [issue] }: z.ZodError): string {
-  const [id, ...field] = issue?.path ?? [];
+  const [id, field] = issue?.path ?? [];
   if (id === undefined) return "the value must be a JSON object with an object for each provider";
-  if (issue?.code === "unrecognized_keys") {
-    return `${String(id)} has the unknown field ${issue.keys[0]}; its fields are ${FIELDS}`;
-  }
-  const problem = issue?.message.replace("Invalid input: ", "").replace("Invalid option: ", "");
-  return `${[id, ...field].join(".")} is wrong or missing: ${problem}`;
+  const { shape } = Provider;
+  const known = field === undefined ? undefined : shape[field as keyof typeof shape];
+  if (known) return `${String(id)}.${String(field)} must be ${known.description}`;
+  const fields = `its fields are ${Object.keys(shape).join(", ")}`;
+  if (issue?.code !== "unrecognized_keys") return `${String(id)} must be an object: ${fields}`;
+  return `${String(id)} has the unknown field ${issue.keys[0]}; ${fields}`;
 }
