@@ -4,12 +4,15 @@ import { type Operation, type OperationName, operations } from "@parley/protocol
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { type Answer, Person, post, say, signUp } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
+import { stripedPng } from "@parley/testkit/pictures.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { hugePng } from "../packages/server/test/support/pictures.ts";
+import { type Sending, sendingsOf, tools } from "./sendings.ts";
 
 /**
- * Every operation with the worst input that its contract allows, against a server with much data. A call
- * may take so many times the CPU time of plain calls as it costs, times a factor that leaves room for
- * a busy machine. An operation without a row fails, and does not compile.
+ * Every operation with the worst input that its contract allows, and what else strangers can send, against
+ * a server with much data. A call may take so many times the CPU time of plain calls as it costs, times a
+ * factor that leaves room for a busy machine. An operation without a row fails, and does not compile.
  */
 
 const BACKLOG_BYTES = 4_194_304;
@@ -92,10 +95,7 @@ interface Row {
 /** Participants of `crowd` divided by those that cost as much as a plain call. */
 const FAN_OUT = 19;
 const handles = Array.from({ length: 6000 }, (_, n) => `@x${n.toString(36)}`).join(" ");
-const mentions = `${usernames
-  .slice(0, 100)
-  .map((name) => `@${name}`)
-  .join(" ")} ${handles}`.slice(0, 32_768);
+const mentions = `${usernames.map((name) => `@${name}`).join(" ")} ${handles}`.slice(0, 32_768);
 const known = Object.fromEntries(Array.from({ length: 5000 }, () => [Bun.randomUUIDv7(), 1]));
 const uuids = Array.from({ length: 100 }, () => Bun.randomUUIDv7());
 const text = (length: number) => "é".repeat(length);
@@ -402,7 +402,17 @@ interface Measured {
 const codeOf = ({ body }: Answer) => (body.ok ? "ok" : body.code);
 const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
 
-/** Calls again and again, until the calls have taken long enough to be measured. */
+/** The CPU time of a call, which is repeated until it has taken long enough to be measured. */
+async function cpuOf(most: number, call: (n: number) => Promise<void>): Promise<number> {
+  const before = cpuMs();
+  let calls = 0;
+  while (calls < most) {
+    await call(calls++);
+    if (calls >= 4 && cpuMs() - before >= MEASURED_MS && most <= MAX_REPEATS) break;
+  }
+  return (cpuMs() - before) / calls;
+}
+
 async function measure(
   name: OperationName,
   row: Row,
@@ -415,20 +425,17 @@ async function measure(
   for (let n = 0; n < most; n++) prepared.push({ caller: await by(), input: input(from + n) });
   const codes = new Set<string>();
   let bytes = 0;
-  let calls = 0;
-  const before = cpuMs();
-  for (const { caller, input: given } of prepared) {
+  const cpu = await cpuOf(most, async (n) => {
+    const { caller = null, input: given } = prepared[n] ?? {};
     const answer =
       caller instanceof Backend
         ? await caller.post(name, given)
         : await post(server.url, name, given, caller?.token);
     codes.add(codeOf(answer));
     bytes = Math.max(bytes, lengthOf(answer.body));
-    calls++;
-    if (calls >= 4 && cpuMs() - before >= MEASURED_MS && repeats === MAX_REPEATS) break;
-  }
+  });
   const given = prepared[0]?.input ?? {};
-  return { cpu: (cpuMs() - before) / calls, bytes, cost: costOf(name, row, given, bytes), codes };
+  return { cpu, bytes, cost: costOf(name, row, given, bytes), codes };
 }
 
 function costOf(name: OperationName, { charged = 0 }: Row, input: object, bytes: number): number {
@@ -464,13 +471,76 @@ describe.each(Object.keys(rows) as OperationName[])("%s", (name) => {
       );
       expect(first.codes).not.toContain("internal");
       expect(first.bytes).toBeLessThan(BACKLOG_BYTES / 2);
-      const limit = (FREE_PLAIN_CALLS + FACTOR * first.cost) * plain.cpu;
-      let { cpu } = first;
-      // Work in the background, such as indexing what earlier rows have written, may count as well.
-      for (let round = 1; cpu > limit && !row.ownRate && round < 4; round++) {
-        cpu = Math.min(cpu, (await measure(name, row, { from: round * MAX_REPEATS })).cpu);
-      }
-      if (!row.ownRate) expect(cpu, `${name}: ms per call`).toBeLessThanOrEqual(limit);
+      if (row.ownRate) return;
+      const again = (round: number) => measure(name, row, { from: round * MAX_REPEATS });
+      await expectWithin(first, again);
     },
   );
+});
+
+/** Work in the background, such as indexing what earlier rows have written, may count as well. */
+async function expectWithin(
+  { cpu, cost }: Pick<Measured, "cpu" | "cost">,
+  again: (round: number) => Promise<Pick<Measured, "cpu">>,
+): Promise<void> {
+  const limit = (FREE_PLAIN_CALLS + FACTOR * cost) * plain.cpu;
+  let least = cpu;
+  for (let round = 1; least > limit && round < 4; round++) {
+    least = Math.min(least, (await again(round)).cpu);
+  }
+  expect(least, "ms per call").toBeLessThanOrEqual(limit);
+}
+
+const FRAME_CHARACTERS = 214_000;
+const PICTURE_SIDE = 1000;
+/** About what `image_pixels_per_hour` allows in the time in which `cost_per_second` refills one. */
+const PIXELS_PER_COST = 2000;
+const inMcp = (name: "getChatHistory" | "searchMessages") => 5 + operations[name].cost.call;
+const send = await sendingsOf(alice, long);
+afterAll(() => send[Symbol.asyncDispose]());
+
+const sendings: Record<string, Sending> = {
+  "20,000 asterisks to an incoming hook": send.toHook("*\n".repeat(20_000)),
+  "links without an end to an incoming hook": send.toHook("<http://a|".repeat(4000)),
+  "a frame that is no call": send.frame(`{"method":1,"params":"${"x".repeat(FRAME_CHARACTERS)}"}`),
+  "a frame that is not JSON": send.frame("[".repeat(FRAME_CHARACTERS)),
+  "a frame of a long unknown method": send.frame(`{"method":"${"x".repeat(FRAME_CHARACTERS)}"}`),
+  "a frame of an unknown method with many keys": send.frame(
+    JSON.stringify({ method: "messages.sent", params: known }),
+  ),
+  "16 histories in one body to /mcp": send.toMcp(
+    tools("get_chat_history", { chat_id: long.id, ...page }),
+    { cost: 16 * inMcp("getChatHistory"), answer: /the results of one body have more than/ },
+  ),
+  "16 searches in one body to /mcp": send.toMcp(tools("search_messages", { query: "word" }), {
+    cost: 16 * inMcp("searchMessages"),
+    answer: /"result"/,
+  }),
+  "a deep body to /mcp": send.toMcp("[".repeat(2500), { cost: 5, answer: /bad_request/ }),
+  "a small picture of many pixels": send.picture(
+    stripedPng(PICTURE_SIDE, PICTURE_SIDE, [0, 0, 0]),
+    { cost: PICTURE_SIDE ** 2 / PIXELS_PER_COST, answer: /"status":"ready"/ },
+  ),
+  "a small picture of too many pixels": send.picture(new Uint8Array(hugePng(16_384, 16_384)), {
+    cost: 1,
+    answer: /payload_too_large/,
+  }),
+  "an answer that is not read": send.unread("getChatHistory", { chat_id: long.id, ...page }),
+};
+
+describe("beside operations", () => {
+  test.each(Object.entries(sendings))("%s takes no more than it costs", async (_, sending) => {
+    const again = async () => {
+      const ready: (() => Promise<string>)[] = [];
+      for (let n = 0; n < 4; n++) ready.push(await sending.prepare());
+      let bytes = 0;
+      const cpu = await cpuOf(ready.length, async (n) => {
+        const answer = (await ready[n]?.()) ?? "";
+        expect(answer).toMatch(sending.answer);
+        bytes = answer.length;
+      });
+      return { cpu, cost: sending.cost + Math.floor(bytes / 16_384) };
+    };
+    await expectWithin(await again(), again);
+  });
 });
