@@ -7,6 +7,20 @@ const harness = sharedHarness(async (started) => {
   shown = await prepareChat(started);
 });
 
+for (const [label, path] of [
+  ["Topic", null],
+  ["Model", "/agents#model-claude"],
+] as const) {
+  test(`the field «${label}» shows an arrow, and its text does not reach below it`, async () => {
+    await using visit = await harness().visit(shown.ada, { path: path ?? shown.path });
+    const style = await visit.page.getByLabel(label, { exact: true }).evaluate((field) => {
+      const { backgroundImage, backgroundRepeat, paddingRight } = getComputedStyle(field);
+      return { isDrawn: backgroundImage.includes("svg"), backgroundRepeat, paddingRight };
+    });
+    expect(style).toEqual({ isDrawn: true, backgroundRepeat: "no-repeat", paddingRight: "36px" });
+  });
+}
+
 describe("on a phone 360 pixels wide", () => {
   const names = ["sign up", "home", "conversation", "details", "agents", "settings"] as const;
   for (const name of names) {
