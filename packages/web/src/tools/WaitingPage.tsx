@@ -22,7 +22,10 @@ import { WaitingQuestion } from "./WaitingQuestion.tsx";
 export default function WaitingPage() {
   const { items, questions, problem, refresh } = usePending();
   return (
-    <Page title="Waiting for you" intro="What your agents may do only if you approve it.">
+    <Page
+      title="Waiting for you"
+      intro="What your agents may do only if you approve it, and what their tools ask you."
+    >
       {problem !== null && <FetchProblem problem={problem} onRetry={refresh} />}
       {items === null && problem === null && <Skeleton className="h-56" />}
       {questions.length > 0 && <Questions questions={questions} />}
