@@ -111,7 +111,11 @@ test("a server of the latest revision of the protocol is asked, and asks, withou
   await using tools = await startToolServers();
   const server = await tools.add(modern.url);
   expect(server).toMatchObject({ status: "ready", tools: [{ name: "greet" }] });
-  const elicit: Elicit = async () => ({ action: "accept", content: { name: "Ada" } });
+  const elicit: Elicit = async () => {
+    // The answer that asked has ended long before a person replies.
+    await Bun.sleep(300);
+    return { action: "accept", content: { name: "Ada" } };
+  };
   const result = await tools.callTool(server, "greet", {}, { elicit });
   expect(result).toEqual({ text: "Hello, Ada!", is_error: false });
   expect(modern.methods).toContain("server/discover");

@@ -207,12 +207,29 @@ class McpConnection implements Connection {
     const { elicitMs } = timeouts;
     const deadline = pausableDeadline(timeoutMs);
     const cancelled = new AbortController();
-    this.#elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
     const unanswered = Promise.withResolvers<never>();
+    let hasEnded = false;
+    let questions = 0;
+    // A server may end its answer with a question: then the client calls again with what it is told.
+    const expectResult = () =>
+      setTimeout(() => {
+        if (!hasEnded || questions > 0 || answers?.isAnswering()) return;
+        unanswered.reject(new ContactFailed(NO_RESULT));
+      }, PARSE_MS);
+    const ask = async (elicit: Elicit, request: Parameters<Elicit>[0]) => {
+      questions++;
+      try {
+        return await deadline.without(elicit(request), elicitMs);
+      } finally {
+        questions--;
+        expectResult();
+      }
+    };
+    this.#elicit = elicit ? (request) => ask(elicit, request) : null;
     if (answers) {
       answers.onEnded = (method) => {
-        if (method === "tools/call")
-          setTimeout(() => unanswered.reject(new ContactFailed(NO_RESULT)), PARSE_MS);
+        hasEnded ||= method === "tools/call";
+        expectResult();
       };
     }
     const params = { name: tool, arguments: input };

@@ -25,9 +25,12 @@ const LARGE_METHODS = ["tools/list", "tools/call"];
  */
 const MAX_REPLIES = 256;
 
+type Sent = Parameters<GuardedFetch>[1];
+type Bounds = Parameters<typeof boundedJson>[0];
+
 export interface ToolFetch {
   readonly fetch: FetchLike;
-  /** Whether an answer has begun and not ended. */
+  /** Whether a request was sent whose answer has not ended. */
   isAnswering(): boolean;
   /** Called when the answer to a request with this method ends, and cannot be resumed. */
   onEnded: (method: string) => void;
@@ -59,30 +62,40 @@ export function createToolFetch(
     const method = isPost ? methodOf(init.body) : undefined;
     if (isPost) countReplies(method);
     const isStream = headers.get("accept")?.includes("text/event-stream") === true;
-    const response = await fetch(url, {
+    const sent = {
       ...(init.method && { method: init.method }),
       ...(init.signal && { signal: init.signal }),
       ...bodyOf(init.body, headers),
       headers,
       timeoutMs: isStream ? (isPost ? STREAM_MS : LISTEN_MS) : SHORT_MS,
       maxResponseBytes: MAX_ANSWER_BYTES,
-    });
-    if (response.status >= 300 && response.status < 400) {
-      await response.body?.cancel();
-      throw new FetchError("redirected", "the server redirects, which is not followed");
-    }
-    if (response.body === null) return response;
-    const bounded = response.body.pipeThrough(
-      boundedJson({ maxTokens: tokensFor(method), maxDepth: MAX_DEPTH }),
-    );
-    if (!isPost || headers.get("mcp-method") === LISTEN) return new Response(bounded, response);
+    };
+    const bounds = { maxTokens: tokensFor(method), maxDepth: MAX_DEPTH };
+    if (!isPost || headers.get("mcp-method") === LISTEN) return receive(url, sent, bounds);
     answers++;
     const onEnd = (isResumable: boolean, error?: unknown) => {
       answers--;
       if (error !== undefined) onBroken(error);
       else if (method !== undefined && !isResumable) self.onEnded(method);
     };
-    return new Response(watched(bounded, onEnd), response);
+    const response = await receive(url, sent, bounds).catch((error) => {
+      answers--;
+      throw error;
+    });
+    if (response.body) return new Response(watched(response.body, onEnd), response);
+    answers--;
+    return response;
+  }
+
+  /** The answer to a request, within its bounds. */
+  async function receive(url: string | URL, sent: Sent, bounds: Bounds): Promise<Response> {
+    const response = await fetch(url, sent);
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel();
+      throw new FetchError("redirected", "the server redirects, which is not followed");
+    }
+    const body = response.body?.pipeThrough(boundedJson(bounds));
+    return body ? new Response(body, response) : response;
   }
 
   const self: ToolFetch = { fetch: send, isAnswering: () => answers > 0, onEnded: () => {} };
