@@ -6,6 +6,7 @@ import {
   groupOf,
   type Person,
   people,
+  post,
   RawSocket,
   say,
   signUp,
@@ -86,6 +87,15 @@ describe.concurrent("the cost of calls", () => {
     expect(statuses[0]).toBe(200);
     expect(statuses.at(-1)).toBe(429);
     await alice.call("getMe");
+  });
+
+  test("includes the bytes of calls before sign-in, for each address", async () => {
+    await using server = await startServer(budget(20));
+    const input = { username: "nobody", password: "x".repeat(160_000) };
+    const [node = ""] = nodesOf(server.url);
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n++) statuses.push((await post(node, "signIn", input)).status);
+    expect(statuses).toEqual([400, 429, 429, 429]);
   });
 
   test("is not limited where the rates of calls are lifted", async () => {

@@ -115,6 +115,8 @@ function perform(
     const key = `${contract.name} ${call.origin.network}`;
     call.rated?.({ name, throttle: rates[name], key });
     rates[name].take(key);
+    // Only what the network owes for the bytes of earlier calls holds it up.
+    takeCost(rates, call.origin, 0);
     return run(services, bound, call, undefined, about);
   }
   return after(call.authenticate(), (caller) => {
@@ -164,7 +166,7 @@ function run(
     // Inherits what it needs: copying the fields for every call would cost more.
     const { origin, signal } = call;
     const charge = (cost: number) => {
-      const payer = payerOf(caller);
+      const payer = payerOf(caller ?? origin);
       if (payer !== null) services.rates.costs.charge(payer, cost);
     };
     const context = { __proto__: bound.needs, caller, origin, signal, about, charge };

@@ -1,5 +1,5 @@
 import type { Operation } from "@parley/protocol";
-import type { AgentCaller, AnyCaller, SessionCaller } from "../security/caller.ts";
+import type { AgentCaller, AnyCaller, Origin, SessionCaller } from "../security/caller.ts";
 import type { Throttle } from "../security/throttle.ts";
 
 /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
@@ -34,34 +34,35 @@ export const rateOf = (
     ? { name: "services", throttle: rates.services, key: caller.key.name }
     : { name, throttle: rates[name], key: rateKey(caller) };
 
-/** Who pays for a call. Nobody pays for the calls of service keys, nor before sign-in. */
-export const payerOf = (caller: AnyCaller | AgentCaller | undefined): string | null =>
-  caller === undefined || "key" in caller ? null : rateKey(caller);
+/** Who pays for a call: the caller, or before sign-in the network. */
+type Payer = AnyCaller | AgentCaller | Pick<Origin, "network">;
+
+/** The key of a budget. Nobody pays for the calls of service keys. */
+export function payerOf(payer: Payer): string | null {
+  if ("network" in payer) return `network ${payer.network}`;
+  return "key" in payer ? null : rateKey(payer);
+}
 
 /** Bytes that cost as much as a plain call, to parse and to encode. */
 const RECEIVED_BYTES_PER_COST = 4096;
 const SENT_BYTES_PER_COST = 16_384;
 
-/** Charges a caller for the bytes of a request and of its answer. */
+/** Charges for the bytes of a request and of its answer. */
 export function chargeBytes(
   { costs }: Pick<Rates, "costs">,
-  caller: AnyCaller | AgentCaller | undefined,
+  payer: Payer,
   { received = 0, sent = 0 }: { received?: number; sent?: number },
 ): void {
   const cost =
     Math.floor(received / RECEIVED_BYTES_PER_COST) + Math.floor(sent / SENT_BYTES_PER_COST);
-  const payer = cost > 0 ? payerOf(caller) : null;
-  if (payer !== null) costs.charge(payer, cost);
+  const key = cost > 0 ? payerOf(payer) : null;
+  if (key !== null) costs.charge(key, cost);
 }
 
-/** Takes a cost from the budget of a caller. Throws `rate_limited`. */
-export function takeCost(
-  { costs }: Pick<Rates, "costs">,
-  caller: AnyCaller | AgentCaller,
-  cost: number,
-): void {
-  const payer = payerOf(caller);
-  if (payer !== null) costs.take(payer, cost);
+/** Takes a cost from the budget of a payer. Throws `rate_limited`. */
+export function takeCost({ costs }: Pick<Rates, "costs">, payer: Payer, cost: number): void {
+  const key = payerOf(payer);
+  if (key !== null) costs.take(key, cost);
 }
 
 /** Milliseconds until a caller has paid for what is done already. */

@@ -173,7 +173,7 @@ async function call(
     signal: () => request.signal,
     input: () =>
       readJson(request, config.limits.frame_bytes, {
-        onRead: (received) => chargeBytes(rates, caller, { received }),
+        onRead: (received) => chargeBytes(rates, caller ?? origin, { received }),
       }),
     ignores: (fields) => ignored.push(...fields),
     rated: (counted) => {
@@ -203,11 +203,11 @@ function answerWith(
   unsent: UnsentAnswers,
   text: string,
   caller: AnyCaller | AgentCaller | undefined,
-  { network }: Origin,
+  origin: Origin,
   init?: ResponseInit,
 ): Response {
-  chargeBytes(rates, caller, { sent: text.length });
-  const key = !caller || caller.kind === "service" ? network : `${caller.account.id}`;
+  chargeBytes(rates, caller ?? origin, { sent: text.length });
+  const key = !caller || caller.kind === "service" ? origin.network : `${caller.account.id}`;
   return unsent.json(key, text, init);
 }
 
