@@ -481,6 +481,20 @@ describe("what the writer keeps of conversations", () => {
       await Promise.all([expect(undone).rejects.toThrow("undone"), ...sent]);
     }));
 
+  test("has the sends of earlier units of the same transaction", async () => {
+    using files = emptyStore();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      const positions = (tx: ReadTx, id: number) => tx.readPositions(id);
+      const [, , within] = await Promise.all([
+        sayAll(store, place, "one"),
+        sayAll(store, place, "two"),
+        inChat(store, place, positions),
+      ]);
+      expect(within).toMatchObject({ [place.alice.username]: 2 });
+    });
+  });
+
   test("has what another process has written", () =>
     expectFresh(1, (_, place, path) =>
       withStore(path, (other) => sayAll(other, place, "elsewhere")),

@@ -5,14 +5,14 @@ export const stores: readonly Fault[] = [
   {
     name: "on SQLite one's own message is unread",
     file: "packages/server/src/store/hot/messages-sqlite.ts",
-    find: "    db.change(READ_ALL, [conversation.id, sender.id, seq, humans, agents]);\n",
+    find: "    db.later(reader, READ_ALL, [conversation.id, sender.id, seq, humans, agents]);\n",
     replace: "",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/messages.test.ts"],
   },
   {
     name: "on SQLite the counter of a send that was undone stays",
     file: "packages/server/src/store/sqlite/sql.ts",
-    find: "    this.known?.clear();\n    if (this.#db.inTransaction)",
+    find: "    this.#forget();\n    if (this.#db.inTransaction)",
     replace: "    if (this.#db.inTransaction)",
     tests: ["packages/server/test/store-sqlite.test.ts"],
   },
@@ -26,7 +26,14 @@ export const stores: readonly Fault[] = [
   {
     name: "on SQLite a conversation that has changed is not read again",
     file: "packages/server/src/store/sqlite/sql.ts",
-    find: "    if (this.connection.prepared(sql).isKnown) this.known?.drop(this.stated ?? null);\n",
+    find: "= true;\n    if (prepared.isKnown) this.known?.drop(this.stated ?? null);\n    return changes;",
+    replace: "= true;\n    return changes;",
+    tests: ["packages/server/test/store-sqlite.test.ts"],
+  },
+  {
+    name: "on SQLite a unit does not see the read position of a send in the same transaction",
+    file: "packages/server/src/store/sqlite/sql.ts",
+    find: "    if (found.needsRows) this.flush();\n",
     replace: "",
     tests: ["packages/server/test/store-sqlite.test.ts"],
   },

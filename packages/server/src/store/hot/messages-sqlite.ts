@@ -35,9 +35,10 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
       db.json(message.metadata),
     ]);
     if (inserted === 0) return null;
-    db.run(COUNT, [conversation.id, seq, humans, agents, at]);
+    db.later(`${conversation.id}`, COUNT, [conversation.id, seq, humans, agents, at]);
     Object.assign(counters, { seq, humans, agents });
-    db.change(READ_ALL, [conversation.id, sender.id, seq, humans, agents]);
+    const reader = `${conversation.id} ${sender.id}`;
+    db.later(reader, READ_ALL, [conversation.id, sender.id, seq, humans, agents]);
     if (mentions.length > 0) {
       const place = [conversation.id, seq] as const;
       const named = db.changed<Named>(ADD_MENTIONS, [db.list(mentions), ...place, sender.id]);

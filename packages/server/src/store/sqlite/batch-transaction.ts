@@ -104,8 +104,10 @@ export function batchTransaction(
         const hasSucceeded = ran === true || (ran !== false && (await ran));
         // After some errors, such as a full disk, SQLite has rolled back the whole transaction.
         if (!db.inTransaction) throw refusal ?? new Error("the transaction was rolled back");
-        if (hasSucceeded) done.push(job);
-        else if (savepoints) connection.rollBackTo("unit");
+        if (hasSucceeded) {
+          if (savepoints) connection.flush();
+          done.push(job);
+        } else if (savepoints) connection.rollBackTo("unit");
         else if (connection.wrote) {
           // What it wrote can only be undone together with the units before it. They run again, with
           // savepoints: those cost time, and units that fail after writing are rare.
@@ -114,6 +116,7 @@ export function batchTransaction(
         }
         if (savepoints) release.run();
       }
+      connection.flush();
       log(done.flatMap((job) => job.changes));
       commit.run();
       committed(done);

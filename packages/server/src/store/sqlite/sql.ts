@@ -25,6 +25,8 @@ interface Prepared {
   readonly effect: Effect;
   /** Whether it changes what `KnownConversations` has. */
   readonly isKnown: boolean;
+  /** Whether it names a table whose rows `later` sets. */
+  readonly needsRows: boolean;
   /** Whether the current time is its last parameter. */
   readonly isTimed: boolean;
   readonly statement: ReturnType<Database["query"]>;
@@ -32,6 +34,7 @@ interface Prepared {
 
 const CHANGES_KNOWN =
   /\b(UPDATE (conversations|counters)|(INSERT INTO|DELETE FROM) (members|blocks))\b/;
+const SET_LATER = /\b(counters|members)\b/;
 
 /** A connection, and the unit of work that runs on it. It runs one unit at a time. */
 export class Connection {
@@ -44,6 +47,7 @@ export class Connection {
   readonly #dataVersion: ReturnType<Database["query"]>;
   readonly #owned = new Set<number>();
   readonly #statements = new Map<Statement, Prepared>();
+  readonly #later = new Map<string, { readonly statement: Statement; readonly values: Values }>();
   #version: unknown;
 
   constructor(db: Database, { readOnly = false } = {}) {
@@ -67,16 +71,37 @@ export class Connection {
     this.#owned.clear();
   }
 
+  /**
+   * Sets a row of `counters` or `members` before the next statement that names its table, and at the
+   * latest when the transaction ends: once for all units that set it. The last values count.
+   */
+  later(row: string, statement: Statement, values: Values): void {
+    this.#later.set(row, { statement, values });
+  }
+
+  /** Sets the rows that are still to be set. */
+  flush(): void {
+    for (const { statement, values } of this.#later.values()) {
+      this.#find(statement).statement.run(...(values as Bindings));
+    }
+    this.#later.clear();
+  }
+
   /** Undoes the transaction, unless SQLite has done it. */
   rollBack(): void {
-    this.known?.clear();
+    this.#forget();
     if (this.#db.inTransaction) this.#db.run("ROLLBACK");
   }
 
   /** Undoes the unit, which began with a savepoint of this name. */
   rollBackTo(savepoint: string): void {
-    this.known?.clear();
+    this.#forget();
     this.#db.run(`ROLLBACK TO ${savepoint}`);
+  }
+
+  #forget(): void {
+    this.known?.clear();
+    this.#later.clear();
   }
 
   /** The unit owns the conversation: it is the only one that runs. Units that only read own nothing. */
@@ -90,6 +115,12 @@ export class Connection {
   }
 
   prepared(statement: Statement): Prepared {
+    const found = this.#find(statement);
+    if (found.needsRows) this.flush();
+    return found;
+  }
+
+  #find(statement: Statement): Prepared {
     let found = this.#statements.get(statement);
     if (!found) {
       const sql = compiled(statement);
@@ -97,6 +128,7 @@ export class Connection {
         sql,
         effect: effectOf(sql),
         isKnown: CHANGES_KNOWN.test(sql),
+        needsRows: SET_LATER.test(sql),
         isTimed: usesNow(statement),
         statement: this.#db.query(sql),
       };
@@ -133,18 +165,17 @@ export class Port implements Sql {
   }
 
   change(sql: Statement, values: Values = NONE): number {
-    const changes = this.run(sql, values);
-    if (this.connection.prepared(sql).isKnown) this.known?.drop(this.stated ?? null);
-    return changes;
-  }
-
-  /** The same for a caller that keeps `known` up to date. */
-  run(sql: Statement, values: Values): number {
     const prepared = this.connection.prepared(sql);
     if (prepared.effect !== "other") this.check(prepared);
     const { changes } = prepared.statement.run(...bound(prepared, values));
     if (changes > 0) this.connection.wrote = true;
+    if (prepared.isKnown) this.known?.drop(this.stated ?? null);
     return changes;
+  }
+
+  /** Sets a row as `Connection.later` does. The caller keeps `known` up to date. */
+  later(row: string, sql: Statement, values: Values): void {
+    this.connection.later(row, sql, values);
   }
 
   changed<Row>(sql: Statement, values: Values = NONE): Row[] {
