@@ -850,6 +850,7 @@ function maintain(parts: Pick<MaintenanceOptions, "indexer" | "batches" | "erase
     pruneSearchChanges: async () => {},
     checkPlace: () => {},
     saveMark: () => {},
+    version: () => 1,
     ...parts,
   });
   return { background, [Symbol.asyncDispose]: () => maintenance.stop() };
@@ -859,7 +860,7 @@ test("a sync of the database file that fails stops the store", async () => {
   using files = emptyStore();
   await withStore(files.database, conversation);
   const stopped = Promise.withResolvers<unknown>();
-  const batches = { failure: () => null, fail: stopped.resolve, written: () => 0 } as BatchWriter;
+  const batches = { failure: () => null, fail: stopped.resolve } as BatchWriter;
   const stop = async (indexer: Indexer) => {
     await using _ = maintain({ indexer, batches, eraseMs: 0 });
     expect(await stopped.promise).toMatchObject({ code: "EINVAL" });
@@ -882,11 +883,11 @@ describe("background work", () => {
       const index = new Database(files.index);
       index.run("PRAGMA busy_timeout = 5000");
       index.run("ALTER TABLE progress RENAME TO progress_aside");
+      await sayAll(store, place, "needle");
       const failures = () => store.background.failures().get("search_indexing") ?? 0;
       await until(() => failures() >= 2, "indexing fails");
       expect(store.background.failing()).toEqual(["search_indexing"]);
       expect(reports).toEqual([["search_indexing", expect.stringContaining("progress")]]);
-      await sayAll(store, place, "needle");
       index.run("ALTER TABLE progress_aside RENAME TO progress");
       index.close();
       await until(() => store.background.failing().length === 0, "indexing succeeds again");
@@ -910,7 +911,7 @@ describe("background work", () => {
         return { pages: 1, left: 0 };
       },
     } as Indexer;
-    const batches = { written: () => 1, failure: () => null } as BatchWriter;
+    const batches = { failure: () => null } as BatchWriter;
     await using maintained = maintain({ indexer, batches, eraseMs: Number.POSITIVE_INFINITY });
     const { background } = maintained;
     await until(() => (background.failures().get("checkpoint") ?? 0) > 1, "it is tried again");

@@ -18,8 +18,6 @@ export interface BatchWriter {
   fail(error: unknown): void;
   /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
   failure(): { error: unknown } | null;
-  /** How many units have been committed. */
-  written(): number;
   /** Runs a task while no transaction is open. */
   pause<Result>(task: () => Promise<Result>): Promise<Result>;
   /** Refuses new units, and resolves once all earlier ones have ended. */
@@ -42,13 +40,9 @@ export function batchWriter(options: BatchWriterOptions): BatchWriter {
       for (const job of queue.clear()) job.reject(error);
     },
   });
-  const runBatch = batchTransaction(options, (jobs) => {
-    written += jobs.length;
-    pipeline.add(jobs);
-  });
+  const runBatch = batchTransaction(options, pipeline.add);
   let working = false;
   let transaction: Promise<Job[]> | null = null;
-  let written = 0;
   let closed = false;
 
   async function work(): Promise<void> {
@@ -88,7 +82,6 @@ export function batchWriter(options: BatchWriterOptions): BatchWriter {
     settled: pipeline.settled,
     fail: pipeline.fail,
     failure: pipeline.failure,
-    written: () => written,
     close: async () => {
       closed = true;
       while (working) await nextIteration();

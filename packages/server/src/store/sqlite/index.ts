@@ -78,6 +78,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   });
   const reader = portOf(new Connection(readerDb, { readOnly: true }));
   const readTx = reads(reader);
+  const dataVersion = readerDb.query("PRAGMA data_version");
   const maintenance = new Maintenance({
     background,
     batches,
@@ -87,6 +88,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       await batches.note(() => pruneSearchChanges(port(), lastIndexed));
     },
     saveMark,
+    version: () => dataVersion.values()[0]?.[0],
     checkPlace,
     eraseMs: options.eraseMs ?? ERASE_MS,
   });

@@ -27,6 +27,8 @@ export interface MaintenanceOptions {
   /** Deletes rows of `search_changes` up to the last one that is indexed. */
   pruneSearchChanges(lastIndexed: number): Promise<unknown>;
   saveMark(): void;
+  /** Differs after every commit, also of another process. */
+  version(): unknown;
   /** Throws if the database is not the file at its path any more. */
   checkPlace(): void;
   /** How long deleted or replaced text stays in the log at most. */
@@ -34,8 +36,8 @@ export interface MaintenanceOptions {
 }
 
 /**
- * Once a second: saves the restore mark, indexes new messages for search, and keeps the write-ahead
- * log short and free of deleted text.
+ * Once a second, after commits: saves the restore mark, indexes new messages for search, and keeps the
+ * write-ahead log short and free of deleted text.
  */
 export class Maintenance {
   readonly #options: MaintenanceOptions;
@@ -46,8 +48,9 @@ export class Maintenance {
   /** `#lastIndexed` when the log was last truncated. At first none: a killed process leaves a log. */
   #erasedUpTo = -1;
   #erasedAt = performance.now();
-  /** Units written at the beginning of the last round whose checkpoint succeeded. */
-  #unitsSeen = 0;
+  /** The version of the data that is indexed and saved completely. */
+  #seen: unknown = null;
+  #isIndexed = false;
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
@@ -63,26 +66,34 @@ export class Maintenance {
     await this.#round;
   }
 
-  /** A task that fails does not keep the others from running. */
+  /** A task that fails does not keep the others from running. All run again until they have succeeded. */
   async #runRound(): Promise<void> {
-    const { background, saveMark } = this.#options;
-    await background.run("restore_mark", saveMark);
-    await background.run("search_indexing", () => this.#indexMessages());
-    await background.run("checkpoint", () => this.#maintainLog());
+    const { background, saveMark, version } = this.#options;
+    let seen: unknown;
+    await background.run("restore_mark", () => {
+      seen = version();
+      if (seen !== this.#seen) saveMark();
+    });
+    const isNew = seen !== this.#seen;
+    if (isNew) await background.run("search_indexing", () => this.#indexMessages());
+    await background.run("checkpoint", () => this.#maintainLog(isNew));
+    if (this.#isIndexed && background.failing().length === 0) this.#seen = seen;
   }
 
   async #indexMessages(): Promise<void> {
     const { indexer, pruneSearchChanges } = this.#options;
+    this.#isIndexed = false;
     const endsAt = performance.now() + INDEXING_MS;
     while (performance.now() < endsAt) {
       const { more, lastChange } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE });
       this.#lastIndexed = lastChange;
+      this.#isIndexed = !more;
       if (!more) break;
     }
     await pruneSearchChanges(this.#lastIndexed);
   }
 
-  async #maintainLog(): Promise<void> {
+  async #maintainLog(isNew: boolean): Promise<void> {
     const { batches, checkPlace } = this.#options;
     try {
       checkPlace();
@@ -95,12 +106,10 @@ export class Maintenance {
     const hasDeletedText = this.#lastIndexed !== this.#erasedUpTo;
     const isDue = performance.now() - this.#erasedAt >= this.#options.eraseMs;
     if (hasDeletedText && isDue) await this.#truncateLog();
-    const written = this.#options.batches.written();
-    if (written === this.#unitsSeen) return;
+    if (!isNew) return;
     const found = await this.#checkpoint(PAGES_PER_CHECKPOINT);
     // The log starts over only after a checkpoint of all of it, for which writers have to pause.
     if (found.pages >= PAGES_PER_LOG) await this.#pauseWriters(() => this.#checkpoint());
-    this.#unitsSeen = written;
   }
 
   /**
