@@ -104,6 +104,11 @@ export function navigate(path: string, { replace = false } = {}): void {
   dispatchEvent(new Event(MOVED));
 }
 
+/** Goes home if the conversation is the open one, because the person has left it. */
+export function closeChat(id: string): void {
+  if (location.pathname === chatPath(id)) navigate("/", { replace: true });
+}
+
 let current = { key: "", route: { name: "home" } as Route };
 
 function snapshot(): Route {

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { showError } from "../../lib/errors.ts";
 import { useSelf } from "../../lib/me.ts";
 import { chatTitle } from "../../lib/names.ts";
-import { navigate } from "../../lib/router.ts";
+import { closeChat } from "../../lib/router.ts";
 import { Checkbox } from "../../ui/Checkbox.tsx";
 import { Confirm } from "../../ui/Confirm.tsx";
 
@@ -21,8 +21,8 @@ export default function LeaveGroup({ chat, onClose }: LeaveGroupProps) {
   const leave = async () => {
     try {
       await client.leaveChat({ chat_id: chat.id, final });
-      if (location.pathname.endsWith(`/${chat.id}`)) navigate("/", { replace: true });
-      else onClose();
+      onClose();
+      closeChat(chat.id);
     } catch (error) {
       showError(error);
     }

@@ -7,7 +7,6 @@ import { useIsBlocked } from "../../lib/blocked.ts";
 import { describeError, showError } from "../../lib/errors.ts";
 import { useSelf } from "../../lib/me.ts";
 import { meetsPeople, useMayStart, usePolicy } from "../../lib/policy.ts";
-import { BlockPerson } from "../../people/BlockPerson.tsx";
 import { PeoplePicker } from "../../people/PeoplePicker.tsx";
 import { AccountLabel } from "../../ui/AccountLabel.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -16,6 +15,7 @@ import { Dialog } from "../../ui/Dialog.tsx";
 import { Menu, type MenuItem } from "../../ui/Menu.tsx";
 import { Notice } from "../../ui/Notice.tsx";
 import { useChatContext } from "../context.ts";
+import { BlockPerson } from "./BlockPerson.tsx";
 
 export function Members() {
   const { chat } = useChatContext();

@@ -2,11 +2,13 @@ import { type Client, isCallError } from "@parley/client";
 import { useChatIds, useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { useState } from "react";
-import { showError } from "../lib/errors.ts";
-import { count } from "../lib/names.ts";
-import { toast } from "../lib/toasts.ts";
-import { Checkbox } from "../ui/Checkbox.tsx";
-import { Confirm } from "../ui/Confirm.tsx";
+import { showError } from "../../lib/errors.ts";
+import { count } from "../../lib/names.ts";
+import { closeChat } from "../../lib/router.ts";
+import { toast } from "../../lib/toasts.ts";
+import { Checkbox } from "../../ui/Checkbox.tsx";
+import { Confirm } from "../../ui/Confirm.tsx";
+import { useChatContext } from "../context.ts";
 
 interface BlockPersonProps {
   account: Account;
@@ -16,17 +18,19 @@ interface BlockPersonProps {
 /** Asks, then blocks a person, and leaves the groups that they have started if one wants to. */
 export function BlockPerson({ account, onClose }: BlockPersonProps) {
   const client = useClient();
+  const { chat } = useChatContext();
   const { username, display_name } = account;
   const [isLeaving, setLeaving] = useState(false);
   const hasGroups = useChatIds().some((id) => {
-    const chat = client.model.get(`chat:${id}`);
-    return chat?.kind === "group" && chat.created_by.username === username;
+    const each = client.model.get(`chat:${id}`);
+    return each?.kind === "group" && each.created_by.username === username;
   });
   const block = async () => {
     onClose();
     try {
       if (!isLeaving) await client.blockUser({ username });
       const left = isLeaving ? await leaveGroups(client, username) : 0;
+      if (client.model.get(`chat:${chat.id}`) === null) closeChat(chat.id);
       const note = left > 0 ? ` You left ${count(left, "group")}.` : "";
       toast(`${display_name} is blocked.${note}`);
     } catch (error) {
