@@ -265,6 +265,19 @@ test("a conversation that is too long for the model leads to the model, or to a 
   expect(visit.problems()).toEqual([]);
 });
 
+test("the address of a field unfolds a card that was folded", async () => {
+  const { ada } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = cardOf(page, agentOf(ada));
+  await card.getByRole("button", { name: "Hide details of Claude" }).click();
+  await page.evaluate(() => {
+    location.hash = "key-claude";
+  });
+  await untilFocused(card.getByLabel("New API key"));
+  expect(visit.problems()).toEqual([]);
+});
+
 test("an invalid limit is refused beside its field", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents#daily_tokens-claude" });

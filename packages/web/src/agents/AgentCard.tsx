@@ -37,11 +37,13 @@ export function AgentCard({ agent, usage, target, isFolded, isCreated }: AgentCa
   }, [isCreated]);
   const name = nameOf({ ...agent, kind: "agent" });
   const [editing, setEditing] = useState<{ field: AgentField | null } | null>(null);
-  useEffect(() => {
-    if (target !== null && target.field !== "key") setEditing({ field: target.field });
-  }, [target]);
   const [unfolded, setUnfolded] = useState<boolean | null>(null);
-  const isOpen = unfolded ?? (!isFolded || isCreated || target !== null);
+  useEffect(() => {
+    if (target === null) return;
+    setUnfolded(true);
+    if (target.field !== "key") setEditing({ field: target.field });
+  }, [target]);
+  const isOpen = unfolded ?? (!isFolded || isCreated);
   // All agents of a provider share its key, which the card of the default agent has.
   const policy = usePolicy();
   const isDefault = agent.name === agent.provider;
