@@ -906,7 +906,7 @@ describe("background work", () => {
     let isDiskFull = true;
     const indexer = {
       ask: async ({ kind }: Task) => {
-        if (kind === "index") return { more: false, lastChange: 0 };
+        if (kind === "index") return { left: 0, lastChange: 0 };
         if (isDiskFull) throw new Error("the disk is full");
         return { pages: 1, left: 0 };
       },
@@ -1010,7 +1010,7 @@ test("a search right after an import answers with what is indexed by then", asyn
   using files = emptyStore();
   await withStore(files.database, async (store) => {
     const place = await conversation(store);
-    const IMPORTED = 1000;
+    const IMPORTED = 1500;
     const texts = Array.from({ length: IMPORTED }, (_, n) => {
       const words = Array.from({ length: 4000 }, (_, k) => (n * 4000 + k).toString(36));
       return `needle ${words.join(" ")}`;

@@ -155,22 +155,24 @@ const writes = (port: () => Port): Omit<WriteTx, "emit" | "signal" | keyof ReadT
   ...bind(hotTurnWrites, port),
 });
 
-/** How long a search waits for the index. After an import of a million messages it is behind for long. */
+/** How long a search waits for an index that is far behind, as after an import of a million messages. */
 const INDEX_WAIT_MS = 2000;
+/** So few messages are indexed before any search, however slow the disk is. */
+const FEW_LEFT = 500;
 
 /**
- * The index catches up before each search, so that it finds all messages acknowledged before. If that
- * takes too long, the search finds what is indexed.
+ * The index catches up before each search, so that it finds all messages acknowledged before. If it is
+ * so far behind that this takes too long, the search finds what is indexed.
  */
 function startSearching(path: string, indexer: Background<"index">) {
   const searchers: Background<"search">[] = [];
 
   async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
     const waitedUntil = performance.now() + INDEX_WAIT_MS;
-    let isBehind = true;
-    while (isBehind && performance.now() < waitedUntil) {
-      isBehind = (await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })).more;
-    }
+    let left: number;
+    do {
+      ({ left } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }));
+    } while (left > 0 && (left <= FEW_LEFT || performance.now() < waitedUntil));
     searchers[slot] ??= startSearcher(path);
     return searchers[slot].ask({ kind: "search", query });
   }

@@ -85,10 +85,10 @@ export class Maintenance {
     this.#isIndexed = false;
     const endsAt = performance.now() + INDEXING_MS;
     while (performance.now() < endsAt) {
-      const { more, lastChange } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE });
+      const { left, lastChange } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE });
       this.#lastIndexed = lastChange;
-      this.#isIndexed = !more;
-      if (!more) break;
+      this.#isIndexed = left === 0;
+      if (this.#isIndexed) break;
     }
     await pruneSearchChanges(this.#lastIndexed);
   }

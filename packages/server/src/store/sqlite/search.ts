@@ -22,8 +22,8 @@ export interface SearchIndexer {
 }
 
 export interface IndexProgress {
-  /** Whether there may be more to index. */
-  more: boolean;
+  /** How many messages and changes are not indexed yet, or a little more. */
+  left: number;
   /** The last row of `search_changes` that the index has. */
   lastChange: number;
 }
@@ -87,6 +87,10 @@ function indexerOf(index: Database, messages: Database): SearchIndexer {
 
   const enter = ({ id, conversation_id, content, files }: Row) =>
     add.run(id, `c${conversation_id}`, spaced(searchedText(content, decoded(files) ?? [])));
+  const last = messages.query<{ message: number; change: number }, []>(
+    `SELECT coalesce((SELECT max(id) FROM messages), 0) AS message,
+            coalesce((SELECT max(id) FROM search_changes), 0) AS change`,
+  );
   const indexSome = index.transaction((most: number): IndexProgress => {
     const endsAt = performance.now() + TASK_MS;
     const from = place.get() ?? { message_id: 0, change_id: 0 };
@@ -102,11 +106,14 @@ function indexerOf(index: Database, messages: Database): SearchIndexer {
       drop.run(row.id);
       if (row.deleted_at === null) enter(row);
     });
-    const newest = added.at(-1)?.uuid ?? null;
     const lastChange = replaced.at(-1)?.change_id ?? from.change_id;
-    move.run(upTo, lastChange, newest);
+    move.run(upTo, lastChange, added.at(-1)?.uuid ?? null);
+    const end = last.get() ?? { message: 0, change: 0 };
     const isAll = (rows: Row[], done: Row[]) => rows.length < most && done.length === rows.length;
-    return { more: !isAll(fresh, added) || !isAll(edits, replaced), lastChange };
+    const left =
+      (isAll(fresh, added) ? 0 : end.message - upTo) +
+      (isAll(edits, replaced) ? 0 : end.change - lastChange);
+    return { left, lastChange };
   });
 
   return {
