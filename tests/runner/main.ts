@@ -9,6 +9,7 @@ import { changedFiles, jobsFor } from "./changed.ts";
 import { costOf, saveCosts, savedCosts } from "./costs.ts";
 import { type Job, nameOf } from "./job.ts";
 import { prepareNeeds, startServices } from "./needs.ts";
+import { descendantsOf } from "./processes.ts";
 import { reportFile, reportRun } from "./report.ts";
 import { type Outcome, runJobs } from "./run.ts";
 import { jobsOf, suiteOf, together } from "./suites.ts";
@@ -27,6 +28,15 @@ const jobs = inOrder(values.save ? chosen : together(chosen, saved));
 if (jobs.length === 0) {
   say("No test file is chosen.");
   process.exit(words.length > 0 ? 1 : 0);
+}
+
+// Servers and browsers of tests outlive them, if only this process is ended.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    const pids = descendantsOf(process.pid).map(String);
+    Bun.spawnSync(["kill", ...pids], { stderr: "ignore" });
+    process.exit(1);
+  });
 }
 
 const startedAt = performance.now();

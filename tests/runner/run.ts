@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { measureCpu } from "./cpu.ts";
 import { ROOT } from "./files.ts";
 import { filesOf, type Job, nameOf } from "./job.ts";
+import { measureCpu } from "./processes.ts";
 
 /** A file that takes longer hangs. */
 const HANG_MS = 30 * 60_000;

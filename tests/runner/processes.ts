@@ -24,6 +24,14 @@ export function measureCpu(root: number): () => number {
   };
 }
 
+/** All that a process has started and that still runs. None without /proc. */
+export function descendantsOf(root: number): number[] {
+  const members = new Set([root]);
+  for (const { pid, parent } of read()) if (members.has(parent)) members.add(pid);
+  members.delete(root);
+  return [...members];
+}
+
 let last: { at: number; found: ReturnType<typeof read> } = { at: 0, found: [] };
 
 /** All processes, by their number: parents come first. Read once for all that measure. */
