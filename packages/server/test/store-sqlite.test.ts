@@ -1023,6 +1023,19 @@ test("a search right after an import answers with what is indexed by then", asyn
   });
 });
 
+test("a search finds the latest messages, however long indexing takes", async () => {
+  using files = emptyStore();
+  const options = { indexWaitMs: 0 };
+  const find = async (store: Store) => {
+    const place = await conversation(store);
+    const texts = Array.from({ length: 400 }, (_, n) => `needle ${n}`);
+    await sayAll(store, place, ...texts);
+    const query = { words: ["needle"], viewerId: place.alice.id, limit: texts.length };
+    expect(await searchPatiently(store, query)).toHaveLength(texts.length);
+  };
+  await withStore(files.database, find, options);
+});
+
 describe("a restore from a backup", () => {
   const historyOf = (path: string) =>
     withStore(path, (store) => store.read((tx) => tx.historyId()));

@@ -31,6 +31,8 @@ export interface SqliteStoreOptions {
   migrated?(from: number, to: number): void;
   readonly logLimits?: Partial<LogLimits>;
   readonly eraseMs?: number;
+  /** How long a search waits for an index that is far behind. Default: two seconds. */
+  readonly indexWaitMs?: number;
 }
 
 /** The embedded store: one SQLite file, owned by one process. */
@@ -47,7 +49,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   // Closed after the database only: closing it releases SQLite's locks, which belong to the process.
   const file = openSync(path, "r");
   const indexer = indexerThread(path, file);
-  const searching = startSearching(path, indexer);
+  const searching = startSearching(path, indexer, options.indexWaitMs);
   let listener: (changes: readonly Change[]) => void = () => {};
 
   const { ino } = fstatSync(file);
@@ -164,11 +166,11 @@ const FEW_LEFT = 500;
  * The index catches up before each search, so that it finds all messages acknowledged before. If it is
  * so far behind that this takes too long, the search finds what is indexed.
  */
-function startSearching(path: string, indexer: Background<"index">) {
+function startSearching(path: string, indexer: Background<"index">, waitMs = INDEX_WAIT_MS) {
   const searchers: Background<"search">[] = [];
 
   async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
-    const waitedUntil = performance.now() + INDEX_WAIT_MS;
+    const waitedUntil = performance.now() + waitMs;
     let left: number;
     do {
       ({ left } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }));
