@@ -140,6 +140,7 @@ describe("accounts", () => {
     await question.waitFor({ state: "detached" });
     expect(await hasFocus(button)).toBe(true);
     await page.keyboard.press("Enter");
+    await question.waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await rowOf(page, carol).getByRole("button", { name: "Restore" }).waitFor();
