@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
+import { alone, type Cluster } from "../src/changes/cluster.ts";
 import { Failure } from "../src/rules/failure.ts";
 import { createFailureThrottle } from "../src/security/failure-throttle.ts";
 import { createThrottle } from "../src/security/throttle.ts";
@@ -26,6 +27,21 @@ describe("rates", () => {
     const { take } = createThrottle({ perSecond: 2, burst: 5 });
     for (let call = 0; call < 5; call++) take("alice");
     expect(refused(() => take("alice"))).toBe(1);
+  });
+
+  test("what costs nothing is not shared with other nodes", () => {
+    const shared: object[] = [];
+    const cluster = {
+      ...alone,
+      others: () => ["b"],
+      share: () => (item: object) => shared.push(item),
+    };
+    const scope = { cluster: cluster as unknown as Cluster, name: "costs" };
+    const { take } = createThrottle({ perSecond: 2, burst: 5 }, scope);
+    take("alice", 0);
+    take("bob");
+    seconds(1);
+    expect(shared).toEqual([{ bob: 1 }]);
   });
 
   test("keys do not affect each other", () => {

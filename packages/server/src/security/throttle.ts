@@ -12,7 +12,7 @@ export interface Rate {
 export interface Throttle {
   /**
    * Takes tokens of the key's bucket, by default one; throws `rate_limited` when it has fewer. A full
-   * bucket lets any number through.
+   * bucket lets any number through, and zero passes unless something is owed.
    */
   take(key: string, count?: number): void;
   /** Takes tokens for what was done already. The bucket can go down to minus one burst. */
@@ -77,6 +77,7 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): 
       const tokens = tokensOf(key);
       const needed = Math.min(count, burst);
       if (tokens < needed) throw rateLimited(Math.ceil((needed - tokens) / perSecond));
+      if (count === 0) return;
       set(key, tokens - count);
       report(key, count);
     },
