@@ -58,6 +58,19 @@ describe("createAgent", () => {
     await reader.event("events.turnStatus", ({ message_id }) => message_id === id);
   });
 
+  test("ends the call that waits for turns when it is closed", async () => {
+    const waits = Promise.withResolvers<AbortSignal | null | undefined>();
+    const observed = async (...[url, init]: Parameters<typeof fetch>) => {
+      if (String(url).endsWith("claimTurn")) waits.resolve(init?.signal);
+      return fetch(url, init);
+    };
+    await using started = await start(() => {}, { fetch: observed as typeof fetch });
+    const signal = await waits.promise;
+    await started.program.close();
+    expect(signal?.aborted).toBe(true);
+    await started.program.closed;
+  });
+
   test("streams long answers in pieces that add up", async () => {
     const text = "Grüße 🙂 ".repeat(5000);
     await using started = await start((turn) => turn.write(text));

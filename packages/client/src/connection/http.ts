@@ -7,6 +7,8 @@ export interface HttpOptions {
   fetch: typeof fetch;
   /** The person whom a service key acts for, as the service reads it from the header. */
   actsFor?: string;
+  /** Ends the calls under way. */
+  closed?: AbortSignal;
 }
 
 export const TIMEOUT_MS = 20_000;
@@ -15,7 +17,7 @@ type Body = { ok: true; result?: unknown } | HttpFailure;
 
 /** Makes a call as `POST /api/<operation>`. */
 export async function callHttp(
-  { url, timeoutMs, fetch, actsFor }: HttpOptions,
+  { url, timeoutMs, fetch, actsFor, closed }: HttpOptions,
   name: string,
   input: object,
   token: string | null,
@@ -28,7 +30,7 @@ export async function callHttp(
       ...(actsFor !== undefined && { "x-parley-as": actsFor }),
     },
     body: JSON.stringify(input),
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(closed ? [closed] : [])]),
   });
   return readReply(body, status);
 }

@@ -50,7 +50,7 @@ export class Transport implements Connectivity {
   /** The account of the latest connection; null before the first one. */
   #account: string | null = null;
   #wasUpToDate = false;
-  #isClosed = false;
+  #closing = new AbortController();
 
   constructor(options: ClientOptions, listener: TransportListener) {
     const url = (options.url ?? pageOrigin()).replace(/\/+$/, "");
@@ -60,7 +60,10 @@ export class Transport implements Connectivity {
     this.url = url;
     this.timeoutMs = timeoutMs;
     this.#listener = listener;
-    this.#http = (name, input) => callHttp({ url, timeoutMs, fetch }, name, input, this.token);
+    this.#http = (name, input) => {
+      const { signal: closed } = this.#closing;
+      return callHttp({ url, timeoutMs, fetch, closed }, name, input, this.token);
+    };
     this.#accessToken = new AccessToken({
       token: options.token ?? null,
       getToken: options.getToken,
@@ -135,7 +138,7 @@ export class Transport implements Connectivity {
     if (!this.#accessToken.isAvailable) {
       return Promise.reject(callError("unauthorized", "sign in first"));
     }
-    this.#isClosed = false;
+    if (this.#isClosed) this.#closing = new AbortController();
     try {
       this.#startConnection();
       return this.#upToDate.whenOpen();
@@ -159,9 +162,13 @@ export class Transport implements Connectivity {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#disconnect(closed());
     if (this.token !== null) this.#listener.onStatus("offline");
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   isConnected(): boolean {
