@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signUp } from "@parley/testkit/client.ts";
@@ -72,11 +72,29 @@ test("the version is that of the package", async () => {
   expect(await run("-V")).toEqual(expected);
 });
 
+test("commands begin no installation in a folder without a database, but those that create do", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "parley-commands-")), "data");
+  const env = { PARLEY_DATA: folder };
+  for (const line of ["users list", "operators list", "service-keys list", "keys rotate"]) {
+    const { code, stderr } = await run(line, env);
+    expect({ line, code, stderr }).toEqual({
+      line,
+      code: 1,
+      stderr: expect.stringMatching(/^There is no database in /),
+    });
+    expect(existsSync(folder)).toBe(false);
+  }
+  expect((await run("users create ada", env)).code).toBe(0);
+  expect((await run("users list", env)).stdout).toContain("ada");
+  rmSync(join(folder, ".."), { recursive: true });
+});
+
 describe("a command line that is not understood", () => {
   const cases: [line: string, message: string, help: string][] = [
     ["sttart", 'Unknown command "sttart". Did you mean "start"?', "parley help"],
     ["nonsense", 'Unknown command "nonsense".', "parley help"],
     ["help nonsense", 'Unknown command "nonsense".', "parley help"],
+    ["user list", 'Unknown command "user". Did you mean "users"?', "parley help"],
     ["keys", '"parley keys" needs a command.', "parley help keys"],
     ["keys rotat", 'Unknown command "keys rotat". Did you mean "keys rotate"?', "parley help keys"],
     ["--verbose", "Unknown option --verbose.", "parley help start"],
@@ -221,6 +239,7 @@ describe("no command prints a log line", () => {
     await using server = await startServer();
     const { username } = await signUp(server.url);
     const database = new Database(join(server.dataDir, "parley.db"));
+    database.run("PRAGMA busy_timeout = 60000");
     database.run(
       "CREATE TRIGGER refuse BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'refused'); END",
     );

@@ -4,9 +4,12 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import { commandLog } from "./output.ts";
 
-/** What a command works with. The store closes at the end of its scope. */
-export async function openService(config = readConfig()) {
-  const store = await openStore(config);
+/**
+ * What a command works with. The store closes at the end of its scope. A command that makes sense before
+ * the first start does not need a database (`mustExist: false`).
+ */
+export async function openService(config = readConfig(), { mustExist = true } = {}) {
+  const store = await openStore(config, { mustExist });
   return {
     config,
     store,

@@ -1,4 +1,4 @@
-import { ConfigError } from "../config/config.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";
@@ -21,7 +21,7 @@ export const createServiceKey = command({
         "The name of a key has 1 to 64 letters, digits, dots, dashes and underscores.",
       );
     }
-    await using service = await openService();
+    await using service = await openService(readConfig(), { mustExist: false });
     const key = newServiceKey();
     const isNew = await service.log.write(async (tx, record) => {
       const at = Date.now();

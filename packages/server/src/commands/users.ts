@@ -66,7 +66,7 @@ export const createUser = command({
     const config = readConfig();
     const password = newPassword();
     const { username, display_name = username } = readPerson(given.username, password, name);
-    await using service = await openService(config);
+    await using service = await openService(config, { mustExist: false });
     const password_hash = await hashNow(password);
     const created = await service.log.write(async (tx, record) => {
       const account = await createPerson(

@@ -10,7 +10,7 @@ import type { FileStorage } from "../config/file-storage.ts";
 import { storedState } from "../domain/stored-state.ts";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
-import { dataFolder } from "../store/data-folder.ts";
+import { dataFolder, requireDatabase } from "../store/data-folder.ts";
 import type { SharedStore, Store } from "../store/store.ts";
 
 // Backends are imported only when configured: loading an unused one would delay startup.
@@ -43,8 +43,13 @@ interface StoreOptions {
   migrated?(from: number, to: number): void;
 }
 
-export async function openStore(config: Config, options: StoreOptions = {}): Promise<Store> {
+/** `mustExist`: a folder without a database is refused. */
+export async function openStore(
+  config: Config,
+  { mustExist = false, ...options }: StoreOptions & { mustExist?: boolean } = {},
+): Promise<Store> {
   if (config.database) return openShared(config.database, options);
+  if (mustExist) requireDatabase(config);
   const { openSqliteStore } = await import("../store/sqlite/index.ts");
   const path = join(dataFolder(config), "parley.db");
   const lost = lostDatabase(path);
@@ -53,7 +58,7 @@ export async function openStore(config: Config, options: StoreOptions = {}): Pro
     return openSqliteStore(path, options);
   } catch (error) {
     throw new ConfigError(
-      `PARLEY_DATA has a database that cannot be used, ${path}: ${sqliteProblem(error)}.`,
+      `PARLEY_DATA has a database that cannot be used, ${path}: ${fileProblem(error)}.`,
     );
   }
 }
@@ -67,18 +72,6 @@ export function lostDatabase(path: string): string | null {
 
 export const REMEDY_OF_LOSS =
   "restore a backup, or delete the files parley.db* there to begin without data";
-
-const SQLITE_PROBLEMS: readonly [code: RegExp, problem: string][] = [
-  [/^SQLITE_FULL/, "its disk is full: free space"],
-  [/^SQLITE_READONLY/, "it is read-only: change its owner, its mode or the mount of its disk"],
-  [/^SQLITE_(NOTADB|CORRUPT)/, 'it is damaged: run "parley doctor", and restore a backup'],
-  [/^SQLITE_CANTOPEN/, "it cannot be opened: check that it is a file, its owner and its mode"],
-];
-
-function sqliteProblem(error: unknown): string {
-  const { code = "" } = error as { code?: string };
-  return SQLITE_PROBLEMS.find(([pattern]) => pattern.test(code))?.[1] ?? fileProblem(error);
-}
 
 async function openShared(database: Database, options: StoreOptions): Promise<SharedStore> {
   const { openPostgresStore } = await import("../store/postgres/index.ts");

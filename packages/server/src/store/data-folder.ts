@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
 import { fileProblem } from "../config/error.ts";
@@ -19,6 +19,15 @@ export function dataFolder({ dataDir }: Config): string {
       `PARLEY_DATA must be a folder that can be written, not "${folder}": ${problem}.`,
     );
   }
+}
+
+/** Throws if there is no database. Whoever forgot to name the data folder would get a new one. */
+export function requireDatabase({ dataDir }: Config): void {
+  const path = resolve(dataDir, "parley.db");
+  if (existsSync(path) || existsSync(`${path}-mark`)) return;
+  throw new ConfigError(
+    `There is no database in ${resolve(dataDir)}. Set PARLEY_DATA to the data folder of the server.`,
+  );
 }
 
 /** The path of a secret in the data folder. Makes a file that others can read private. */
@@ -50,6 +59,6 @@ export function lockFile(path: string): boolean {
   } catch (error) {
     lock.close();
     if (error instanceof SQLiteError && error.code === "SQLITE_BUSY") return false;
-    throw new ConfigError(`${path} cannot be locked: ${String(error)}.`);
+    throw new ConfigError(`PARLEY_DATA: ${path} cannot be locked: ${fileProblem(error)}.`);
   }
 }

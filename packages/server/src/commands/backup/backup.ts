@@ -3,7 +3,7 @@ import { rename, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
 import { type Config, ConfigError, readConfig } from "../../config/config.ts";
-import { lockFile } from "../../store/data-folder.ts";
+import { lockFile, requireDatabase } from "../../store/data-folder.ts";
 import { blobsIn, inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
 import {
@@ -111,13 +111,10 @@ async function writeVerified(
 }
 
 /** The files of the data folder that belong into the backup, the database first. */
-function filesOf({ dataDir, masterKeys }: Config, withMasterKey: boolean): ArchiveContent["files"] {
+function filesOf(config: Config, withMasterKey: boolean): ArchiveContent["files"] {
+  const { dataDir, masterKeys } = config;
   const path = (name: string) => resolve(dataDir, name);
-  if (!existsSync(path(DATABASE))) {
-    throw new ConfigError(
-      `There is no database in ${resolve(dataDir)}. Set PARLEY_DATA to the data folder of the server.`,
-    );
-  }
+  requireDatabase(config);
   if (withMasterKey && (masterKeys || !existsSync(path(MASTER_KEY)))) {
     throw new ConfigError(
       "The data folder has no master.key to include: store the value of PARLEY_MASTER_KEY yourself.",
