@@ -206,6 +206,9 @@ describe("a wrong value", () => {
     (name, value) => expectNamed(name, { [name]: value }),
   );
 
+  test("of PARLEY_OIDC_ISSUER is named if it is missing while a client is set", () =>
+    expectNamed("PARLEY_OIDC_ISSUER", { PARLEY_OIDC_CLIENT_ID: "parley" }));
+
   test("of PARLEY_OIDC_AUDIENCE is named if it is missing while an issuer is set", () =>
     expectNamed("PARLEY_OIDC_AUDIENCE", { PARLEY_OIDC_ISSUER: "https://issuer.example.com" }));
 

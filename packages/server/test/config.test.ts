@@ -35,7 +35,7 @@ function expectRefusal(env: Environment, variable: string): void {
   expect(refusal).toBeInstanceOf(ConfigError);
   const { message } = refusal as ConfigError;
   expect(message).toContain(variable);
-  expect(message).toMatch(/^[A-Z][^\n]*\.$/);
+  expect(message).toMatch(/^[A-Z][^\n]*[.?]$/);
   expect(message).not.toContain("undefined");
 }
 

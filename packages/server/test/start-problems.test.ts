@@ -56,6 +56,10 @@ test("a start without the master key of what is stored is refused and generates 
 test("keys rotate --discard lets a server start whose master key is lost", async () => {
   const dataDir = await dataWithKey();
   rmSync(join(dataDir, "master.key"));
+  const refused = await runMain(["keys", "rotate"], { PARLEY_DATA: dataDir });
+  expect(refused.stderr).toMatch(
+    /^PARLEY_MASTER_KEY is not set, and .*"parley keys rotate --discard"/,
+  );
   const { stdout } = await runMain(["keys", "rotate", "--discard", "--json"], {
     PARLEY_DATA: dataDir,
   });
@@ -81,6 +85,13 @@ test("a start without the database that was there is refused", async () => {
   rmSync(`${path}-mark`);
   await using server = await startServer({ PARLEY_DATA: dataDir });
   await signUp(server.url, "alice");
+});
+
+test("a misspelled field of a setting is refused with the nearest name", async () => {
+  const limits = await refusal({ PARLEY_LIMITS: '{"page_sise":5}' });
+  expect(limits).toContain('"page_sise". Did you mean "page_size"?');
+  const policy = await refusal({ PARLEY_POLICY: '{"directry":"none"}' });
+  expect(policy).toContain('"directry". Did you mean "directory"?');
 });
 
 test("a start with a file of the master key that cannot be used is refused", async () => {
@@ -183,7 +194,7 @@ test("providers that are described wrongly stop the start with the field and no 
     const given = { claude: { ...fields, [field]: "hidden" } };
     expect(await refusalOf(given)).toContain(`claude.${field} must be ${problem}.`);
   }
-  expect(await refusalOf([])).toContain("must be a JSON object");
+  expect(await refusalOf([])).toContain("must be a JSON object.");
   const missing = await refusal({ PARLEY_PROVIDERS: join(folder, "missing.json") });
   expect(missing).toContain("no file has this path");
 });

@@ -1,4 +1,4 @@
-import { keyFile, openVault } from "../compose/master-key.ts";
+import { keyFile, openVault, requireMasterKeys } from "../compose/master-key.ts";
 import { secondFactorBinding } from "../domain/second-factor.ts";
 import { toolSecretsBinding } from "../domain/tools.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
@@ -27,6 +27,7 @@ recovery code.`,
   async run({ options: { discard } }) {
     await using service = await openService();
     const { config, store, log } = service;
+    if (!discard) await requireMasterKeys(config, store);
     if (!config.masterKeys) keyFile(config).add();
     const vault = openVault(config);
     const discarded = discard ? await discardUnreadable(store, vault) : 0;

@@ -101,7 +101,8 @@ function unknownCommand(args: readonly string[]): UsageError {
     return new UsageError(`"parley ${first}" needs a command.`, first);
   }
   const given = hasNested ? `${first} ${second}` : first;
-  const names = commands.flatMap((listed) => listed.names);
+  const all = commands.flatMap((listed) => listed.names);
+  const names = hasNested ? all : all.flatMap((name) => [name, name.replace(/ .*/, "")]);
   return new UsageError(
     `Unknown command "${given}".${suggestion(given, names)}`,
     hasNested ? first : "",

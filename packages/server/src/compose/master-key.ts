@@ -18,27 +18,38 @@ export function openVault(config: Config): Vault {
 }
 
 /**
- * Throws if something is sealed, and nothing of it with a known master key: the key is lost or another
- * one. Sealing new texts with it would hide that until somebody misses the old ones.
+ * Refuses a master key that opens nothing of what is sealed: the right one is lost or not set. Sealing new
+ * texts with another would hide that until somebody misses the old ones.
  */
 export async function refuseOtherMasterKey(
   config: Config,
   store: Pick<Store, "read">,
   log: Logger,
 ): Promise<void> {
+  const problem = await masterKeyProblem(config, store);
+  if (problem?.opensNothing) throw new ConfigError(problem.sentence);
+  if (problem) log.warn("master key does not open all stored keys and secrets");
+}
+
+/** Refuses master keys that do not open all that is sealed. */
+export async function requireMasterKeys(config: Config, store: Pick<Store, "read">): Promise<void> {
+  const problem = await masterKeyProblem(config, store);
+  if (problem) throw new ConfigError(problem.sentence);
+}
+
+async function masterKeyProblem(config: Config, store: Pick<Store, "read">) {
   const stored = await store.read((tx) => tx.sealPrefixes());
-  if (stored.length === 0) return;
   const path = resolve(config.dataDir, "master.key");
   const keys = config.masterKeys ?? (existsSync(path) ? keyFile(config).read() : null);
   const known = new Set(keys?.map(sealPrefix));
   const unknown = stored.filter((prefix) => !known.has(prefix));
-  if (unknown.length === stored.length) {
-    const problem = config.masterKeys
-      ? "PARLEY_MASTER_KEY does not open the provider keys and secrets that are stored"
-      : `PARLEY_MASTER_KEY is not set, and ${path} ${keys ? "does not open" : "does not exist to open"} the provider keys and secrets that are stored`;
-    throw new ConfigError(
-      `${problem}: put back the master key of this installation. If it is lost, run "parley keys rotate --discard".`,
-    );
-  }
-  if (unknown.length > 0) log.warn("master key does not open all stored keys and secrets");
+  if (unknown.length === 0) return null;
+  const opensNothing = unknown.length === stored.length;
+  const sealed = `${opensNothing ? "" : "all of "}the provider keys and secrets that are stored`;
+  const problem = config.masterKeys
+    ? `PARLEY_MASTER_KEY does not open ${sealed}`
+    : `PARLEY_MASTER_KEY is not set, and ${path} ${keys ? "does not open" : "does not exist to open"} ${sealed}`;
+  const remedy =
+    'put back the master key of this installation. If it is lost, run "parley keys rotate --discard"';
+  return { opensNothing, sentence: `${problem}: ${remedy}.` };
 }

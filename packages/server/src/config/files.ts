@@ -16,9 +16,9 @@ export function readNamedFile(setting: string, file: string): string {
 export function readJson(setting: string, value: string, kind: "object" | "list"): unknown {
   if (value.trimStart().startsWith(kind === "object" ? "{" : "[")) return parseJson(setting, value);
   if (existsSync(value)) return parseJson(setting, readNamedFile(setting, value));
-  throw new ConfigError(
-    `${setting} must be a JSON ${kind} or the path of a file with one, and no file has this path.`,
-  );
+  const isJson = /^\s*[[{]/.test(value);
+  const problem = isJson ? "" : " or the path of a file with one, and no file has this path";
+  throw new ConfigError(`${setting} must be a JSON ${kind}${problem}.`);
 }
 
 /** Parses the value of a setting. */

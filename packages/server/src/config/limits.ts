@@ -1,3 +1,4 @@
+import { suggestion } from "../rules/suggestion.ts";
 import { ConfigError } from "./error.ts";
 import { parseJson } from "./files.ts";
 
@@ -79,7 +80,10 @@ export function readLimits(value: string | undefined): Limits {
   }
   for (const [name, limit] of Object.entries(given)) {
     const known = Object.hasOwn(LIMITS, name) && LIMITS[name as LimitName];
-    if (!known) throw new ConfigError(`PARLEY_LIMITS names an unknown limit, "${name}".`);
+    if (!known)
+      throw new ConfigError(
+        `PARLEY_LIMITS names an unknown limit, "${name}".${suggestion(name, Object.keys(LIMITS))}`,
+      );
     const { min, max } = known;
     if (!Number.isInteger(limit) || limit < min || limit > max) {
       throw new ConfigError(`PARLEY_LIMITS: ${name} must be a whole number from ${min} to ${max}.`);

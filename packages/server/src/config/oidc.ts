@@ -25,7 +25,12 @@ export interface OidcClient {
 
 export function readOidc(env: Environment): OidcSettings | null {
   const issuer = env.PARLEY_OIDC_ISSUER;
-  if (!issuer) return null;
+  if (!issuer) {
+    const isForgotten =
+      issuer === undefined && (env.PARLEY_OIDC_CLIENT_ID || env.PARLEY_OIDC_AUDIENCE);
+    if (!isForgotten) return null;
+    throw new ConfigError("PARLEY_OIDC_ISSUER must be given with the other settings of OIDC.");
+  }
   if (!isTamperProof(issuer)) {
     throw new ConfigError(
       `PARLEY_OIDC_ISSUER must be an https address (http only on this machine), not "${issuer}".`,

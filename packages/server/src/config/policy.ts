@@ -1,6 +1,7 @@
 import { PolicyOverrides } from "@parley/protocol";
 import { z } from "zod";
 import type { ServerPolicy } from "../rules/policies.ts";
+import { suggestion } from "../rules/suggestion.ts";
 import { ConfigError } from "./error.ts";
 import { readJson } from "./files.ts";
 
@@ -19,12 +20,15 @@ export function readPolicy(value: string | undefined): ServerPolicy {
     const { applies_to, ...overrides } = parsed.data;
     return { applies_to, overrides };
   }
-  throw new ConfigError(`${SETTING} ${problemOf(parsed.error.issues[0])}.`);
+  throw new ConfigError(`${SETTING} ${problemOf(parsed.error.issues[0])}`);
 }
 
 function problemOf(issue: z.core.$ZodIssue | undefined): string {
   const field = issue?.path.join(".");
-  if (issue?.code === "unrecognized_keys") return `names an unknown field, "${issue.keys[0]}"`;
-  if (issue?.code === "invalid_value") return `${field} must be ${issue.values.join(" or ")}`;
-  return field ? `${field} must be true or false` : "must be a JSON object";
+  if (issue?.code === "unrecognized_keys") {
+    const [name = ""] = issue.keys;
+    return `names an unknown field, "${name}".${suggestion(name, Object.keys(Setting.shape))}`;
+  }
+  if (issue?.code === "invalid_value") return `${field} must be ${issue.values.join(" or ")}.`;
+  return field ? `${field} must be true or false.` : "must be a JSON object.";
 }

@@ -58,7 +58,7 @@ function resultOf(checks: readonly Check[]): Result {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map(
     ({ status, name, message, todo }) =>
-      `${status.padEnd(7)}  ${name.padEnd(width)}  ${message}${todo && `. ${todo}`}`,
+      `${status.padEnd(7)}  ${name.padEnd(width)}  ${message}${todo && `${message.endsWith("?") ? "" : "."} ${todo}`}`,
   );
   const sum =
     failures + warnings === 0
