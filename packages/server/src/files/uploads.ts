@@ -50,7 +50,8 @@ export function createUploads({ store, blobs, limits, pixels }: UploadsOptions) 
   async function countPixels(key: string, path: string, signal: AbortSignal): Promise<number> {
     const cleaned = join(blobs.incoming, Bun.randomUUIDv7());
     const files = { cleaned, preview: cleaned, maxPixels: limits.image_pixels, maxBytes: 0 };
-    const count = await decodeInTurn(key, () => pixelsOf(path, files), signal);
+    // Not in the queue for decoding: whoever has waited there for the first time would wait again.
+    const count = await examining(key, () => pixelsOf(path, files), signal);
     pixels.take(key, count);
     return count;
   }
