@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import { availableParallelism } from "node:os";
 import type { Message } from "@parley/protocol";
 import {
   failure,
@@ -9,9 +10,12 @@ import {
   post,
   RawSocket,
   say,
+  search,
   signUp,
 } from "@parley/testkit/client.ts";
+import { put } from "@parley/testkit/files.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
+import { stripedPng } from "@parley/testkit/pictures.ts";
 import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 
@@ -49,6 +53,69 @@ describe.concurrent("the cost of calls", () => {
     const calls = await history(atOneNode(server, alice));
     expect(calls).toBeWithin(6, 12);
     expect(await callsUntilRefused(() => atOneNode(server, bob).call("getMe"))).toBeWithin(40, 60);
+  });
+
+  test("large pictures of one person delay those of others by one at most", async () => {
+    await using server = await startServer();
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const upload = async (person: Person, picture: Uint8Array<ArrayBuffer>) => {
+      const announced = { chat_id: chat.id, name: "picture.png", size: picture.length };
+      const { upload_url } = await atOneNode(server, person).call("createUpload", announced);
+      return () => put(upload_url, picture);
+    };
+    const large = stripedPng(4000, 1500, [255, 0, 0], [0, 0, 255]);
+    const uploads = await Promise.all([1, 2, 3, 4].map(() => upload(alice, large)));
+    const small = await upload(bob, stripedPng(20, 20, [255, 0, 0]));
+    let done = 0;
+    const ends = uploads.map(async (send) => {
+      expect((await send()).status).toBe(200);
+      done++;
+    });
+    await Promise.race(ends);
+    // Those that are being decoded when the small one arrives, and the one before.
+    const most = 1 + Math.min(2, Math.max(1, availableParallelism() - 1));
+    expect((await small()).status).toBe(200);
+    expect(done).toBeLessThanOrEqual(most);
+    await Promise.all(ends);
+  });
+
+  test("includes calls that are refused because of their rate", async () => {
+    await using server = await startServer(
+      budget(50, { operations_per_second: 1, operation_burst: 10 }),
+    );
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(bob, alice);
+    const one = atOneNode(server, alice);
+    await using socket = await RawSocket.connect(one);
+    for (let n = 0; n < 200; n++) socket.send("no frame");
+    // Then it is read no further.
+    await socket.until(() => socket.texts.length > 50, "the refusals");
+    expect(await failure(say(one, chat, "hello"))).toMatchObject({ code: "rate_limited" });
+  });
+
+  test("includes the time that the markup of an incoming hook takes", async () => {
+    await using server = await startServer(budget(1000, { message_burst: 100 }));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const { url } = await alice.call("createIncomingHook", { chat_id: chat.id, name: "markup" });
+    const body = JSON.stringify({ text: "*\n".repeat(16_000) });
+    let posts = 0;
+    while ((await fetch(url, { method: "POST", body })).ok) posts++;
+    // By its bytes, a post costs 190.
+    expect(posts).toBeLessThan(5);
+  });
+
+  test("includes the time that a search takes", async () => {
+    await using server = await startServer(budget(1000, { message_burst: 100 }));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const words = Array.from({ length: 6500 }, (_, n) => `a${((n * 7919) % 46_656).toString(36)}`);
+    for (let n = 0; n < 30; n++) await say(bob, chat, words.join(" "));
+    const one = atOneNode(server, alice);
+    const calls = await callsUntilRefused(() => search(one, { query: "a", limit: 1 }));
+    // A search costs 40, and some more for its answer.
+    expect(calls).toBeLessThan(12);
   });
 
   test("includes the bytes of answers, also beyond what is left", async () => {

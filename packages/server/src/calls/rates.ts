@@ -15,14 +15,20 @@ export interface CountedRate {
   readonly key: string;
 }
 
-/** Counts a call against the rate of its caller. Throws `rate_limited`. */
+/** Counts a call against the rate of its caller. Throws `rate_limited`, which costs as much as a plain call. */
 export function takeRate(
   rates: Rates,
   rate: Operation["rate"],
   caller: AnyCaller | AgentCaller,
 ): void {
   const { throttle, key } = rateOf(rates, rate, caller);
-  throttle.take(key);
+  try {
+    throttle.take(key);
+  } catch (error) {
+    const payer = payerOf(caller);
+    if (payer !== null) rates.costs.charge(payer, 1);
+    throw error;
+  }
 }
 
 export const rateOf = (

@@ -1,4 +1,5 @@
 import { messageChanged } from "../changes/change.ts";
+import { COST_PER_MS } from "../rules/costs.ts";
 import { notFound } from "../rules/failure.ts";
 import type { ServerPolicy } from "../rules/policies.ts";
 import { slackContent } from "../rules/slack.ts";
@@ -34,7 +35,7 @@ export interface IncomingHooksOptions {
   readonly requests: Throttle;
 }
 
-/** Rendering the markup of a payload takes far longer than parsing JSON. */
+/** Rendering the markup of a payload takes far longer than parsing JSON, and with some markup longer still. */
 const POST_COST = 5;
 const BYTES_PER_COST = 256;
 
@@ -59,7 +60,9 @@ export const createIncomingHooks = ({
     costs.take(payer, POST_COST);
     const payload = await body();
     costs.charge(payer, payload.length / BYTES_PER_COST);
+    const startedAt = performance.now();
     const content = slackContent(payload);
+    costs.charge(payer, (performance.now() - startedAt) * COST_PER_MS);
     await store.write(async (tx) => {
       const { conversation, sender } = await placeOf(tx, config, hook.id);
       const message = await tx.insertMessage({

@@ -12,7 +12,7 @@ import { createCursor, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { NOBODY } from "../rules/accounts.ts";
-import { fanOutCost } from "../rules/costs.ts";
+import { COST_PER_MS, fanOutCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
@@ -22,6 +22,7 @@ import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import { shareOfLoop } from "../store/event-loop.ts";
 import type { MessageRecord } from "../store/message-records.ts";
+import type { Worked } from "../store/search.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "config" | "store";
@@ -222,20 +223,22 @@ messages.handle(operations.getUpdates, ({ store, caller, config }, input) =>
 );
 
 messages.handle(operations.searchMessages, async (context, input) => {
-  const { store, caller, config } = context;
+  const { store, caller, config, charge } = context;
+  const worked = (ms: number) => charge(ms * COST_PER_MS);
   const viewerId = caller.account.id;
   const { chat_id } = input;
   const conversation =
     chat_id && (await store.read((tx) => joinedConversation(tx, chat_id, caller)));
   const page = pageBounds(input.limit, config.limits);
   const words = searchWords(input.query);
-  const hits = await store.search({
+  const query = {
     words,
     viewerId,
     conversationId: conversation ? conversation.id : undefined,
     before: searchCursor.decode(input.cursor),
     limit: page.limit + 1,
-  });
+  };
+  const hits = await store.search(query, worked);
   const found = hits.slice(0, page.limit);
   const uuids = found.map(({ uuid }) => uuid);
   const messages = await store.read((tx) => tx.messageViews(uuids, viewerId));
@@ -245,17 +248,23 @@ messages.handle(operations.searchMessages, async (context, input) => {
   const end = found.find(({ uuid }) => uuid === last);
   const hasMore = end !== undefined && end !== hits.at(-1);
   return {
-    items: await withSnippets(shown, words),
+    items: await withSnippets(shown, words, worked),
     next_cursor: hasMore ? searchCursor.encode(end.position) : null,
   };
 });
 
 /** Other work of the process goes on in between: a page of long messages takes a long time. */
-async function withSnippets(messages: readonly Message[], words: readonly string[]) {
+async function withSnippets(
+  messages: readonly Message[],
+  words: readonly string[],
+  worked: Worked,
+) {
   const items: { message: Message; snippet: string }[] = [];
   for (const message of messages) {
     await shareOfLoop();
+    const startedAt = performance.now();
     items.push({ message, snippet: snippet(shownText(message.content, message.files), words) });
+    worked(performance.now() - startedAt);
   }
   return items;
 }

@@ -1,4 +1,4 @@
-import type { SearchHit, SearchQuery } from "./search.ts";
+import type { SearchHit, SearchQuery, Worked } from "./search.ts";
 import { Unavailable } from "./store.ts";
 
 /** A search that takes longer fails with `unavailable`. */
@@ -8,6 +8,7 @@ export const SEARCH_SLOTS = 2;
 
 interface Job extends PromiseWithResolvers<SearchHit[]> {
   readonly query: SearchQuery;
+  readonly worked: Worked;
 }
 
 /**
@@ -16,8 +17,8 @@ interface Job extends PromiseWithResolvers<SearchHit[]> {
  * ends.
  */
 export function searchQueue(
-  run: (query: SearchQuery, slot: number) => Promise<SearchHit[]>,
-): (query: SearchQuery) => Promise<SearchHit[]> {
+  run: (query: SearchQuery, slot: number, worked: Worked) => Promise<SearchHit[]>,
+): (query: SearchQuery, worked?: Worked) => Promise<SearchHit[]> {
   const free = Array.from({ length: SEARCH_SLOTS }, (_, slot) => slot);
   const viewers = new Set<number>();
   const waiting: Job[] = [];
@@ -33,16 +34,16 @@ export function searchQueue(
     startNext();
   }
 
-  async function occupy(slot: number, { query, resolve, reject }: Job): Promise<void> {
+  async function occupy(slot: number, { query, worked, resolve, reject }: Job): Promise<void> {
     viewers.add(query.viewerId);
-    await run(query, slot).then(resolve, reject);
+    await run(query, slot, worked).then(resolve, reject);
     viewers.delete(query.viewerId);
     free.unshift(slot);
     startNext();
   }
 
-  return (query) => {
-    const job = { query, ...Promise.withResolvers<SearchHit[]>() };
+  return (query, worked = () => {}) => {
+    const job = { query, worked, ...Promise.withResolvers<SearchHit[]>() };
     const timer = setTimeout(() => {
       const index = waiting.indexOf(job);
       if (index >= 0) waiting.splice(index, 1);
@@ -52,4 +53,14 @@ export function searchQueue(
     startNext();
     return job.promise.finally(() => clearTimeout(timer));
   };
+}
+
+/** Tells how long a search takes. */
+export async function timed(search: () => Promise<SearchHit[]>, worked: Worked) {
+  const startedAt = performance.now();
+  try {
+    return await search();
+  } finally {
+    worked(performance.now() - startedAt);
+  }
 }

@@ -14,3 +14,6 @@ export interface SearchHit {
   /** Position in the results, to continue from. */
   position: number;
 }
+
+/** Called with the milliseconds that a search has taken, also if it failed or nobody waits for it any more. */
+export type Worked = (ms: number) => void;

@@ -7,7 +7,7 @@ import type { HotConversationReads, HotConversationWrites } from "./conversation
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { HotMessageWrites } from "./messages.ts";
 import type { reads, writes } from "./methods.ts";
-import type { SearchHit, SearchQuery } from "./search.ts";
+import type { SearchHit, SearchQuery, Worked } from "./search.ts";
 import type { Bound } from "./sql.ts";
 import type { HotTurnWrites } from "./turns.ts";
 
@@ -36,7 +36,7 @@ export interface Store {
   /** The durable changes that units have emitted. */
   readonly changes: ChangeLog;
   /** Finds messages that the viewer can see, newest first. Includes every acknowledged write. */
-  search(query: SearchQuery): Promise<SearchHit[]>;
+  search(query: SearchQuery, worked?: Worked): Promise<SearchHit[]>;
   /** Calls the listener with committed changes. It must not throw. Set once, before the first write. */
   onCommit(listener: (changes: readonly Change[]) => void): void;
   /** Rejects when the store cannot be reached. */

@@ -8,8 +8,8 @@ import { importedMessageWrites } from "../hot/imported-messages-sqlite.ts";
 import { hotMessageWrites } from "../hot/messages-sqlite.ts";
 import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
-import type { SearchHit, SearchQuery } from "../search.ts";
-import { searchQueue } from "../search-queue.ts";
+import type { SearchHit, SearchQuery, Worked } from "../search.ts";
+import { searchQueue, timed } from "../search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
@@ -169,14 +169,15 @@ const FEW_LEFT = 500;
 function startSearching(path: string, indexer: Background<"index">, waitMs = INDEX_WAIT_MS) {
   const searchers: Background<"search">[] = [];
 
-  async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
+  async function run(query: SearchQuery, slot: number, worked: Worked): Promise<SearchHit[]> {
     const waitedUntil = performance.now() + waitMs;
     let left: number;
     do {
       ({ left } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }));
     } while (left > 0 && (left <= FEW_LEFT || performance.now() < waitedUntil));
     searchers[slot] ??= startSearcher(path);
-    return searchers[slot].ask({ kind: "search", query });
+    const searcher = searchers[slot];
+    return timed(() => searcher.ask({ kind: "search", query }), worked);
   }
 
   return {
