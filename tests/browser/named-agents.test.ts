@@ -229,6 +229,7 @@ test("Escape asks about unsaved changes again and again, and the editor opens af
   await question.getByRole("button", { name: "Discard" }).click();
   await editor.waitFor({ state: "detached" });
   await edit.click();
+  await editor.waitFor();
   await page.evaluate(() => document.querySelector("dialog")?.close());
   await page.locator("dialog").waitFor({ state: "detached" });
   await edit.click();
