@@ -1,7 +1,7 @@
 /**
  * Runs tests: `bun tests/runner/main.ts [unit | test | all | changed] [words of paths …]`. The words
  * choose the files whose path contains one of them. `--save` stores what each file costs, `--since=<commit>`
- * is what `changed` compares with.
+ * is what `changed` compares with, and `--again` runs the files that failed a second time, alone.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -14,10 +14,17 @@ import { reportFile, reportRun } from "./report.ts";
 import { type Outcome, runJobs } from "./run.ts";
 import { jobsOf, suiteOf, together } from "./suites.ts";
 
+/** When more files than this fail, it is not by chance. */
+const MOST_AGAIN = 3;
+
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
-  options: { save: { type: "boolean" }, since: { type: "string" } },
+  options: {
+    again: { type: "boolean" },
+    save: { type: "boolean" },
+    since: { type: "string" },
+  },
   allowPositionals: true,
 });
 const [command = "test", ...words] = positionals;
@@ -41,7 +48,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 
 const startedAt = performance.now();
 prepareNeeds(jobs, say);
-const outcomes: Outcome[] = [];
+let outcomes: Outcome[] = [];
+const unsteady: string[] = [];
 {
   await using services = await startServices(jobs);
   // Twice as many as there are cores, because tests also wait.
@@ -49,8 +57,22 @@ const outcomes: Outcome[] = [];
     outcomes.push(outcome);
     say(reportFile(outcome, `[${outcomes.length}/${jobs.length}]`));
   });
+  const failed = outcomes.filter((outcome) => outcome.failed > 0);
+  if (values.again && failed.length <= MOST_AGAIN) {
+    await runJobs(
+      failed.map(({ job }) => job),
+      1,
+      services.env,
+      (outcome) => {
+        say(reportFile(outcome, "[again]"));
+        const first = outcomes.find(({ job }) => job === outcome.job);
+        if (outcome.failed === 0) unsteady.push(...(first?.failures ?? []));
+        outcomes = outcomes.map((each) => (each === first ? outcome : each));
+      },
+    );
+  }
 }
-say(reportRun(outcomes, (performance.now() - startedAt) / 1000, saved));
+say(reportRun(outcomes, unsteady, (performance.now() - startedAt) / 1000, saved));
 if (values.save) save();
 process.exit(outcomes.some(({ failed }) => failed > 0) ? 1 : 0);
 

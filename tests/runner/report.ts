@@ -16,8 +16,16 @@ export function reportFile(outcome: Outcome, place: string): string {
   return failed ? `${output.trimEnd()}\n${line}` : line;
 }
 
-/** The costliest files, the totals beside the last saved ones, the failed tests, and the counts. */
-export function reportRun(outcomes: readonly Outcome[], seconds: number, saved: Costs): string {
+/**
+ * The costliest files, the totals beside the last saved ones, the failed tests and those that failed only
+ * the first time, and the counts.
+ */
+export function reportRun(
+  outcomes: readonly Outcome[],
+  unsteady: readonly string[],
+  seconds: number,
+  saved: Costs,
+): string {
   const sum = (of: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);
   const before = outcomes.map(({ job }) => costOf(job, saved));
@@ -33,6 +41,7 @@ export function reportRun(outcomes: readonly Outcome[], seconds: number, saved: 
     `${sum(({ assertions }) => assertions)} assertions. The run took ${minutes(seconds)}.`,
     "",
     ...failures.map((name) => `(fail) ${name}`),
+    ...unsteady.map((name) => `(failed once, then passed) ${name}`),
     `${sum(({ passed }) => passed)} passed, ${failures.length} failed${skipped ? `, ${skipped} skipped` : ""}`,
   ].join("\n");
 }
