@@ -355,6 +355,24 @@ describe("invalid frames", () => {
     expect(await socket.call("getMe")).toEqual(alice.account);
   });
 
+  test("that are long and nested more than 64 levels deep are refused, as over HTTP", async () => {
+    const nested = (depth: number) => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
+    const input = (depth: number) => `{"ignored": ${nested(depth)}, "more": "${"x".repeat(4096)}"}`;
+    await using socket = await alice.connect();
+    socket.send(`{"method": "getMe", "params": ${input(62)}}`);
+    socket.send(`{"method": "getMe", "params": ${input(63)}}`);
+    await socket.until(() => socket.replies.length === 2, "both replies");
+    const message = "bad request: nested at most 64 levels deep";
+    expect(socket.replies[0]).toMatchObject({ ok: true });
+    expect(socket.replies[1]).toEqual({ ok: false, error: { code: "bad_request", message } });
+    const overHttp = await fetch(`${alice.url}/api/getMe`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${alice.token}`, "content-type": "application/json" },
+      body: input(64),
+    });
+    expect(await overHttp.json()).toMatchObject({ code: "bad_request", description: message });
+  });
+
   test("that are binary get bad_request, and the socket stays open", async () => {
     await using socket = await alice.connect();
     socket.socket.send(Buffer.from('{"method": "getMe"}'));

@@ -12,7 +12,7 @@ import { createCursor, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { NOBODY } from "../rules/accounts.ts";
-import { COST_PER_MS, fanOutCost } from "../rules/costs.ts";
+import { COST_PER_MS, contentCost, fanOutCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
@@ -94,7 +94,7 @@ function insert(
   files?: readonly File[],
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null, metadata } = input;
-  charge(fanOutCost(conversation));
+  charge(fanOutCost(conversation) + contentCost(content));
   const mentioned = findMentions(tx, content, conversation, { caller, config, charge });
   const inserted = after(mentioned, (mentions) =>
     tx.insertMessage({
@@ -146,7 +146,7 @@ messages.handle(operations.editMessage, (context, { message_id, content }) => {
     if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
     checkWritable(conversation);
     if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
-    charge(fanOutCost(conversation));
+    charge(fanOutCost(conversation) + contentCost(content));
     const mentions = await findMentions(tx, content, conversation, context);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
     const shown = await oneView(tx, message_id, NOBODY);

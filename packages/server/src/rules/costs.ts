@@ -4,6 +4,12 @@ export const COST_PER_MS = 5;
 /** Participants whose clients are sent what a call announces, for the cost of a plain call. */
 const PARTICIPANTS_PER_COST = 50;
 
+/** Characters of a message that cost as much as a plain call, to store and to index. */
+const CHARACTERS_PER_COST = 512;
+
+export const contentCost = (content: string): number =>
+  Math.floor(content.length / CHARACTERS_PER_COST);
+
 /** What it costs to send an event to everybody in a conversation. */
 export const fanOutCost = ({ participant_count }: { participant_count: number }): number =>
   Math.floor(participant_count / PARTICIPANTS_PER_COST);

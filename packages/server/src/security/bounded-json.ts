@@ -41,6 +41,9 @@ export function boundedJson(bounds: JsonBounds) {
   });
 }
 
+/** The input of a call. Deeper JSON takes longer to parse than its bytes cost. */
+export const CALL_BOUNDS: JsonBounds = { maxTokens: Number.POSITIVE_INFINITY, maxDepth: 64 };
+
 /** Throws `TooComplex` for JSON beyond the bounds. */
 export function checkJson(bytes: Uint8Array, bounds: JsonBounds): void {
   count(bytes, beginning(), bounds);

@@ -1,11 +1,11 @@
 import { Failure } from "../rules/failure.ts";
-import { checkJson, type JsonBounds, TooComplex } from "../security/bounded-json.ts";
+import { CALL_BOUNDS, checkJson, type JsonBounds, TooComplex } from "../security/bounded-json.ts";
 
 /** The JSON in the body of a request; an empty object if there is no body. */
 export async function readJson(
   request: Request,
   maxBytes: number,
-  { bounds, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
+  { bounds = CALL_BOUNDS, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
 ): Promise<unknown> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   if (length > maxBytes) throw tooLarge(maxBytes);
@@ -19,7 +19,7 @@ export async function readJson(
   }
   const bytes = await readBytes(request.body, maxBytes);
   onRead?.(bytes.byteLength);
-  if (bounds) checkBounds(bytes, bounds);
+  checkBounds(bytes, bounds);
   return parseJson(bytes);
 }
 
@@ -58,8 +58,9 @@ function checkBounds(bytes: Uint8Array, bounds: JsonBounds): void {
   } catch (error) {
     if (!(error instanceof TooComplex)) throw error;
     const { maxTokens, maxDepth } = bounds;
-    const why = `bad request: at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
-    throw new Failure("bad_request", why);
+    const depth = `nested at most ${maxDepth} levels deep`;
+    const why = Number.isFinite(maxTokens) ? `at most ${maxTokens} values, ${depth}` : depth;
+    throw new Failure("bad_request", `bad request: ${why}`);
   }
 }
 
