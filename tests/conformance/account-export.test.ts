@@ -279,3 +279,19 @@ test("the links that a person gets are limited", async () => {
   await linkOf(socket);
   expect(await failure(socket.call("exportMe"))).toMatchObject({ code: "rate_limited" });
 });
+
+test("who gives up a download is no failure of the server", async () => {
+  const ada = await signUp(url, "ada");
+  const chat = await groupOf(ada);
+  for (let n = 0; n < 60; n++) await say(ada, chat, "x".repeat(30_000));
+  for (let n = 0; n < 20; n++) {
+    const link = await linkOf(ada);
+    const controller = new AbortController();
+    const response = await fetch(link, { signal: controller.signal });
+    await response.body?.getReader().read();
+    controller.abort();
+  }
+  const last = await linkOf(ada);
+  await until(async () => (await fetch(last)).status === 200, "the end of the others");
+  expect(server.output()).not.toContain("account export failed");
+});

@@ -108,11 +108,13 @@ function streamOf(
   { failed, ended }: { failed(error: unknown): void; ended(): Promise<unknown> },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const end = () => ended().catch(failed);
+  let isGone = false;
   return new ReadableStream(
     {
       async pull(controller) {
         try {
           const { value, done } = await source.next();
+          if (isGone) return;
           if (!done) return controller.enqueue(value);
           await end();
           controller.close();
@@ -123,6 +125,7 @@ function streamOf(
         }
       },
       async cancel() {
+        isGone = true;
         await source.return(undefined);
         await end();
       },
