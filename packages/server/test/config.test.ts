@@ -90,6 +90,10 @@ describe("variables that are no setting", () => {
   }
 });
 
+test("a variable that is only the prefix suggests no setting", () => {
+  expect(() => readConfig({ PARLEY_: "1" })).toThrow(/correct or remove it\.$/);
+});
+
 describe("settings of the address and the data folder", () => {
   accepts({
     "PORT is a number": [{ PORT: "9000" }, ({ port }) => port, 9000],
@@ -409,6 +413,13 @@ describe("the settings of providers", () => {
   test("an invalid identifier is named in the error", () => {
     expect(() => readConfig(given({ Local: local }))).toThrow(
       'PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "Local".',
+    );
+  });
+
+  test("a misspelled field is named, although the right one is then missing", () => {
+    const { model, ...others } = local;
+    expect(() => readConfig(given({ local: { ...others, modl: model } }))).toThrow(
+      "local has the unknown field modl; its fields are display_name,",
     );
   });
 

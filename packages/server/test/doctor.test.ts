@@ -133,6 +133,14 @@ describe("parley doctor in an installation in order", () => {
     expect(state()).toEqual(before);
   });
 
+  test("fails if the server at the port has another data folder", async () => {
+    await using server = await startServer();
+    const env = { PARLEY_DATA: freshData(), PORT: new URL(server.url).port, ...reachable };
+    expect((await examine(env)).problems).toEqual([
+      failure("port", /has another data folder/, /PARLEY_DATA.*PORT/),
+    ]);
+  });
+
   test("passes while no server runs, prints one line per check, and changes nothing", async () => {
     const dataDir = freshData();
     const env = { PARLEY_DATA: dataDir, PORT: "0", ...reachable };

@@ -38,7 +38,7 @@ async function callOf(answer: Call, options: Parameters<typeof startToolServers>
   return result;
 }
 
-const failed = (text: string) => ({ text: `The call failed. ${text}`, is_error: true });
+const failed = (text: string) => ({ text, is_error: true });
 const TIMEOUT = failed("The server did not answer in time.");
 const NO_RESULT = failed("The server ended its answer without a result.");
 const TOO_LARGE = failed("The request failed: the response exceeds 4194304 bytes.");

@@ -92,7 +92,8 @@ export class NatsLink {
         await this.#use(connection);
       } catch (error) {
         const level = failures++ === 0 ? "warn" : "debug";
-        this.#log[level]({ err: error }, "NATS connection failed");
+        const { servers } = this.#settings();
+        this.#log[level]({ err: error, servers }, "NATS_URL cannot be reached, trying again");
       }
       this.#setDisconnected();
       this.#connection = undefined;

@@ -1,4 +1,5 @@
 import { ConfigError } from "../config/config.ts";
+import { Failure } from "../rules/failure.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import type { Store } from "../store/store.ts";
 
@@ -23,7 +24,8 @@ export const reasonOf = (error: unknown): string =>
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {
-  const message = error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Failure ? text.replace(/^[^:]*: /, "") : text;
   printError(error instanceof ConfigError ? message : `Parley: ${message}`);
   process.exit(1);
 }

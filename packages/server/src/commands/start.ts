@@ -47,7 +47,7 @@ function startupLines({ url, metricsUrl }: Running, config: Config): string {
     invite_code !== undefined && `Invite code: ${invite_code}`,
     `The reference is at ${url}/docs`,
     config.signUp.kind === "closed"
-      ? `To begin, open ${url} in a browser`
+      ? `To begin, open ${url} in a browser, with an account of "parley users create"`
       : `To begin, open ${url} in a browser, or sign up here:\n  ${signUpCommand(url, account)}`,
   ];
   return lines.filter(Boolean).join("\n");

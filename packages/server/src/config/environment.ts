@@ -73,6 +73,6 @@ export function refuseUnknown(variables: Readonly<Record<string, string | undefi
   const plain = name.toUpperCase().slice(PREFIX.length);
   const nearest = known.has(plain)
     ? ` Did you mean "${plain}"?`
-    : suggestion(name.toUpperCase(), SETTINGS);
+    : plain && suggestion(name.toUpperCase(), SETTINGS);
   throw new ConfigError(`${name} is not a setting of Parley: correct or remove it.${nearest}`);
 }

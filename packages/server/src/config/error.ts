@@ -15,6 +15,7 @@ const FILE_PROBLEMS: readonly [code: RegExp, problem: () => string][] = [
   ],
   [/^EROFS/, () => "its file system is read-only: mount it writable, or choose another place"],
   [/^(ENOSPC|SQLITE_FULL)/, () => "its disk is full: free space"],
+  [/^SQLITE_IOERR/, () => "its disk is full or fails: free space, or check the disk"],
   [
     /^SQLITE_READONLY/,
     () => "it is read-only: change its owner, its mode or the mount of its disk",

@@ -90,7 +90,9 @@ export function readOperatorKeys(
 }
 
 /** The first problem, and the remedy. It repeats no value. */
-function problemOf({ issues: [issue] }: z.ZodError): string {
+function problemOf({ issues }: z.ZodError): string {
+  // A misspelled field may also be missing.
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   const [id, field] = issue?.path ?? [];
   if (id === undefined) return "the value must be a JSON object with an object for each provider";
   const { shape } = Provider;
@@ -98,5 +100,6 @@ function problemOf({ issues: [issue] }: z.ZodError): string {
   if (known) return `${String(id)}.${String(field)} must be ${known.description}`;
   const fields = `its fields are ${Object.keys(shape).join(", ")}`;
   if (issue?.code !== "unrecognized_keys") return `${String(id)} must be an object: ${fields}`;
-  return `${String(id)} has the unknown field ${issue.keys[0]}; ${fields}`;
+  const [unknown = ""] = issue.keys;
+  return `${String(id)} has the unknown field ${unknown}; ${fields}`;
 }

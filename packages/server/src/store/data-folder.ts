@@ -44,6 +44,12 @@ export function lockDataFolder(config: Config): void {
   }
 }
 
+/** Whether a server uses the folder. */
+export function isInUse({ dataDir }: Config): boolean {
+  const lock = resolve(dataDir, "lock");
+  return existsSync(lock) && !lockFile(lock);
+}
+
 /** Keeps the lock until the process ends: the operating system releases it in any case. */
 let held: Database | null = null;
 

@@ -68,7 +68,7 @@ const MAX_MESSAGE_CHARACTERS = 1000;
 /** Why a call failed, for the model. What the server said about it is quoted. */
 export function callError(thrown: unknown): string {
   const refusal = causesOf(thrown).find((error) => error instanceof ProtocolError);
-  if (!refusal) return `The call failed. ${contactError(thrown).error}`;
+  if (!refusal) return contactError(thrown).error;
   return `The server refused the call: ${refusal.message.slice(0, MAX_MESSAGE_CHARACTERS)}`;
 }
 

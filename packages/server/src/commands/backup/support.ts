@@ -10,8 +10,8 @@ import {
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConfigError } from "../../config/config.ts";
+import { fileProblem } from "../../config/error.ts";
 import type { Awaitable } from "../../store/awaitable.ts";
-import { reasonOf } from "../output.ts";
 import { writeAll } from "./tar.ts";
 
 const POSTGRES_TOOLS = {
@@ -45,9 +45,7 @@ export async function writing<Value>(path: string, action: () => Awaitable<Value
   try {
     return await action();
   } catch (error) {
-    throw new ConfigError(
-      `${path} cannot be written: ${reasonOf(error)}. Check the owner of the folder and the free space.`,
-    );
+    throw new ConfigError(`${path} cannot be written: ${fileProblem(error)}.`);
   }
 }
 

@@ -4,6 +4,7 @@ import { connectionOptions } from "../../changes/nats-options.ts";
 import { urlOf } from "../../compose.ts";
 import type { Config } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
+import { isInUse } from "../../store/data-folder.ts";
 import { reasonOf } from "../output.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 import { providersWithKeys } from "./master-key.ts";
@@ -57,16 +58,21 @@ export async function checkProviders(config: Config): Promise<Check[]> {
 }
 
 /** The server runs at its address, or the address is free. */
-export async function checkPorts({ host, port, metrics }: Config): Promise<Check[]> {
-  const checks = [await checkPort(host, port)];
-  if (metrics) checks.push(await checkMetricsPort(metrics));
+export async function checkPorts(config: Config): Promise<Check[]> {
+  const checks = [await checkPort(config)];
+  if (config.metrics) checks.push(await checkMetricsPort(config.metrics));
   return checks;
 }
 
-async function checkPort(host: string, port: number): Promise<Check> {
+async function checkPort(config: Config): Promise<Check> {
+  const { host, port } = config;
   const running = port === 0 ? null : await versionAt(urlOf(host, port));
   if (running === null) return checkFree("port", "PORT", host, port);
   const url = urlOf(host, port);
+  if (!config.database && !isInUse(config)) {
+    const todo = "Set PARLEY_DATA to its folder, or PORT to the port of the other one.";
+    return failed("port", `the server at ${url} has another data folder`, todo);
+  }
   // Without an answer it is not ready.
   const response = await ask(`${url}/ready`).catch(() => null);
   if (response?.status !== 200) {

@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
 import type { Config, Database } from "../../config/config.ts";
+import { fileProblem } from "../../config/error.ts";
 import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations/index.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { migrations as postgres } from "../../store/postgres/migrations.ts";
@@ -21,7 +22,7 @@ export const checkStore = async (config: Config, withIntegrity: boolean): Promis
 function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
   const path = resolve(config.dataDir, "parley.db");
   // The check of the data folder reports this.
-  if (!existsSync(dirname(path))) return [];
+  if (!statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory()) return [];
   const lost = lostDatabase(path);
   if (lost) return [failed("store", lost, `${capital(REMEDY_OF_LOSS)}.`)];
   if (!existsSync(path)) {
@@ -33,7 +34,7 @@ function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
     found = diagnoseSqlite(path, withIntegrity);
   } catch (error) {
     const todo = "Run this as the user of the server. If that is not it, restore a backup.";
-    return [failed("store", `${path} cannot be read: ${reasonOf(error)}`, todo)];
+    return [failed("store", `${path} cannot be read: ${fileProblem(error)}`, todo)];
   }
   return [
     checkSchema("SQLite", found.schema, sqlite),
