@@ -70,8 +70,9 @@ async function checkPort(config: Config): Promise<Check> {
   if (running === null) return checkFree("port", "PORT", host, port);
   const url = urlOf(host, port);
   if (!config.database && !isInUse(config)) {
-    const todo = "Set PARLEY_DATA to its folder, or PORT to the port of the other one.";
-    return failed("port", `the server at ${url} has another data folder`, todo);
+    const todo =
+      "Set PARLEY_DATA to its folder, or before a start here, PORT to another port. A restored copy needs neither.";
+    return warning("port", `the server at ${url} has another data folder`, todo);
   }
   // Without an answer it is not ready.
   const response = await ask(`${url}/ready`).catch(() => null);
