@@ -10,7 +10,7 @@ export interface Fault {
   readonly expectedErrors?: RegExp;
 }
 
-const DATABASE = /database cannot be reached/;
+const DATABASE = /database (?:cannot be reached|does not answer)/;
 
 export const faults = {
   "kill -9 of a node": {
