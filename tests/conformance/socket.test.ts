@@ -355,22 +355,25 @@ describe("invalid frames", () => {
     expect(await socket.call("getMe")).toEqual(alice.account);
   });
 
-  test("that are long and nested more than 64 levels deep are refused, as over HTTP", async () => {
-    const nested = (depth: number) => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
-    const input = (depth: number) => `{"ignored": ${nested(depth)}, "more": "${"x".repeat(4096)}"}`;
-    await using socket = await alice.connect();
-    socket.send(`{"method": "getMe", "params": ${input(62)}}`);
-    socket.send(`{"method": "getMe", "params": ${input(63)}}`);
-    await socket.until(() => socket.replies.length === 2, "both replies");
-    const message = "bad request: nested at most 64 levels deep";
-    expect(socket.replies[0]).toMatchObject({ ok: true });
-    expect(socket.replies[1]).toEqual({ ok: false, error: { code: "bad_request", message } });
-    const overHttp = await fetch(`${alice.url}/api/getMe`, {
+  test("that are long and nested far too deeply name the field, as over HTTP", async () => {
+    const deep = "[".repeat(20_000) + "]".repeat(20_000);
+    const input = `{"chat_id": ${deep}, "content": "]]]", "ignored": [1, ${deep}, "\\"[", ${deep}]}`;
+    const error = {
+      code: "bad_request",
+      parameters: { fields: { chat_id: "must be a string" } },
+    };
+    const overHttp = await fetch(`${alice.url}/api/sendMessage`, {
       method: "POST",
       headers: { authorization: `Bearer ${alice.token}`, "content-type": "application/json" },
-      body: input(64),
+      body: input,
     });
-    expect(await overHttp.json()).toMatchObject({ code: "bad_request", description: message });
+    expect(await overHttp.json()).toMatchObject(error);
+    await using socket = await alice.connect();
+    socket.send(`{"method": "getMe", "id": 1, "params": ${input}}`);
+    socket.send(`{"method": "getMe", "id": 2, "params": ${input}]}`);
+    await socket.until(() => socket.replies.length === 2, "both replies");
+    expect(socket.replies[0]).toMatchObject({ id: 1, ok: true });
+    expect(socket.replies[1]).toMatchObject({ ok: false, error: { code: "bad_request" } });
   });
 
   test("that are binary get bad_request, and the socket stays open", async () => {

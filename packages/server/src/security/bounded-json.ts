@@ -41,8 +41,32 @@ export function boundedJson(bounds: JsonBounds) {
   });
 }
 
-/** The input of a call. Deeper JSON takes longer to parse than its bytes cost. */
-export const CALL_BOUNDS: JsonBounds = { maxTokens: Number.POSITIVE_INFINITY, maxDepth: 64 };
+/** Deeper than all that any operation takes. */
+const MAX_INPUT_DEPTH = 64;
+/** Shorter texts take no time to parse, whatever is in them. */
+const UNCHECKED_CHARACTERS = 4096;
+
+/** Parses the input of a call. What is nested too deeply is null: it takes longer to parse than its bytes cost. */
+export const parseInput = (text: string): unknown =>
+  JSON.parse(text.length > UNCHECKED_CHARACTERS ? withoutDepths(text) : text);
+
+function withoutDepths(text: string): string {
+  const kept: string[] = [];
+  let [start, depth, inString] = [0, 0, false];
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (inString && code === BACKSLASH) index++;
+    else if (code === QUOTE) inString = !inString;
+    else if (inString) continue;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      if (++depth === MAX_INPUT_DEPTH + 1) kept.push(text.slice(start, index), "null");
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+      if (depth-- === MAX_INPUT_DEPTH + 1) start = index + 1;
+    }
+  }
+  // What does not end is no JSON, whatever is left of it.
+  return kept.length === 0 ? text : kept.join("") + text.slice(start);
+}
 
 /** Throws `TooComplex` for JSON beyond the bounds. */
 export function checkJson(bytes: Uint8Array, bounds: JsonBounds): void {

@@ -1,11 +1,11 @@
 import { Failure } from "../rules/failure.ts";
-import { CALL_BOUNDS, checkJson, type JsonBounds, TooComplex } from "../security/bounded-json.ts";
+import { checkJson, type JsonBounds, parseInput, TooComplex } from "../security/bounded-json.ts";
 
 /** The JSON in the body of a request; an empty object if there is no body. */
 export async function readJson(
   request: Request,
   maxBytes: number,
-  { bounds = CALL_BOUNDS, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
+  { bounds, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
 ): Promise<unknown> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   if (length > maxBytes) throw tooLarge(maxBytes);
@@ -19,7 +19,7 @@ export async function readJson(
   }
   const bytes = await readBytes(request.body, maxBytes);
   onRead?.(bytes.byteLength);
-  checkBounds(bytes, bounds);
+  if (bounds) checkBounds(bytes, bounds);
   return parseJson(bytes);
 }
 
@@ -58,16 +58,15 @@ function checkBounds(bytes: Uint8Array, bounds: JsonBounds): void {
   } catch (error) {
     if (!(error instanceof TooComplex)) throw error;
     const { maxTokens, maxDepth } = bounds;
-    const depth = `nested at most ${maxDepth} levels deep`;
-    const why = Number.isFinite(maxTokens) ? `at most ${maxTokens} values, ${depth}` : depth;
-    throw new Failure("bad_request", `bad request: ${why}`);
+    const why = `bad request: at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
+    throw new Failure("bad_request", why);
   }
 }
 
 function parseJson(bytes: Uint8Array): unknown {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return text.trim() === "" ? {} : JSON.parse(text);
+    return text.trim() === "" ? {} : parseInput(text);
   } catch {
     throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
   }

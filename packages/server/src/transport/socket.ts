@@ -16,7 +16,7 @@ import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
 import { Failure, forbidden, rateLimited, unauthorized, unavailable } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
-import { CALL_BOUNDS, checkJson, TooComplex } from "../security/bounded-json.ts";
+import { parseInput } from "../security/bounded-json.ts";
 import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed, SUBPROTOCOL, subprotocols, subprotocolToken } from "./headers.ts";
@@ -26,8 +26,6 @@ import type { Services } from "./services.ts";
 const CALLS_AT_ONCE = 64;
 /** Bytes of replies that the client has not read; beyond it further frames wait. */
 const REPLY_BACKLOG_BYTES = 256 * 1024;
-/** Shorter frames take no time to parse, whatever is in them. */
-const UNCHECKED_CHARACTERS = 4096;
 const SWEEP_MS = 5000;
 /** How often an open socket updates its session: often enough for «last used», and writes stay rare. */
 const RENEW_MS = 60 * 60 * 1000;
@@ -404,13 +402,9 @@ function parseFrame(data: string | Buffer): Frame {
   if (typeof data !== "string") return malformed("frames are JSON text");
   let json: unknown;
   try {
-    if (data.length > UNCHECKED_CHARACTERS) checkJson(Buffer.from(data), CALL_BOUNDS);
-    json = JSON.parse(data);
-  } catch (error) {
-    const isTooDeep = error instanceof TooComplex;
-    return malformed(
-      isTooDeep ? `nested at most ${CALL_BOUNDS.maxDepth} levels deep` : "the frame is not JSON",
-    );
+    json = parseInput(data);
+  } catch {
+    return malformed("the frame is not JSON");
   }
   const { success, data: frame } = RequestFrame.safeParse(json);
   if (success) {
