@@ -15,6 +15,7 @@ import {
   scroller,
   sharedHarness,
   test,
+  untilFocused,
   write,
 } from "./support.ts";
 
@@ -168,9 +169,10 @@ test("the composer shows Stop while an answer streams, and Send beside it once t
   expect(await form.getByRole("button", { name: "Send" }).count()).toBe(0);
   await composer(page).fill("And then?");
   await form.getByRole("button", { name: "Send" }).waitFor();
-  await form.getByRole("button", { name: "Stop" }).click();
+  await form.getByRole("button", { name: "Stop" }).press("Enter");
   await message(page, "Stopped").waitFor();
   await form.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  await untilFocused(composer(page));
   expect(await composer(page).inputValue()).toBe("And then?");
   expect(visit.problems()).toEqual([]);
 });
@@ -188,14 +190,16 @@ test("an answer offers «Answer again» after its question was edited, also afte
   await page.keyboard.press("Enter");
   await answer.getByText("The question was edited since.").waitFor();
   await page.reload();
-  await answer.getByRole("button", { name: "Answer again" }).click();
+  await answer.getByRole("button", { name: "Answer again" }).press("Enter");
   await page.getByRole("region", { name: "AAPL price alert" }).waitFor();
   await page.getByText("The question was edited since.").waitFor({ state: "detached" });
   const earlier = message(page, "Earlier answer, 1 of 2");
   expect(await page.getByText("I am the built-in sandbox").count()).toBe(0);
-  await earlier.getByRole("button", { name: "Show" }).click();
+  await untilFocused(earlier);
+  await earlier.getByRole("button", { name: "Show" }).press("Enter");
   await message(page, "I am the built-in sandbox").waitFor();
-  await earlier.getByRole("button", { name: "Hide" }).click();
+  await untilFocused(earlier.getByRole("button", { name: "Hide" }));
+  await page.keyboard.press("Enter");
   await page.getByText("I am the built-in sandbox").waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });

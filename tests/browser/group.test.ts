@@ -229,11 +229,16 @@ test("members, agents and the title are changed in the details", async () => {
   await page.getByRole("menuitem", { name: "Remove from group" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await second.page.getByText("2 people, 2 agents").waitFor();
+  const details = page.getByRole("complementary", { name: "Details" });
+  const spare = `@${agentOf(ada, "gpt")}`;
+  await details.getByRole("button", { name: `Add ${spare}` }).press("Enter");
+  await second.page.getByText("2 people, 3 agents").waitFor();
+  await untilFocused(details.getByRole("heading", { name: "Agents" }));
 
   await second.page.getByRole("button", { name: "Members and agents" }).click();
   await second.page.getByRole("button", { name: "Leave group" }).click();
   await second.page.getByRole("button", { name: "Leave", exact: true }).click();
-  await page.getByText("1 person, 1 agent").waitFor();
+  await page.getByText("1 person, 2 agents").waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
 

@@ -47,6 +47,8 @@ test("sign-up, a first message and a reaction work by keyboard alone", async () 
   await page.keyboard.type("correct horse");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Try your agent now" }).waitFor();
+  // The form took the focus along.
+  expect(await page.evaluate(() => document.activeElement === document.body)).toBe(false);
   await tabTo(page, "Try your agent now");
   await page.keyboard.press("Enter");
   // The composer already has the focus.

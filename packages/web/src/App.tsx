@@ -1,5 +1,5 @@
 import { useMe, useStatus } from "@parley/client/react";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useRef } from "react";
 import { onDemand } from "./lib/on-demand.tsx";
 import { useRoute } from "./lib/router.ts";
 import { isFinishing } from "./session/returns.ts";
@@ -25,6 +25,8 @@ export function App() {
   const status = useStatus();
   const me = useMe();
   const isReturning = isFinishing.use();
+  const wasSignedOut = useRef(false);
+  wasSignedOut.current ||= status === "signed_out";
   return (
     <>
       <Suspense fallback={<Loading />}>
@@ -33,7 +35,7 @@ export function App() {
         ) : isReturning || (status !== "signed_out" && !me) ? (
           <Loading />
         ) : me && status !== "signed_out" ? (
-          <Shell me={me} />
+          <Shell me={me} isEntered={wasSignedOut.current} />
         ) : (
           <SignIn />
         )}

@@ -5,7 +5,9 @@ import { DropArea } from "../files/DropArea.tsx";
 import { acceptableCopies } from "../files/local-copies.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { codeOf, describeError } from "../lib/errors.ts";
+import { useFocusKept } from "../lib/keep-focus.ts";
 import { navigate, type Route } from "../lib/router.ts";
+import { isTouch } from "../lib/screen.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
@@ -21,6 +23,9 @@ import { MessageList, type MessageListHandle } from "./timeline/MessageList.tsx"
 
 const Details = lazy(() => import("./details/Details.tsx"));
 const UnsentTexts = lazy(() => import("./UnsentTexts.tsx"));
+
+/** In the details a heading. The field would open the keyboard of a touch screen. */
+const FOCUSED_NEXT = isTouch() ? ["aside h3"] : ["form textarea", "aside h3"];
 
 interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;
@@ -82,6 +87,7 @@ export default function ChatView({ route }: ChatViewProps) {
     [chat, isReadOnly, confusable, onJump, openLayer, model, id],
   );
 
+  const view = useFocusKept(FOCUSED_NEXT);
   // Without a connection, the client may have discarded its copy, to fetch another one.
   const wasRemoved = wasLoaded.current && isOnline;
   if (!chat && wasRemoved) return <Missing chatId={id} reason="You are no longer part of it." />;
@@ -89,7 +95,7 @@ export default function ChatView({ route }: ChatViewProps) {
   if (!context) return <ChatSkeleton />;
   return (
     <ChatContext value={context}>
-      <div className="flex h-full">
+      <div ref={view} className="flex h-full">
         <DropArea
           isClosed={isClosed || Boolean(blocked) || writing.kind === "edit"}
           className="flex min-w-0 flex-1 flex-col bg-canvas"

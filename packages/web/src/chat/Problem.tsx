@@ -53,10 +53,11 @@ export function ProblemButton({ onClick, busy = false, children }: ProblemButton
   return (
     <button
       type="button"
-      disabled={busy}
+      // Not disabled, because the browser would take the focus from it.
+      aria-disabled={busy || undefined}
       aria-busy={busy || undefined}
-      onClick={onClick}
-      className="inline-flex h-8 items-center rounded-sm px-1.5 font-medium whitespace-nowrap text-accent transition-colors hover:bg-hover disabled:opacity-55 pointer-coarse:h-11"
+      onClick={busy ? undefined : onClick}
+      className="inline-flex h-8 items-center rounded-sm px-1.5 font-medium whitespace-nowrap text-accent transition-colors hover:bg-hover aria-disabled:opacity-55 pointer-coarse:h-11"
     >
       {children}
     </button>

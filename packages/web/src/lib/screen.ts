@@ -17,3 +17,6 @@ export const useNarrow = () => useMedia("(max-width: 47.99rem)");
 
 /** A phone: a touch screen with no room for the list beside the conversation. */
 export const usePhone = () => useMedia("(pointer: coarse) and (max-width: 47.99rem)");
+
+/** Whether fingers point: the keyboard then covers half of the page. */
+export const isTouch = () => matchMedia("(pointer: coarse)").matches;

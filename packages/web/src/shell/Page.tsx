@@ -1,4 +1,4 @@
-import { type ReactNode, useRef } from "react";
+import type { ReactNode } from "react";
 import { useFocusKept } from "../lib/keep-focus.ts";
 import { navigate } from "../lib/router.ts";
 import { IconButton } from "../ui/Button.tsx";
@@ -17,10 +17,8 @@ export function Page({
   action?: ReactNode;
   children: ReactNode;
 }) {
-  const main = useRef<HTMLElement>(null);
-  useFocusKept(main);
   return (
-    <main ref={main} className="relative h-full overflow-y-auto bg-canvas">
+    <main ref={useFocusKept()} className="relative h-full overflow-y-auto bg-canvas">
       <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-4 md:px-8 md:py-10">
         <header className="flex flex-wrap items-start gap-x-1 gap-y-3">
           <div className="-ml-2 md:hidden">

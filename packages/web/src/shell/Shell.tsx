@@ -30,8 +30,14 @@ const OperatePage = lazy(() => import("../operate/OperatePage.tsx"));
 
 type Overlay = "switcher" | "new-chat" | null;
 
+interface ShellProps {
+  me: Account;
+  /** The person has just signed in, with a form that took the focus along. */
+  isEntered: boolean;
+}
+
 /** The list beside the open page; on a narrow screen one of the two. */
-export default function Shell({ me }: { me: Account }) {
+export default function Shell({ me, isEntered }: ShellProps) {
   const route = useRoute();
   const [overlay, setOverlay] = useState<Overlay>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -42,6 +48,9 @@ export default function Shell({ me }: { me: Account }) {
   const pending = usePendingCalls(me);
   const atList = route.name === "home";
   useEffect(loadAhead, []);
+  useEffect(() => {
+    if (isEntered && document.activeElement === document.body) content.current?.focus();
+  }, [isEntered]);
   return (
     <MeContext value={me}>
       <OperatorContext value={operator}>

@@ -7,6 +7,7 @@ import {
   useLayoutEffect,
   useRef,
 } from "react";
+import { isTouch } from "../lib/screen.ts";
 import { toast } from "../lib/toasts.ts";
 import { Page } from "../shell/Page.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -40,7 +41,7 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
   // The keys work as soon as the page opens.
   useEffect(() => {
     const isTyping = document.activeElement?.closest("input, textarea, dialog");
-    if (isTyping || matchMedia("(pointer: coarse)").matches) return;
+    if (isTyping || isTouch()) return;
     cardsOf(list.current)[0]?.focus();
   }, []);
   const { focused, ...keepFocus } = useFocusInList(items, list);

@@ -17,7 +17,7 @@ import { isCompositionKey } from "../../lib/composition.ts";
 import { charactersLeft } from "../../lib/content-limit.ts";
 import { useSelf } from "../../lib/me.ts";
 import { addressee, truncated } from "../../lib/names.ts";
-import { useNarrow } from "../../lib/screen.ts";
+import { isTouch, useNarrow } from "../../lib/screen.ts";
 import { useTypingAnywhere } from "../../lib/shortcuts.ts";
 import { useChatContext } from "../context.ts";
 import { ComposerBanner } from "./ComposerBanner.tsx";
@@ -146,6 +146,5 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
 }
 
 /** Keyboards of touch screens have no Shift+Enter: there, Enter breaks the line. */
-const isTouch = () => matchMedia("(pointer: coarse)").matches;
 const isSendKey = (event: KeyboardEvent) =>
   event.ctrlKey || event.metaKey || !(event.shiftKey || isTouch());

@@ -12,11 +12,7 @@ export const FoldLine = ({ text, isFolded, onToggle }: FoldLineProps) => (
     <span aria-hidden="true"> — </span>
     <button
       type="button"
-      onClick={({ currentTarget }) => {
-        // The button moves, which would take the focus from it.
-        currentTarget.closest("article")?.focus({ preventScroll: true });
-        onToggle();
-      }}
+      onClick={onToggle}
       className="rounded-sm font-medium text-accent underline underline-offset-2 pointer-coarse:py-2"
     >
       {isFolded ? "Show" : "Hide"}

@@ -1,5 +1,5 @@
 import type { LocalMessage } from "@parley/client";
-import { memo, useState } from "react";
+import { memo, useEffect, useRef, useState } from "react";
 import { MessageFiles } from "../../files/MessageFiles.tsx";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../../lib/blocked.ts";
 import { useSelf } from "../../lib/me.ts";
@@ -29,7 +29,7 @@ import type { Row } from "./rows.ts";
 interface MessageRowProps extends Omit<Row, "key"> {
   /** Tab reaches only one message of the list. */
   tabbable: boolean;
-  /** Highlights the message for a moment. */
+  /** Highlights the message for a moment, and focuses it. */
   flash: boolean;
   /** It is the latest message of the conversation. */
   latest: boolean;
@@ -63,13 +63,16 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   const me = useSelf();
   const speaker = useSenderName();
   const fold = useFold(message, earlier, flash);
-  const foldLine = fold && <FoldLine {...fold} />;
   const isFolded = fold?.isFolded ?? false;
   const hasActions = message.delivery === "sent" && !isFolded;
   const touch = useTouch({
     onLongPress: () => hasActions && onActions(message),
     ...(!isReadOnly && { onSwipe: () => hasActions && onReply(message) }),
   });
+  const article = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (flash) article.current?.focus({ preventScroll: true });
+  }, [flash]);
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";
   const pinned = latest && agent && message.finalized_at !== null;
@@ -81,9 +84,10 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
       {isFirstUnread && <UnreadLine />}
       <article
         {...touch}
+        ref={article}
         tabIndex={tabbable ? 0 : -1}
         aria-label={`${isFolded && fold?.text === BLOCKED_MESSAGE ? BLOCKED_MESSAGE : speaker(message.sender)}, ${clockTime(message.created_at)}`}
-        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${isFolded && earlier ? "pt-2" : space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
+        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-0 ${isFolded && earlier ? "pt-2" : space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
@@ -94,42 +98,42 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
             )}
           </div>
         )}
-        {isFolded ? (
-          foldLine
-        ) : (
-          <div
-            className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
-          >
-            {foldLine}
-            {first && !mine && <Byline message={message} withHandle={ofStranger} />}
-            <div
-              className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
-            >
-              {(message.files.length === 0 || message.content !== "" || message.reply_to_id) && (
-                <div
-                  className={`${isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)} ${message.files.length > 0 ? "w-fit max-w-full" : ""} ${mine ? "ml-auto" : ""}`}
-                >
-                  {message.action ? (
-                    <ActionNote action={message.action} messageId={message.reply_to_id} />
-                  ) : (
-                    message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
-                  )}
-                  <MessageBody message={message} />
-                </div>
-              )}
-              {message.files.length > 0 && <MessageFiles message={message} mine={mine} />}
-              {!agent && actions}
-            </div>
-            {!mine && !first && message.edited_at && <Edited at={message.edited_at} />}
-            {message.finalized_at === null &&
-              message.turn_status &&
-              !isCalling(message.tool_calls) && <TurnStatus text={message.turn_status} />}
-            <TurnNote message={message} outdated={outdated} repeated={earlier !== undefined} />
-            <Reactions message={message} />
-            {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
-            {agent && actions}
-          </div>
-        )}
+        <div
+          className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
+        >
+          {fold && <FoldLine {...fold} />}
+          {!isFolded && (
+            <>
+              {first && !mine && <Byline message={message} withHandle={ofStranger} />}
+              <div
+                className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
+              >
+                {(message.files.length === 0 || message.content !== "" || message.reply_to_id) && (
+                  <div
+                    className={`${isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)} ${message.files.length > 0 ? "w-fit max-w-full" : ""} ${mine ? "ml-auto" : ""}`}
+                  >
+                    {message.action ? (
+                      <ActionNote action={message.action} messageId={message.reply_to_id} />
+                    ) : (
+                      message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
+                    )}
+                    <MessageBody message={message} />
+                  </div>
+                )}
+                {message.files.length > 0 && <MessageFiles message={message} mine={mine} />}
+                {!agent && actions}
+              </div>
+              {!mine && !first && message.edited_at && <Edited at={message.edited_at} />}
+              {message.finalized_at === null &&
+                message.turn_status &&
+                !isCalling(message.tool_calls) && <TurnStatus text={message.turn_status} />}
+              <TurnNote message={message} outdated={outdated} repeated={earlier !== undefined} />
+              <Reactions message={message} />
+              {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
+              {agent && actions}
+            </>
+          )}
+        </div>
         {hasActions && <TouchParts onActions={() => onActions(message)} />}
       </article>
       {changesAfter.length > 0 && <Changes changes={changesAfter} />}
