@@ -53,6 +53,19 @@ describe("toolbars of messages", () => {
     expect(visit.problems()).toEqual([]);
   });
 
+  test("the toolbar of a long message stays in view", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
+    await say(bob, chat, `Alpha${"\n\nand more".repeat(60)}`);
+    await using visit = await harness().visit(ada, { path });
+    const { page } = visit;
+    await message(page, "Alpha").waitFor();
+    const { x, y } = await boxOf(page.getByText("and more").last());
+    await page.mouse.move(x, y);
+    const { y: top } = await boxOf(toolbars(page));
+    expect(top).toBeGreaterThan((await boxOf(scroller(page))).y);
+    expect(visit.problems()).toEqual([]);
+  });
+
   test("the toolbar does not cover the name of the sender while the details are open", async () => {
     const { ada, bob, chat, path } = await groupChat(harness());
     await say(bob, chat, "Short");

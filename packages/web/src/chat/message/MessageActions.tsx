@@ -36,22 +36,24 @@ function Toolbar(props: ActionsProps) {
     ? "in-data-has-active:invisible group-data-active:visible! group-data-active:bg-raised group-data-active:shadow-pop"
     : "invisible bg-raised shadow-pop group-data-active:visible";
   return (
-    <div
-      role="toolbar"
-      aria-label="Message actions"
-      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(props)}`}
-    >
-      {!isReadOnly && (
-        <EmojiButton
-          label="React"
-          small
-          onPick={(emoji) => void client.model.react(message.id, emoji).catch(showError)}
-        />
-      )}
-      {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
-        <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />
-      ))}
-      <Menu label="More" small items={commands.filter((command) => !isQuick(command))} />
+    <div className={`pointer-events-none absolute z-10 pointer-coarse:hidden ${position(props)}`}>
+      <div
+        role="toolbar"
+        aria-label="Message actions"
+        className={`pointer-events-auto sticky top-2 flex rounded-md [&>button]:size-7 ${look}`}
+      >
+        {!isReadOnly && (
+          <EmojiButton
+            label="React"
+            small
+            onPick={(emoji) => void client.model.react(message.id, emoji).catch(showError)}
+          />
+        )}
+        {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
+          <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />
+        ))}
+        <Menu label="More" small items={commands.filter((command) => !isQuick(command))} />
+      </div>
     </div>
   );
 }
@@ -60,15 +62,14 @@ function Toolbar(props: ActionsProps) {
 const quick = ["Stop", "Reply"];
 
 /**
- * Position: at the end of an agent's message, which may be long, and there in the space between runs of
- * messages; beside a person's where there is room. Otherwise above it: at the bubble for one's own, at
- * the end of the row for others', where it does not cover the name.
+ * Position: below an agent's message, which may be long; beside a person's where there is room. Otherwise
+ * above it: at the bubble for one's own, at the end of the row for others', where it does not cover the
+ * name. It stays in view while a long message is scrolled.
  */
 function position({ mine, first, last, pinned, message }: ActionsProps): string {
   if (message.sender.kind === "agent") {
-    if (!last) return "right-0 bottom-0";
-    return `top-full -left-1.5 ${pinned ? "" : "-mt-1 max-md:-mt-2"}`;
+    return `top-full ${last ? "-left-1.5" : "right-0"} ${pinned ? "" : "-mt-1 max-md:-mt-2"}`;
   }
-  if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
-  return `${first ? "top-1" : "-top-3"} right-0 @3xl:top-0 @3xl:right-auto @3xl:left-full @3xl:ml-2`;
+  if (mine) return "-top-7 right-0 bottom-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
+  return `${first ? "top-1" : "-top-3"} right-0 bottom-0 @3xl:top-0 @3xl:right-auto @3xl:left-full @3xl:ml-2`;
 }

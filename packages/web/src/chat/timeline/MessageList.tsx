@@ -12,6 +12,7 @@ import {
   useState,
 } from "react";
 import { describeError, showError } from "../../lib/errors.ts";
+import { chatPath, navigate } from "../../lib/router.ts";
 import { MessagesSkeleton } from "../ChatSkeleton.tsx";
 import { useChatContext } from "../context.ts";
 import { loadedMessage, stableId } from "../loaded-message.ts";
@@ -127,6 +128,8 @@ function useJumps(feed: RefObject<FeedHandle | null>, start: RefObject<Start>) {
   const { chat } = useChatContext();
   const { model } = useClient();
   const toLatest = useCallback(() => {
+    // The next load of the page does not go back to the message that the address names.
+    if (location.hash !== "") navigate(chatPath(chat.id), { replace: true });
     if (!model.get(`aside:${chat.id}`)) return feed.current?.toEnd();
     start.current = "latest";
     model.closeAside(chat.id);

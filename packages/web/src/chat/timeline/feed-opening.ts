@@ -42,8 +42,9 @@ export function openingOf(
   return { ...at(rows.length), isEnd: true };
 }
 
-/** The height of a row before it is measured, from the length of its text and from its files. */
+/** The height of a row before it is measured, from its lines of text and from its files. */
 export const estimateHeight = (message: LocalMessage | undefined) =>
   48 +
-  Math.ceil((message?.content.length ?? 0) / 75) * 23 +
+  (message?.content.split("\n") ?? []).reduce((sum, line) => sum + Math.ceil(line.length / 75), 0) *
+    23 +
   (message ? filesHeight(message.files) : 0);

@@ -56,6 +56,8 @@ export function useFeedScroll(options: FeedScrollOptions): FeedScroll {
     paddingStart: PADDING_START_PX,
     paddingEnd: PADDING_END_PX,
     directDomUpdates: true,
+    // The toolbar of a long message is sticky, which a transform would prevent.
+    directDomUpdatesMode: "position",
     onChange: (instance) => onAtEnd(instance.isAtEnd()),
   });
   useTextInPlace(virtual, rows);
@@ -142,16 +144,18 @@ function isAboveMeasured(
   return false;
 }
 
-/** Keeps a message in the middle. Its index changes when older messages are loaded above it. */
+/** Keeps a message in the middle, or the beginning of a long one in view. Its index changes when older messages are loaded above it. */
 function useTargetInView(
   virtual: FeedVirtualizer,
   rows: readonly Row[],
   target: { id: string } | null,
 ): void {
   const index = target ? rows.findIndex(({ message }) => message.id === target.id) : -1;
+  const height = estimateHeight(rows[index]?.message);
+  const isTall = height > (virtual.scrollRect?.height ?? 0);
   useLayoutEffect(() => {
-    if (target && index >= 0) virtual.scrollToIndex(index, { align: "center" });
-  }, [target, index, virtual]);
+    if (target && index >= 0) virtual.scrollToIndex(index, { align: isTall ? "start" : "center" });
+  }, [target, index, isTall, virtual]);
 }
 
 /** Scrolls to the end when the person sends a message. */
