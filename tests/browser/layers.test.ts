@@ -29,7 +29,14 @@ test("a dialog focuses its first field, or its safe answer", async () => {
   await page.getByRole("button", { name: "New conversation" }).click();
   await page.getByRole("dialog").waitFor();
   expect(await focusedLabel(page)).toBe("Find people and agents");
+  await page.getByLabel("Title").fill("A trip");
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Discard your changes?" }).waitFor();
+  expect(await focusedLabel(page)).toBe("Keep editing");
+  await page.keyboard.press("Enter");
+  expect(await page.getByLabel("Title").inputValue()).toBe("A trip");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Discard", exact: true }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
 
   await page.keyboard.press("Control+k");
@@ -236,6 +243,7 @@ test("a dialog in a low window scrolls, keeps its button visible and does not cl
   });
   expect(clipped).toBe(false);
   await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Discard", exact: true }).click();
 
   await page.getByRole("button", { name: "Members and agents" }).click();
   await page.getByRole("button", { name: "Leave group" }).click();

@@ -8,17 +8,16 @@ import type { AgentField } from "../lib/router.ts";
 import { toast } from "../lib/toasts.ts";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
-import { Confirm } from "../ui/Confirm.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
+import { useUnsavedChanges } from "../ui/unsaved-changes.tsx";
 import { DeleteAgent } from "./DeleteAgent.tsx";
 import { InstructionsField } from "./InstructionsField.tsx";
 import { isProvided } from "./keys.ts";
 import { LimitFields, limitsIn } from "./LimitFields.tsx";
 import { ModelFields } from "./ModelFields.tsx";
 import { NameFields } from "./NameFields.tsx";
-import { useUnsavedChanges } from "./unsaved-changes.ts";
 
 /** The limits of a new agent, as the server sets them. */
 const NEW_LIMITS: AgentLimits = {
@@ -47,11 +46,11 @@ export default function AgentEditor(props: AgentEditorProps) {
   const action = useAction();
   const save = useSave(agent, onCreated);
   const me = useSelf();
-  const { form, isAsking, close, stay } = useUnsavedChanges(onClose);
+  const { form, question, close } = useUnsavedChanges(onClose);
   const [kind, setKind] = useState(agent?.kind ?? "model");
   const title = agent ? `Edit ${nameOf({ ...agent, kind: "agent" })}` : "New agent";
   return (
-    <Dialog title={title} field={field} wide isCovered={isAsking} onClose={close}>
+    <Dialog title={title} field={field} wide isCovered={question !== null} onClose={close}>
       <Form
         ref={form}
         error={action.error}
@@ -85,17 +84,7 @@ export default function AgentEditor(props: AgentEditorProps) {
           </div>
         </footer>
       </Form>
-      {isAsking && (
-        <Confirm
-          title="Discard your changes?"
-          back="Keep editing"
-          action="Discard"
-          onBack={stay}
-          onConfirm={onClose}
-        >
-          They are not saved.
-        </Confirm>
-      )}
+      {question}
     </Dialog>
   );
 }

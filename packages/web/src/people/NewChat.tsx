@@ -9,6 +9,7 @@ import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
+import { useUnsavedChanges } from "../ui/unsaved-changes.tsx";
 import { PeoplePicker } from "./PeoplePicker.tsx";
 
 /**
@@ -21,6 +22,7 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<Account[]>([]);
   const [title, setTitle] = useState("");
   const me = useSelf();
+  const { form, question, close } = useUnsavedChanges(onClose);
   const [only] = chosen.length === 1 ? chosen : [];
   const isAgents = only !== undefined && isMyAgent(only, me);
   const group = !isAgents && (chosen.length > 1 || title.trim() !== "");
@@ -34,8 +36,11 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
       navigate(chatPath(chat.id));
     });
   return (
-    <Dialog title="New conversation" onClose={onClose}>
-      <Form error={error} onSubmit={start} className="flex min-h-0 flex-col">
+    <Dialog title="New conversation" isCovered={question !== null} onClose={close}>
+      <Form ref={form} error={error} onSubmit={start} className="flex min-h-0 flex-col">
+        {chosen.map(({ username }) => (
+          <input key={username} type="hidden" name="with" value={username} />
+        ))}
         <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-4">
           <PeoplePicker chosen={chosen} onChange={setChosen} />
           <TextField
@@ -54,6 +59,7 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
           </Button>
         </div>
       </Form>
+      {question}
     </Dialog>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "react";
+import { Confirm } from "./Confirm.tsx";
 
 /** Asks before a form with unsaved changes is closed, and before the page is left. */
 export function useUnsavedChanges(onClose: () => void) {
@@ -14,12 +15,18 @@ export function useUnsavedChanges(onClose: () => void) {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, []);
-  return {
-    form,
-    isAsking,
-    close: () => (isChanged() ? setAsking(true) : onClose()),
-    stay: () => setAsking(false),
-  };
+  const question = isAsking ? (
+    <Confirm
+      title="Discard your changes?"
+      back="Keep editing"
+      action="Discard"
+      onBack={() => setAsking(false)}
+      onConfirm={onClose}
+    >
+      They are not saved.
+    </Confirm>
+  ) : null;
+  return { form, question, close: () => (isChanged() ? setAsking(true) : onClose()) };
 }
 
 const valuesOf = (form: HTMLFormElement) => JSON.stringify([...new FormData(form)]);
