@@ -150,7 +150,7 @@ test("imported messages appear at once, without a notification or an unread coun
   const messages = [past(1), past(2), past(3)];
   await new Backend(server.url).call("importMessages", { chat_id: chat.id, messages });
   await page.getByRole("link", { name: /Once,.*3/ }).waitFor();
-  expect(await page.title()).toBe("Settings · Parley");
+  expect(await page.title()).toBe("Notifications · Settings · Parley");
   await say(bob, chat, "Now");
   await page.waitForFunction(() => document.title.startsWith("(1) "));
   await page.waitForFunction(() => (window as unknown as { shown: Shown[] }).shown.length > 0);

@@ -98,13 +98,16 @@ test("each page of the settings has an address of its own, and the browser goes 
   await using visit = await harness().visit(await harness().person("ada"), { path: "/settings" });
   const { page } = visit;
   await page.getByRole("heading", { name: "Blocked people" }).waitFor();
+  await page.getByLabel("Your name").fill("Ada, Countess");
   const tabs = page.getByRole("navigation", { name: "Settings" });
   await tabs.getByRole("link", { name: "Security" }).click();
   await page.getByRole("heading", { name: "Sessions" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/settings/security");
+  expect(await page.title()).toBe("Security · Settings · Parley");
   expect(await page.getByRole("heading", { name: "Blocked people" }).count()).toBe(0);
   await page.goBack();
   await page.getByRole("heading", { name: "Blocked people" }).waitFor();
+  expect(await page.getByLabel("Your name").inputValue()).toBe("Ada, Countess");
   await page.goForward();
   await page.reload();
   await page.getByRole("heading", { name: "Sessions" }).waitFor();

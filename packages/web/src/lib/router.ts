@@ -33,11 +33,26 @@ export interface AgentTarget {
   name: string;
 }
 
-const settingsPages = ["you", "security", "notifications", "tool-servers", "data"] as const;
-export type SettingsPageName = (typeof settingsPages)[number];
+/** The names of the pages, by the last part of their paths. */
+export const settingsPages = {
+  you: "You",
+  security: "Security",
+  notifications: "Notifications",
+  "tool-servers": "Tool servers",
+  data: "Your data",
+} as const;
+export type SettingsPageName = keyof typeof settingsPages;
 
-const operatePages = ["state", "accounts", "reports", "audit"] as const;
-export type OperatePageName = (typeof operatePages)[number];
+export const operatePages = {
+  state: "Service",
+  accounts: "Accounts",
+  reports: "Reports",
+  audit: "Audit log",
+} as const;
+export type OperatePageName = keyof typeof operatePages;
+
+export const namesOf = <Name extends string>(pages: Record<Name, unknown>) =>
+  Object.keys(pages) as Name[];
 
 function parseRoute(address: string, hash: string): Route {
   const path = address.replace(/\/+$/, "");
@@ -55,7 +70,7 @@ function parseRoute(address: string, hash: string): Route {
 }
 
 function parseSettings(path: string): Route {
-  const page = settingsPages.find((each) => settingsPath(each) === path);
+  const page = namesOf(settingsPages).find((each) => settingsPath(each) === path);
   return page ? { name: "settings", page } : { name: "missing" };
 }
 
@@ -65,7 +80,7 @@ export const settingsPath = (page: SettingsPageName = "you") =>
 
 /** The filter is in the hash, so that the names in it do not reach the logs of servers. */
 function parseOperate(path: string, hash: string): Route {
-  const page = operatePages.find((each) => operatePath(each) === path);
+  const page = namesOf(operatePages).find((each) => operatePath(each) === path);
   if (!page) return { name: "missing" };
   return { name: "operate", page, filter: new URLSearchParams(hash.slice(1)) };
 }

@@ -1,4 +1,4 @@
-import { operatePath, type Route } from "../lib/router.ts";
+import { namesOf, operatePages, operatePath, type Route } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { PageTabs } from "../ui/PageTabs.tsx";
 import { Accounts } from "./Accounts.tsx";
@@ -8,12 +8,7 @@ import { State } from "./State.tsx";
 
 type OperateRoute = Extract<Route, { name: "operate" }>;
 
-const tabs = [
-  [operatePath("state"), "Service"],
-  [operatePath("accounts"), "Accounts"],
-  [operatePath("reports"), "Reports"],
-  [operatePath("audit"), "Audit log"],
-] as const;
+const tabs = namesOf(operatePages).map((name) => [operatePath(name), operatePages[name]] as const);
 
 /** The pages of operators. */
 export default function OperatePage({ route: { page, filter } }: { route: OperateRoute }) {

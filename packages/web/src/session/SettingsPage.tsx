@@ -1,12 +1,12 @@
 import { useClient, useProfile } from "@parley/client/react";
-import { useState } from "react";
+import { type RefObject, useRef, useState } from "react";
 import { SaveRow } from "../agents/SaveRow.tsx";
 import { PictureField } from "../files/PictureField.tsx";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
 import { usePolicy } from "../lib/policy.ts";
-import { type SettingsPageName, settingsPath } from "../lib/router.ts";
+import { namesOf, type SettingsPageName, settingsPages, settingsPath } from "../lib/router.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Page, Section } from "../shell/Page.tsx";
 import { ToolServersSection } from "../tools/ToolServersSection.tsx";
@@ -40,7 +40,8 @@ const onOff = [
 /** The settings, on pages by what they are about. */
 export default function SettingsPage({ page }: { page: SettingsPageName }) {
   const policy = usePolicy();
-  const tabs = names.filter(([name]) => name !== "tool-servers" || policy.agents);
+  const typedName = useRef<string | null>(null);
+  const tabs = namesOf(settingsPages).filter((name) => name !== "tool-servers" || policy.agents);
   return (
     <Page
       title="Settings"
@@ -48,10 +49,10 @@ export default function SettingsPage({ page }: { page: SettingsPageName }) {
     >
       <PageTabs
         label="Settings"
-        tabs={tabs.map(([name, label]) => [settingsPath(name), label])}
+        tabs={tabs.map((name) => [settingsPath(name), settingsPages[name]])}
         open={settingsPath(page)}
       />
-      {page === "you" && <You />}
+      {page === "you" && <You typedName={typedName} />}
       {page === "security" && <Security />}
       {page === "notifications" && <Notifications />}
       {page === "tool-servers" && policy.agents && (
@@ -64,15 +65,12 @@ export default function SettingsPage({ page }: { page: SettingsPageName }) {
   );
 }
 
-const names = [
-  ["you", "You"],
-  ["security", "Security"],
-  ["notifications", "Notifications"],
-  ["tool-servers", "Tool servers"],
-  ["data", "Your data"],
-] as const;
+/** `typedName` is what stands in the field for the name, also after another page was open. */
+interface NameProps {
+  typedName: RefObject<string | null>;
+}
 
-function You() {
+function You({ typedName }: NameProps) {
   const policy = usePolicy();
   const theme = useTheme();
   return (
@@ -81,7 +79,7 @@ function You() {
         {policy.rename ? (
           <div className="flex flex-col gap-5">
             <OwnPicture />
-            <NameForm />
+            <NameForm typedName={typedName} />
           </div>
         ) : (
           <OwnName />
@@ -167,7 +165,7 @@ function OwnPicture() {
   );
 }
 
-function NameForm() {
+function NameForm({ typedName }: NameProps) {
   const me = useSelf();
   const client = useClient();
   const action = useAction();
@@ -182,7 +180,10 @@ function NameForm() {
       <TextField
         label="Your name"
         name="display_name"
-        defaultValue={me.display_name}
+        defaultValue={typedName.current ?? me.display_name}
+        onChange={({ target }) => {
+          typedName.current = target.value;
+        }}
         required
         maxLength={64}
         autoComplete="name"

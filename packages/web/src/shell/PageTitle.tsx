@@ -2,7 +2,7 @@ import { useChat, useUnread } from "@parley/client/react";
 import { useEffect } from "react";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
-import type { Route } from "../lib/router.ts";
+import { operatePages, type Route, settingsPages } from "../lib/router.ts";
 import { showCount } from "./favicon.ts";
 
 const pages = {
@@ -21,7 +21,7 @@ export function PageTitle({ route }: { route: Route }) {
   const chat = useChat(route.name === "chat" ? route.id : "");
   const { human, agent } = useUnread();
   const figure = human + agent;
-  const place = route.name === "chat" ? chat && chatTitle(chat, me) : pages[route.name];
+  const place = route.name === "chat" ? chat && chatTitle(chat, me) : pageName(route);
   const unread = figure > 0 ? `(${figure > 99 ? "99+" : figure}) ` : "";
   const title = unread + (place ? `${place} · Parley` : "Parley");
   useEffect(() => {
@@ -32,4 +32,10 @@ export function PageTitle({ route }: { route: Route }) {
     return () => showCount(0);
   }, [figure]);
   return null;
+}
+
+function pageName(route: Exclude<Route, { name: "chat" }>): string | null {
+  const name = pages[route.name];
+  if (route.name === "settings") return `${settingsPages[route.page]} · ${name}`;
+  return route.name === "operate" ? `${operatePages[route.page]} · ${name}` : name;
 }

@@ -16,7 +16,7 @@ export const PageTabs = ({ label, tabs, open }: PageTabsProps) => (
         key={path}
         to={path}
         aria-current={path === open ? "page" : undefined}
-        className="flex h-8 flex-1 items-center justify-center rounded-sm px-2 text-sm font-medium whitespace-nowrap text-ink-2 transition-colors hover:text-ink aria-[current]:bg-chosen aria-[current]:text-ink aria-[current]:shadow-low forced-colors:aria-[current]:outline-2 pointer-coarse:h-10"
+        className="flex h-8 flex-1 items-center justify-center rounded-sm px-2 max-sm:px-1 text-sm font-medium whitespace-nowrap text-ink-2 transition-colors hover:text-ink aria-[current]:bg-chosen aria-[current]:text-ink aria-[current]:shadow-low forced-colors:aria-[current]:outline-2 pointer-coarse:h-10"
       >
         {name}
       </Link>
