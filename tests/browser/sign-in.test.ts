@@ -90,6 +90,8 @@ test("a newcomer signs in with the issuer, signs out, and comes back", async () 
   await page.getByRole("heading", { name: "Password" }).waitFor({ state: "detached" });
 
   await signOut(page);
+  // Whoever signs in next does not begin at the page of somebody else.
+  await page.waitForURL(`${server.url}/`);
   // The session at the issuer still exists, so it asks nothing.
   await withIssuer(page).click();
   await handle(page, "nora").waitFor();

@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
+import { navigate } from "../lib/router.ts";
 import { Choice } from "../ui/Choice.tsx";
 import { ConfirmUsername } from "../ui/ConfirmUsername.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
@@ -38,6 +39,7 @@ export function DeleteAccount({ hasPassword, onClose }: DeleteAccountProps) {
     run(async () => {
       await client.deleteMe({ ...proof, messages: fate === "delete" });
       signInNotice.set("Your account is deleted.");
+      navigate("/", { replace: true });
     });
   return (
     <Dialog title="Delete your account?" onClose={onClose}>

@@ -3,6 +3,7 @@ import type { OutputOf } from "@parley/protocol";
 import { forgetAttachments } from "../files/attachments.ts";
 import { codeOf, SUSPENDED, showError } from "../lib/errors.ts";
 import { forgetNewGroups } from "../lib/new-groups.ts";
+import { navigate } from "../lib/router.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 import { askToConfirm } from "./confirmation.ts";
 import { rememberDevice } from "./device.ts";
@@ -86,6 +87,8 @@ export async function leave(client: Client): Promise<void> {
   unsentAtSignOut.set(null);
   isLeaving = true;
   await client.leave();
+  // Whoever signs in next begins at the list.
+  navigate("/", { replace: true });
   isLeaving = false;
 }
 
