@@ -222,5 +222,9 @@ test("a PDF opens in the viewer of the browser, and is a download where there is
   await expectNoViolations(page);
   await page.keyboard.press("Escape");
   await preview.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  const listed = page.getByRole("region", { name: "Files" });
+  await listed.getByRole("button", { name: /^Open report.pdf/ }).click();
+  await preview.waitFor();
   expect(visit.problems()).toEqual([]);
 });

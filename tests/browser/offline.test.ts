@@ -1,6 +1,8 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import { until } from "@parley/testkit/until.ts";
+import { sendFiles } from "./files.ts";
+import { png, wav } from "./pictures.ts";
 import { startProxy } from "./proxy.ts";
 import { slowAgents } from "./slow-agents.ts";
 import {
@@ -303,7 +305,7 @@ test("drafts survive a reload", async () => {
 test("a start without a connection shows cached conversations and sends new messages later", async () => {
   const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "On the train" });
-  await say(bob, chat, "Before the tunnel");
+  await sendFiles(bob, chat, { "hill.png": png(50, 40), "song.wav": wav() }, "Before the tunnel");
   using proxy = startProxy(harness().url);
   await using visit = await harness().visit(ada, {
     url: proxy.url,
@@ -322,6 +324,8 @@ test("a start without a connection shows cached conversations and sends new mess
   expect(headers["content-security-policy"]).toContain("script-src 'self'");
   await message(page, "Before the tunnel").waitFor();
   await page.getByText("The server cannot be reached").waitFor();
+  // The picture and the player say why they are empty.
+  await page.getByText("Not stored on this device").nth(1).waitFor();
   await write(page, "Inside the tunnel");
   await message(page, "Inside the tunnel").getByText("Sending").waitFor();
   await page.getByRole("button", { name: "Insert an emoji" }).click();

@@ -12,7 +12,7 @@ const LOOK =
 const PdfPreview = lazy(() => import("./PdfPreview.tsx"));
 
 /** Whether the browser shows the file in a viewer of its own. */
-const isShownByBrowser = ({ type }: ShownFile) =>
+export const isShownByBrowser = ({ type }: ShownFile) =>
   type === "application/pdf" && navigator.pdfViewerEnabled;
 
 /**

@@ -1,6 +1,7 @@
 import { useStatus } from "@parley/client/react";
 import type { FileLinks } from "@parley/protocol";
 import { useEffect, useState } from "react";
+import { useConnection } from "../lib/connection.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { useLoadedLink } from "./links.ts";
 import type { ShownFile } from "./shown-file.ts";
@@ -20,6 +21,7 @@ export function Picture({ file, version, className }: PictureProps) {
     file,
     version,
   );
+  const isAway = useConnection() !== "up" && !src;
   // The list has loaded the preview already.
   const backdrop = (version === "full" && link?.preview_url) || file.placeholder;
   return (
@@ -40,10 +42,14 @@ export function Picture({ file, version, className }: PictureProps) {
       ) : (
         <span className="sr-only">{file.name}</span>
       )}
-      {isMissing && (
-        <span className="absolute inset-0 flex flex-col items-center justify-center gap-1 bg-sunken p-2 text-xs text-ink-2">
-          <Icon name="alert" size={16} />
-          {file.status === "failed" ? "No longer available" : "Could not be loaded"}
+      {(isMissing || isAway) && (
+        <span className="absolute inset-0 flex flex-col items-center justify-center gap-1 bg-sunken p-2 text-center text-xs text-ink-2">
+          <Icon name={isMissing ? "alert" : "offline"} size={16} />
+          {file.status === "failed"
+            ? "No longer available"
+            : isMissing
+              ? "Could not be loaded"
+              : "Not stored on this device"}
         </span>
       )}
     </>

@@ -6,6 +6,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { useConnection } from "../lib/connection.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { useLoadedLink } from "./links.ts";
 import { clock, type Playback, usePlayback } from "./playback.ts";
@@ -40,7 +41,7 @@ export function VideoPlayer({ file }: PlayerProps) {
       <div
         className={`absolute inset-x-0 bottom-0 flex items-center bg-linear-to-t from-black/75 to-transparent px-1.5 pt-6 pb-1 transition-opacity ${playback.isPlaying ? "not-pointer-coarse:opacity-0 group-focus-within/video:opacity-100 group-hover/video:opacity-100" : ""}`}
       >
-        <Controls file={file} playback={playback} isBroken={source.isBroken} onDark>
+        <Controls file={file} playback={playback} problem={source.problem} onDark>
           <IconButton
             small
             icon="fullscreen"
@@ -71,7 +72,7 @@ export function AudioPlayer({ file }: PlayerProps) {
         aria-label={file.name}
       />
       <div className="flex items-center">
-        <Controls file={file} playback={playback} isBroken={source.isBroken} />
+        <Controls file={file} playback={playback} problem={source.problem} />
       </div>
     </div>
   );
@@ -81,17 +82,17 @@ const ON_DARK = "text-on-lightbox! hover:bg-white/15!";
 
 interface ControlsProps extends PlayerProps {
   playback: Playback;
-  isBroken: boolean;
+  /** Why it cannot be played. */
+  problem: string | null;
   onDark?: boolean;
   children?: ReactNode;
 }
 
-function Controls({ file, playback, isBroken, onDark, children }: ControlsProps) {
+function Controls({ file, playback, problem, onDark, children }: ControlsProps) {
   const { isPlaying, isMuted, seconds, duration, toggle, mute, seek } = playback;
   const look = onDark ? ON_DARK : "";
   const muted = onDark ? "" : "text-ink-3";
-  if (isBroken)
-    return <p className={`px-1 py-1.5 text-sm ${muted}`}>This cannot be played here.</p>;
+  if (problem !== null) return <p className={`px-1 py-1.5 text-sm ${muted}`}>{problem}</p>;
   return (
     <>
       <IconButton
@@ -155,5 +156,11 @@ function useSource(file: ShownFile) {
       () => setFailures(2),
     );
   };
-  return { attributes: { src: link?.url, onError }, isBroken: failures > 1 };
+  const isAway = useConnection() !== "up" && !link;
+  const problem = isAway
+    ? "Not stored on this device."
+    : failures > 1
+      ? "This cannot be played here."
+      : null;
+  return { attributes: { src: link?.url, onError }, problem };
 }

@@ -1,9 +1,9 @@
 import type { Client } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
 import type { OutputOf } from "@parley/protocol";
-import { useCallback } from "react";
+import { lazy, Suspense, useCallback, useState } from "react";
 import { kindOf } from "../../files/describe.ts";
-import { FileMark, FileName } from "../../files/FileTile.tsx";
+import { FileMark, FileName, isShownByBrowser } from "../../files/FileTile.tsx";
 import { useFileLink } from "../../files/links.ts";
 import { Picture } from "../../files/Picture.tsx";
 import type { ShownFile } from "../../files/shown-file.ts";
@@ -19,6 +19,8 @@ import { Notice } from "../../ui/Notice.tsx";
 import { Unfetched } from "../../ui/Unfetched.tsx";
 import { useChatContext } from "../context.ts";
 import { loadedMessage } from "../loaded-message.ts";
+
+const PdfPreview = lazy(() => import("../../files/PdfPreview.tsx"));
 
 type Page = OutputOf<"getChatFiles">;
 type Entry = Page["items"][number];
@@ -132,9 +134,11 @@ function FileLine({ entry, onJump }: { entry: Entry } & FilesProps) {
 
 const LOOK = "flex min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 text-left";
 
-/** Opens a picture over the window, and downloads other files. */
+/** Opens a picture or a PDF over the window, and downloads other files. */
 function OpenFile({ entry }: { entry: Entry }) {
   const { file } = entry;
+  const shown = shownFile(entry);
+  const [isPdfOpen, setPdfOpen] = useState(false);
   const isPicture = kindOf(file) === "picture";
   const openPicture = useOpenPicture(entry);
   const link = useFileLink(file.id);
@@ -155,10 +159,31 @@ function OpenFile({ entry }: { entry: Entry }) {
         className={`${LOOK} hover:bg-hover`}
       >
         <span aria-hidden="true" className="relative size-10 shrink-0 overflow-hidden rounded-md">
-          <Picture file={shownFile(entry)} version="preview" className="object-cover" />
+          <Picture file={shown} version="preview" className="object-cover" />
         </span>
         <Label entry={entry} />
       </button>
+    );
+  }
+  if (isShownByBrowser(shown)) {
+    return (
+      <>
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          onClick={() => setPdfOpen(true)}
+          className={`${LOOK} hover:bg-hover`}
+        >
+          <span className="sr-only">Open </span>
+          <FileMark name={file.name} />
+          <Label entry={entry} />
+        </button>
+        {isPdfOpen && (
+          <Suspense>
+            <PdfPreview file={shown} onClose={() => setPdfOpen(false)} />
+          </Suspense>
+        )}
+      </>
     );
   }
   return (
