@@ -138,7 +138,7 @@ test("a sandbox key is tested before and after it is stored, and the result name
   const { page } = visit;
   const card = cardOf(page, agentOf(ada));
   await card.getByLabel("Your API key").fill(' export ANTHROPIC_API_KEY="sandbox-typed" ');
-  await card.getByRole("button", { name: "Test the key" }).click();
+  await card.getByRole("button", { name: "Test this key" }).click();
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••yped").waitFor();
@@ -346,9 +346,14 @@ test("«Try the sandbox» under a message without an answer gets the answer", as
   await using visit = await harness().visit(ada, { path: `/c/${chat.id}` });
   const { page } = visit;
   await page.getByText("It has no key yet").waitFor();
+  await page.getByRole("heading", { level: 1 }).locator("..").getByText("has no API key").waitFor();
   await write(page, "Are you there?");
-  await message(page, "It has no API key yet").getByText("Try the sandbox").click();
+  const row = page.getByRole("navigation", { name: "Conversation list" }).getByRole("link");
+  await row.filter({ hasText: "It has no API key yet." }).waitFor();
+  const button = page.getByRole("button", { name: "Try the sandbox" });
+  await button.press("Enter");
   await message(page, "I am the built-in sandbox").waitFor();
+  await untilFocused(page.getByRole("article").filter({ hasText: "Failed answer" }));
   // Text typed after the button press goes into the composer.
   await page.keyboard.type("buy");
   await page.keyboard.press("Enter");

@@ -1,4 +1,4 @@
-import { useClient } from "@parley/client/react";
+import { useAgents, useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { showError } from "../lib/errors.ts";
@@ -65,6 +65,7 @@ export function AgentCard({ agent, usage, target, isFolded, isCreated }: AgentCa
       </CardHeader>
       {isOpen && (
         <div className="flex flex-col gap-6 border-t border-line p-5">
+          {!withKey && agent.key_configured && <SharedKey provider={agent.provider} />}
           {withKey && <KeySection agent={agent} target={target?.field === "key" ? target : null} />}
           <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
             <AgentChats username={agent.username} />
@@ -81,6 +82,20 @@ export function AgentCard({ agent, usage, target, isFolded, isCreated }: AgentCa
         </Suspense>
       )}
     </section>
+  );
+}
+
+/** All agents of a provider use the key of the one that is named after it. */
+function SharedKey({ provider }: { provider: string | null }) {
+  const owner = useAgents().find(({ name }) => name === provider);
+  return (
+    owner && (
+      <CardSection title="API key">
+        <p className="text-base text-ink-2">
+          It uses the key of {nameOf({ ...owner, kind: "agent" })}.
+        </p>
+      </CardSection>
+    )
   );
 }
 
@@ -132,6 +147,7 @@ function CardHeader({ agent, name, onEdit, children }: CardHeaderProps) {
 
 function whatAnswers(agent: AgentProfile): string {
   const { kind, model, online } = agent;
-  if (kind === "model") return isSandbox(agent) ? "Sandbox, until you store a key" : model;
+  if (kind === "model" && isSandbox(agent)) return "Sandbox, until you store a key";
+  if (kind === "model") return hasKey(agent) ? model : `${model} · no API key yet`;
   return online ? "Your program · connected" : "Your program · not connected";
 }

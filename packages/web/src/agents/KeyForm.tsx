@@ -11,10 +11,12 @@ import { cleanKey, keyDoubt, keyProblem } from "./keys.ts";
 interface KeyFormProps {
   agent: AgentProfile;
   onStored: () => void;
+  /** The agent can answer without this key. */
+  onCancel: (() => void) | null;
 }
 
 /** Stores a key. Refuses text that cannot be a key, and asks to confirm an unusual one. */
-export function KeyForm({ agent, onStored }: KeyFormProps) {
+export function KeyForm({ agent, onStored, onCancel }: KeyFormProps) {
   const { provider, username, key_configured } = agent;
   const client = useClient();
   const field = useRef<HTMLInputElement>(null);
@@ -79,8 +81,13 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
           {doubt === null ? "Save" : "Save anyway"}
         </Button>
         <Button look="quiet" busy={test.busy} onClick={testKey}>
-          Test the key
+          Test this key
         </Button>
+        {onCancel && (
+          <Button look="quiet" onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
       </div>
       <KeyTestResult {...test} />
     </form>

@@ -28,6 +28,7 @@ export function KeySection({ agent, target }: KeySectionProps) {
   useEffect(() => {
     if (target !== null) setReplacing(true);
   }, [target]);
+  const close = () => setReplacing(false);
   const isOpen = replacing || !hasKey(agent);
   useEffect(() => {
     if (target !== null || replacing) focusField(section.current?.querySelector("input") ?? null);
@@ -42,7 +43,9 @@ export function KeySection({ agent, target }: KeySectionProps) {
           <ProvidedKey agent={agent} onUseOwn={() => setReplacing(!replacing)} />
         )}
         {!hasKey(agent) && <NoKey agent={agent} />}
-        {isOpen && <KeyForm agent={agent} onStored={() => setReplacing(false)} />}
+        {isOpen && (
+          <KeyForm agent={agent} onStored={close} onCancel={hasKey(agent) ? close : null} />
+        )}
         <p className="text-sm text-ink-3">
           Keys are sealed on the server, opened only while the agent answers, and never shown again.
         </p>

@@ -1,3 +1,4 @@
+import { useAgents } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 
 /** Whether the operator pays for the agent: its owner has stored no key, and needs none. */
@@ -6,6 +7,10 @@ export const isProvided = ({ key_source }: AgentProfile) => key_source === "oper
 /** Whether the agent can answer, whoever pays for it. An external one needs no key. */
 export const hasKey = (agent: AgentProfile) =>
   agent.kind === "external" || agent.key_configured || isProvided(agent);
+
+/** Whether one's own agent cannot answer yet; false while one's agents are not loaded. */
+export const useLacksKey = (username: string) =>
+  useAgents().some((agent) => agent.username === username && !hasKey(agent));
 
 /** How keys usually begin, by provider id. */
 const prefixes: Record<string, { pattern: RegExp; text: string }> = {

@@ -1,5 +1,7 @@
 import { useClient } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
 import { startNewChat } from "../agents/chats.ts";
+import { useLacksKey } from "../agents/keys.ts";
 import { useOneChatTitle } from "../agents/openings.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -65,9 +67,13 @@ function Subtitle() {
   }
   const [other] = others(chat, me);
   if (!other) return null;
-  if (other.kind === "human") return `@${other.username}`;
-  if (chat.title !== null) return `${nameOf(other)} · always answers`;
-  return isMyAgent(other, me)
-    ? "Your agent · always answers"
-    : `Agent of @${ownerOf(other.username)}`;
+  return other.kind === "human" ? `@${other.username}` : <AgentSubtitle agent={other} />;
+}
+
+function AgentSubtitle({ agent }: { agent: Account }) {
+  const { chat } = useChatContext();
+  const me = useSelf();
+  const answers = useLacksKey(agent.username) ? "has no API key yet" : "always answers";
+  if (chat.title !== null) return `${nameOf(agent)} · ${answers}`;
+  return isMyAgent(agent, me) ? `Your agent · ${answers}` : `Agent of @${ownerOf(agent.username)}`;
 }

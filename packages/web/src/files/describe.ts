@@ -1,6 +1,7 @@
-import type { File, Message } from "@parley/protocol";
+import type { Account, File, Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
-import { count } from "../lib/names.ts";
+import { turnSentence } from "@parley/protocol/text/turn-sentences";
+import { count, isMyAgent } from "../lib/names.ts";
 
 export type FileKind = "picture" | "video" | "audio" | "other";
 
@@ -25,9 +26,14 @@ export function isRefusedPicture({ name, type }: Pick<File, "name" | "type">): b
 
 const marks: Record<FileKind, string> = { picture: "📷", video: "🎬", audio: "🎵", other: "📎" };
 
-/** A message in a line: its words, or its files if it has none. */
-export function messageLine({ content, files }: Pick<Message, "content" | "files">, most: number) {
-  return plainText(content, most) || describeFiles(files);
+type Line = Pick<Message, "content" | "files"> & Partial<Pick<Message, "sender" | "turn">>;
+
+/** A message in a line: its words, or its files if it has none. `me` reads why one's own agent failed. */
+export function messageLine({ content, files, sender, turn }: Line, most: number, me?: Account) {
+  const error = turn?.error?.message === content ? turn.error : null;
+  const isOwner = Boolean(sender && me && isMyAgent(sender, me));
+  const text = error ? turnSentence(error, { isOwner, hasRetry: false }) : content;
+  return plainText(text, most) || describeFiles(files);
 }
 
 function describeFiles(files: readonly File[]): string {

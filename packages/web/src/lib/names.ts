@@ -41,9 +41,9 @@ const letters = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, 
 
 export const firstName = (name: string) => name.split(" ")[0] ?? name;
 
-/** The first name of a person, the name of an agent. */
+/** The first name of a person, the name of an agent or of a deleted account. */
 export const shortName = (account: Account) =>
-  account.kind === "agent" ? nameOf(account) : firstName(account.display_name);
+  account.kind === "agent" || account.deleted ? nameOf(account) : firstName(account.display_name);
 
 /** Shortens a long name in the middle: similar names often differ in their last word. */
 export function shortenMiddle(name: string, most: number): string {

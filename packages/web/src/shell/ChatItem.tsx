@@ -163,7 +163,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
     return <span className="flex-1 truncate text-sm text-ink-3">{BLOCKED_MESSAGE}</span>;
   }
   const who = last ? senderPrefix(last.sender, chat, me) : "";
-  const text = last ? messageLine(last, 90) || "…" : "No messages yet";
+  const text = last ? messageLine(last, 90, me) || "…" : "No messages yet";
   return (
     <span className="flex-1 truncate text-sm text-ink-3">
       {who}

@@ -22,7 +22,7 @@ export function ChatMenu({ chat, title, ref }: ChatMenuProps) {
   const [isLeaving, setLeaving] = useState(false);
   const isGroup = chat.kind === "group";
   const items: (MenuItem | false)[] = [
-    { icon: "chat", label: "Open", onSelect: () => navigate(chatPath(chat.id)) },
+    { icon: "next", label: "Open", onSelect: () => navigate(chatPath(chat.id)) },
     chat.unread_count > 0 && {
       icon: "check",
       label: "Mark as read",

@@ -38,7 +38,7 @@ function notify(message: Message, me: Account): void {
   const isWaiting = waitsFor(message, me);
   const path = isWaiting ? chatPath(conversation_id, message.id) : chatPath(conversation_id);
   const asked = message.tool_calls.filter(isPending).map(callTitle);
-  const body = isWaiting ? `Waits for you: ${asked.join(", ")}` : messageLine(message, 140);
+  const body = isWaiting ? `Waits for you: ${asked.join(", ")}` : messageLine(message, 140, me);
   const options = { body, tag: conversation_id, data: path };
   try {
     const notification = new Notification(nameOf(sender), options);

@@ -46,7 +46,8 @@ export function ToolsSection({ agent }: { agent: AgentProfile }) {
 }
 
 function summary({ tools }: AgentProfile): string {
-  if (tools.length === 0) return "It searches and reads the conversations it is in. Nothing else.";
+  if (tools.length === 0)
+    return "It searches and reads the conversation it is in, and knows the time. Nothing else.";
   const asking = tools.filter(({ policy, changed }) => policy === "ask" || changed).length;
   const allowed = `It may use ${count(tools.length, "tool")}`;
   if (asking === 0) return `${allowed}.`;

@@ -1,7 +1,7 @@
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect } from "react";
-import { hasKey } from "../../agents/keys.ts";
+import { useLacksKey } from "../../agents/keys.ts";
 import { showError } from "../../lib/errors.ts";
 import { useFetched } from "../../lib/fetched.ts";
 import { useSelf } from "../../lib/me.ts";
@@ -136,8 +136,7 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
 
 /** One's own agent cannot answer without a key, and everybody sees its failures. */
 function KeyWarning({ username, always }: { username: string; always: boolean }) {
-  const agent = useAgents().find((each) => each.username === username);
-  if (!agent || hasKey(agent)) return null;
+  if (!useLacksKey(username)) return null;
   return (
     <Problem
       tone={always ? "danger" : "quiet"}

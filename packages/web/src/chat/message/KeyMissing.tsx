@@ -1,5 +1,5 @@
-import { useAgents, useClient } from "@parley/client/react";
-import { hasKey } from "../../agents/keys.ts";
+import { useClient } from "@parley/client/react";
+import { useLacksKey } from "../../agents/keys.ts";
 import { giveSandboxKey } from "../../agents/sandbox.ts";
 import { useAction } from "../../lib/action.ts";
 import { describeError } from "../../lib/errors.ts";
@@ -17,7 +17,7 @@ interface KeyMissingProps {
 export function KeyMissing({ username, onRetry }: KeyMissingProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
-  const canAnswer = useAgents().some((agent) => agent.username === username && hasKey(agent));
+  const canAnswer = !useLacksKey(username);
   const trySandbox = async () => {
     await giveSandboxKey(client, username);
     await onRetry();

@@ -33,9 +33,11 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
     );
     if (added.length === 0) return;
     setText(
-      added.map((message) => `${speaker(message.sender)}: ${messageLine(message, 300)}`).join(". "),
+      added
+        .map((message) => `${speaker(message.sender)}: ${messageLine(message, 300, me)}`)
+        .join(". "),
     );
-  }, [items, me.username, speaker, isBlocked]);
+  }, [items, me, speaker, isBlocked]);
   return (
     <div aria-live="polite" aria-atomic="true" className="sr-only">
       {text}

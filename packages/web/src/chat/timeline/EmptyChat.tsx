@@ -1,7 +1,7 @@
 import type { LocalChat } from "@parley/client";
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import { useEffect } from "react";
-import { hasKey } from "../../agents/keys.ts";
+import { hasKey, useLacksKey } from "../../agents/keys.ts";
 import { trySandbox } from "../../agents/sandbox.ts";
 import { showError } from "../../lib/errors.ts";
 import { useSelf } from "../../lib/me.ts";
@@ -18,6 +18,7 @@ export function EmptyChat() {
   const me = useSelf();
   const { changes } = useMessages(chat.id);
   const [other] = others(chat, me);
+  const lacksKey = useLacksKey(chat.kind === "direct" ? (other?.username ?? "") : "");
   if (!other) return null;
   const mine = chat.kind === "direct" && isMyAgent(other, me);
   return (
@@ -27,7 +28,9 @@ export function EmptyChat() {
       </span>
       <div>
         <h2 className="text-xl font-semibold tracking-tight">{chatTitle(chat, me)}</h2>
-        <p className="mt-1 text-md text-balance text-ink-2">{introduction(chat, mine)}</p>
+        {!lacksKey && (
+          <p className="mt-1 text-md text-balance text-ink-2">{introduction(chat, mine)}</p>
+        )}
       </div>
       {mine && <Suggestions username={other.username} />}
       {changes.length > 0 && <Changes changes={changes} />}
