@@ -59,8 +59,7 @@ describe("toolbars of messages", () => {
     await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await message(page, "Alpha").waitFor();
-    const { x, y } = await boxOf(page.getByText("and more").last());
-    await page.mouse.move(x, y);
+    await page.getByText("and more").last().hover();
     const { y: top } = await boxOf(toolbars(page));
     expect(top).toBeGreaterThan((await boxOf(scroller(page))).y);
     expect(visit.problems()).toEqual([]);
