@@ -332,7 +332,7 @@ test("a limit that is used up addresses the owner, and its buttons go once the t
   await setLimit(null);
   await failed.getByRole("button", { name: "Try again" }).click();
   await message(page, "I am the built-in sandbox").waitFor();
-  await message(page, "Failed answer, 1 of 2").getByRole("button", { name: "Show" }).click();
+  await message(page, "Failed answer, 1 of 2").getByRole("button", { name: "Show" }).press("Enter");
   await failed.getByText("You can raise it.").waitFor();
   for (const name of ["Try again", "Change the limits"]) {
     expect(await failed.getByRole("button", { name }).count()).toBe(0);

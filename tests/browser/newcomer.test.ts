@@ -38,6 +38,7 @@ test("a new account gets an answer from its agent, signs out and signs in again"
   await page.getByRole("alert").getByText("do not fit together").waitFor();
   await page.getByLabel("Password").fill("correct horse");
   await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation", { name: "Conversation list" }).getByRole("link").click();
   await message(page, "Hello! Who are you?").first().waitFor();
   // The browser logs the refused sign-in.
   expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);

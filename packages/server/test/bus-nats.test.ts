@@ -790,7 +790,7 @@ describe("the connection to NATS", () => {
       publish: made.publish.bind(made),
       connected: () => untilReady(made),
       refused: async () => {
-        await logged("NATS connection failed");
+        await logged("NATS_URL cannot be reached");
         await expect(made.ready()).rejects.toThrow("NATS");
       },
     };

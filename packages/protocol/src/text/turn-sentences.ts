@@ -42,13 +42,8 @@ const texts: {
     ? Text[]
     : (parameters: TurnParameters<Code>) => Text[];
 } = {
-  key_missing: [
-    ({ isOwner }) =>
-      isOwner
-        ? "It has no API key yet."
-        : // Names nobody: the sentence is stored, and the owner may be erased.
-          "The owner of this agent has not set an API key for it yet.",
-  ],
+  // Names nobody: the sentence is stored, and the owner may be erased.
+  key_missing: ["The owner of this agent has not set an API key for it yet."],
   key_rejected: byReason({
     rejected: [
       "The provider rejected the API key. Store a key that is valid and may use this model.",

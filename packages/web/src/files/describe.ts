@@ -1,6 +1,5 @@
 import type { Account, File, Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
-import { turnSentence } from "@parley/protocol/text/turn-sentences";
 import { count, isMyAgent } from "../lib/names.ts";
 
 export type FileKind = "picture" | "video" | "audio" | "other";
@@ -26,14 +25,16 @@ export function isRefusedPicture({ name, type }: Pick<File, "name" | "type">): b
 
 const marks: Record<FileKind, string> = { picture: "📷", video: "🎬", audio: "🎵", other: "📎" };
 
+/** What «the owner of this agent» reads in place of the sentence for everybody. */
+const NO_KEY = "It has no API key yet.";
+
 type Line = Pick<Message, "content" | "files"> & Partial<Pick<Message, "sender" | "turn">>;
 
-/** A message in a line: its words, or its files if it has none. `me` reads why one's own agent failed. */
+/** A message in a line: its words, or its files if it has none. `me` is addressed if it is about one's own agent. */
 export function messageLine({ content, files, sender, turn }: Line, most: number, me?: Account) {
-  const error = turn?.error?.message === content ? turn.error : null;
-  const isOwner = Boolean(sender && me && isMyAgent(sender, me));
-  const text = error ? turnSentence(error, { isOwner, hasRetry: false }) : content;
-  return plainText(text, most) || describeFiles(files);
+  const isOwner = sender && me && isMyAgent(sender, me);
+  if (isOwner && turn?.error?.code === "key_missing") return NO_KEY;
+  return plainText(content, most) || describeFiles(files);
 }
 
 function describeFiles(files: readonly File[]): string {

@@ -1,4 +1,4 @@
-import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
+import { type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } from "react";
 import { useBackCloses } from "../lib/back.ts";
 import { focusField, returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
@@ -53,7 +53,8 @@ export function useModal(onClose: () => void, isCovered = false, field: string |
   latestOnClose.current = onClose;
   const first = useRef(field);
   useBackCloses(onClose, !isCovered);
-  useEffect(() => {
+  // Not an effect: its end would come after the dialog is gone, and with it the focus.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     const dialog = ref.current;
     if (!dialog) return;
