@@ -1,4 +1,11 @@
-import { type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } from "react";
+import {
+  type ReactNode,
+  type SyntheticEvent,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+} from "react";
 import { useBackCloses } from "../lib/back.ts";
 import { focusField, returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
@@ -53,8 +60,8 @@ export function useModal(onClose: () => void, isCovered = false, field: string |
   latestOnClose.current = onClose;
   const first = useRef(field);
   useBackCloses(onClose, !isCovered);
-  // Not an effect: its end would come after the dialog is gone, and with it the focus.
-  useLayoutEffect(() => {
+  const end = useRef(() => {});
+  useEffect(() => {
     const opener = document.activeElement;
     const dialog = ref.current;
     if (!dialog) return;
@@ -69,13 +76,15 @@ export function useModal(onClose: () => void, isCovered = false, field: string |
       latestOnClose.current();
     };
     addEventListener("keydown", closeOnEscape);
-    return () => {
+    end.current = () => {
       removeEventListener("keydown", closeOnEscape);
       openModals.splice(openModals.indexOf(dialog), 1);
       dialog.close();
       returnFocus(opener);
     };
   }, []);
+  // Not the end of that effect, which comes after the dialog is gone, and with it the focus.
+  useLayoutEffect(() => () => end.current(), []);
   return {
     ref,
     onCancel: (event: SyntheticEvent) => {
