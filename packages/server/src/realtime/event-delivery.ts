@@ -7,68 +7,40 @@ const NO_CLIENTS: readonly Client[] = [];
 export type Publish = (topic: string, data: string) => void;
 
 /** Delivers events to the clients on this node, and applies the memberships that they change. */
-export class EventDelivery {
-  readonly #people: People;
-  readonly #publish: Publish;
-
-  constructor(people: People, publish: Publish) {
-    this.#people = people;
-    this.#publish = publish;
-  }
-
-  deliver(event: EventChange): void {
-    const { to, data, account, joins, leaves } = event;
-    if (account) this.#updateAccount(account);
-    // Before `join` subscribes anybody: it changes which clients are excluded.
-    const excluded = this.#excludedClients(event);
-    if (joins) this.#join(joins, event.at?.seq ?? 0);
-    const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
-    if (excluded.length > 0) this.#publishExcept(excluded, topics, data);
-    else for (const topic of topics) this.#publish(topic, data);
-    if (leaves) this.#leave(leaves);
-  }
-
+export function createEventDelivery(people: People, publish: Publish) {
   /** A topic reaches all its subscribers, so excluded clients are unsubscribed while it is published. */
-  #publishExcept(excluded: readonly Client[], topics: readonly string[], data: string) {
+  function publishExcept(excluded: readonly Client[], topics: readonly string[], data: string) {
     const paused = topics.flatMap((topic) =>
       excluded.filter((client) => client.isSubscribed(topic)).map((client) => ({ topic, client })),
     );
     for (const { topic, client } of paused) client.unsubscribe(topic);
-    for (const topic of topics) this.#publish(topic, data);
+    for (const topic of topics) publish(topic, data);
     for (const { topic, client } of paused) client.subscribe(topic);
   }
 
-  #excludedClients(event: EventChange): readonly Client[] {
-    const { exceptUser, exceptSocket, joins } = event;
+  function excludedClients({ to, exceptUser, exceptSocket, joins }: EventChange) {
     if (exceptUser === undefined && exceptSocket === undefined && !joins) return NO_CLIENTS;
-    return [
-      ...this.#clientsOf(event.exceptUser),
-      ...this.#requestingClient(event),
-      ...this.#clientsAlreadyJoined(event),
-    ];
+    const excluded = exceptUser === undefined ? [] : clientsOf([exceptUser]);
+    if (!("users" in to)) return excluded;
+    // The socket that made the change has the reply.
+    if (exceptSocket !== undefined) {
+      excluded.push(...clientsOf(to.users).filter((client) => client.id === exceptSocket));
+    }
+    // Clients of joining accounts that receive the conversation already: the event is a duplicate.
+    if (joins) {
+      const topic = conversationTopic(joins.conversation);
+      excluded.push(...clientsOf(joins.users).filter((client) => client.isSubscribed(topic)));
+    }
+    return excluded;
   }
 
-  /** The socket that made the change: it has the reply. */
-  #requestingClient({ to, exceptSocket }: EventChange): Client[] {
-    if (exceptSocket === undefined || !("users" in to)) return [];
-    const clients = to.users.flatMap((username) => [...this.#clientsOf(username)]);
-    return clients.filter((client) => client.id === exceptSocket);
-  }
+  const connected = (users: readonly string[]): Person[] =>
+    users.flatMap((username) => people.get(username) ?? []);
+  const clientsOf = (users: readonly string[]): Client[] =>
+    connected(users).flatMap(({ clients }) => [...clients]);
 
-  /** Clients of joining accounts that receive the conversation already: the event is a duplicate. */
-  #clientsAlreadyJoined({ to, joins }: EventChange): Client[] {
-    if (!joins || !("users" in to)) return [];
-    const topic = conversationTopic(joins.conversation);
-    const clients = joins.users.flatMap((username) => [...this.#clientsOf(username)]);
-    return clients.filter((client) => client.isSubscribed(topic));
-  }
-
-  #clientsOf(username: string | undefined): Iterable<Client> {
-    return (username !== undefined && this.#people.get(username)?.clients) || [];
-  }
-
-  #join({ conversation, users }: Membership, seq: number): void {
-    for (const person of this.#connected(users)) {
+  function join({ conversation, users }: Membership, seq: number): void {
+    for (const person of connected(users)) {
       person.membership++;
       person.interest.join(conversation, seq);
       for (const client of subscribedClients(person)) {
@@ -77,8 +49,8 @@ export class EventDelivery {
     }
   }
 
-  #leave({ conversation, users }: Membership): void {
-    for (const person of this.#connected(users)) {
+  function leave({ conversation, users }: Membership): void {
+    for (const person of connected(users)) {
       person.membership++;
       for (const client of subscribedClients(person)) {
         client.unsubscribe(conversationTopic(conversation));
@@ -87,16 +59,24 @@ export class EventDelivery {
     }
   }
 
-  #connected(users: readonly string[]): Person[] {
-    return users.flatMap((username) => this.#people.get(username) ?? []);
-  }
-
   /** Updates the account of connected clients, unless they have a newer version of it. */
-  #updateAccount(account: Account): void {
-    const person = this.#people.get(account.username);
+  function updateAccount(account: Account): void {
+    const person = people.get(account.username);
     if (!person || account.version < person.account.version) return;
     person.account = { ...person.account, ...account };
   }
+
+  return (event: EventChange): void => {
+    const { to, data, account, joins, leaves } = event;
+    if (account) updateAccount(account);
+    // Before `join` subscribes anybody: it changes which clients are excluded.
+    const excluded = excludedClients(event);
+    if (joins) join(joins, event.at?.seq ?? 0);
+    const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
+    if (excluded.length > 0) publishExcept(excluded, topics, data);
+    else for (const topic of topics) publish(topic, data);
+    if (leaves) leave(leaves);
+  };
 }
 
 /** Not those that are still connecting: they read their conversations again when `membership` changes. */

@@ -1,87 +1,144 @@
+import { closeCodes } from "@parley/protocol";
 import type { Bus, Counter, Delivered } from "../changes/bus.ts";
 import { alone } from "../changes/cluster.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
-import {
-  closeAfterLoss,
-  closeClientsOfAccount,
-  closeClientsOfSession,
-  readMembershipsAgain,
-} from "./close-clients.ts";
-import { ConnectedPeople } from "./connected-people.ts";
-import { EventDelivery, type Publish } from "./event-delivery.ts";
-import { allClients, type Client, conversationTopic, type Person, userTopic } from "./people.ts";
+import { ownerNameOf } from "../rules/agents.ts";
+import { createEventDelivery, type Publish } from "./event-delivery.ts";
+import { type Client, conversationTopic, type Person, userTopic } from "./people.ts";
 import { countSockets } from "./sockets.ts";
-import { TypingExpiry } from "./typing.ts";
+import { createTypingExpiry } from "./typing.ts";
 
 /** The sockets of this node, and the topics that they are subscribed to. */
-export interface Hub {
-  /** Registers a client. It receives events once `listen` is called. */
-  enter(account: AccountRecord, client: Client): Person;
-  /**
-   * Subscribes this node to the events of these conversations. Increments `membership` if it may
-   * have missed some of them until now.
-   */
-  follow(person: Person, conversations: readonly Counter[]): Promise<void>;
-  /** Delivers events after these counters, which were read after `follow`, to a client. */
-  listen(person: Person, client: Client, conversations: readonly Counter[]): void;
-  leave(person: Person, client: Client): void;
-  person(username: string): Person | undefined;
-  people(): Iterable<Person>;
-  /** Delivers a change to the sockets that it concerns. */
-  receive(change: Delivered): void;
-  /** Number of open sockets on this node. */
-  size(): number;
-  /** Number of open sockets of an account on all nodes. */
-  sockets(username: string): number;
-  /**
-   * Number of open sockets on all nodes that count against the limit of an account: its own, or those
-   * of all agents of its owner.
-   */
-  limitedSockets(account: Pick<AccountRecord, "username" | "owner_id">): number;
-  clients(): Iterable<Client>;
-}
+export type Hub = ReturnType<typeof createHub>;
 
 export function createHub(
   bus: Pick<Bus, "interest">,
   publish: Publish,
   counts = countSockets(alone, Number.POSITIVE_INFINITY),
-): Hub {
-  const connected = new ConnectedPeople(bus, counts);
-  const people = connected.all;
-  const events = new EventDelivery(people, publish);
-  const typing = new TypingExpiry((event) => events.deliver(event));
-  connected.onGone = (username) => typing.gone(username);
+) {
+  const people = new Map<string, Person>();
+  let size = 0;
+  const deliver = createEventDelivery(people, publish);
+  const typing = createTypingExpiry(deliver);
+  counts.onNoneElsewhere((username) => {
+    if (!people.has(username)) typing.gone(username);
+  });
+  counts.onOverLimit((username) => {
+    const person = people.get(username);
+    const newest = person && newestOf(person);
+    if (!newest) return;
+    newest.close(closeCodes.goingAway, "too many sockets");
+    leave(person, newest);
+  });
+
+  const clients = (): Iterable<Client> => people.values().flatMap((person) => person.clients);
+  const count = (person: Person) =>
+    counts.count(person.account.username, person.clients.size, newestOf(person)?.id ?? "");
+  const sockets = (username: string) =>
+    (people.get(username)?.clients.size ?? 0) + counts.elsewhere(username);
+
+  function leave(person: Person, client: Client): void {
+    if (!person.clients.delete(client)) return;
+    size--;
+    const { username } = person.account;
+    if (person.clients.size === 0) {
+      people.delete(username);
+      person.interest.end();
+      if (counts.elsewhere(username) === 0) typing.gone(username);
+    }
+    count(person);
+  }
+
   return {
-    enter: (account, client) => connected.enter(account, client),
-    async follow(person, conversations) {
+    /** Registers a client. It receives events once `listen` is called. */
+    enter(account: AccountRecord, client: Client): Person {
+      const { username } = account;
+      const person = people.get(username) ?? {
+        account,
+        clients: new Set(),
+        membership: 0,
+        interest: bus.interest(username),
+      };
+      people.set(username, person);
+      person.clients.add(client);
+      size++;
+      count(person);
+      return person;
+    },
+    /**
+     * Subscribes this node to the events of these conversations. Increments `membership` if it may
+     * have missed some of them until now.
+     */
+    async follow(person: Person, conversations: readonly Counter[]): Promise<void> {
       if (await person.interest.follow(conversations)) person.membership++;
     },
-    listen(person, client, conversations) {
+    /** Delivers events after these counters, which were read after `follow`, to a client. */
+    listen(person: Person, client: Client, conversations: readonly Counter[]): void {
       person.interest.begin(conversations);
       client.subscribe(userTopic(person.account.username));
       for (const { uuid } of conversations) client.subscribe(conversationTopic(uuid));
     },
-    leave: (person, client) => connected.leave(person, client),
-    person: (username) => people.get(username),
+    leave,
+    person: (username: string) => people.get(username),
     people: () => people.values(),
-    receive(change) {
+    /** Delivers a change to the sockets that it concerns. */
+    receive(change: Delivered): void {
       switch (change.kind) {
         case "event":
-          events.deliver(change);
-          return typing.note(change);
+          deliver(change);
+          typing.note(change);
+          break;
         case "session_ended":
-          return closeClientsOfSession(people, change.session_id);
+          for (const client of clients()) {
+            if (client.session_id !== change.session_id) continue;
+            client.close(closeCodes.signedOut, "signed out");
+          }
+          break;
         case "account_suspended":
-          return closeClientsOfAccount(people, change.username);
+          for (const client of people.get(change.username)?.clients ?? []) {
+            client.close(closeCodes.signedOut, "this account is suspended or deleted");
+          }
+          break;
         case "events_lost":
-          return closeAfterLoss(allClients(people), change.conversation);
+          closeAfterLoss(clients(), change.conversation);
+          break;
+        // Clients that are connecting read their conversations again, and so do others when they reconnect.
         case "leaving_missed":
-          return readMembershipsAgain(people, change.leaves);
+          for (const person of change.leaves.users.flatMap((each) => people.get(each) ?? [])) {
+            person.membership++;
+            closeAfterLoss(person.clients, change.leaves.conversation);
+          }
       }
     },
-    size: () => connected.size,
-    sockets: (username) => connected.sockets(username),
-    limitedSockets: (account) => connected.limitedSockets(account),
-    clients: () => allClients(people),
+    /** Number of open sockets on this node. */
+    size: () => size,
+    /** Number of open sockets of an account on all nodes. */
+    sockets,
+    /**
+     * Number of open sockets on all nodes that count against the limit of an account: its own, or those
+     * of all agents of its owner.
+     */
+    limitedSockets(account: Pick<AccountRecord, "username" | "owner_id">): number {
+      if (account.owner_id === null) return sockets(account.username);
+      const prefix = `${ownerNameOf(account)}:`;
+      let sum = counts.elsewhereOfAll(prefix);
+      for (const [username, person] of people) {
+        if (username.startsWith(prefix)) sum += person.clients.size;
+      }
+      return sum;
+    },
+    clients,
   };
+}
+
+const newestOf = ({ clients }: Person): Client | undefined => [...clients].at(-1);
+
+/** Closes the clients that would have an unnoticed gap: they catch up when they reconnect. */
+function closeAfterLoss(clients: Iterable<Client>, conversation: string | undefined): void {
+  const topic = conversation && conversationTopic(conversation);
+  for (const client of clients) {
+    if (topic && !client.isSubscribed(topic)) continue;
+    if (topic) client.unsubscribe(topic);
+    client.close(closeCodes.goingAway, "events were missed, please reconnect");
+  }
 }

@@ -26,7 +26,3 @@ export type People = ReadonlyMap<string, Person>;
 
 export const conversationTopic = (id: string) => `c/${id}`;
 export const userTopic = (username: string) => `u/${username}`;
-
-export function* allClients(people: People): Generator<Client> {
-  for (const person of people.values()) yield* person.clients;
-}
