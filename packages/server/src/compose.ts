@@ -39,7 +39,6 @@ import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import { createGuardedFetch } from "./security/guarded-fetch.ts";
 import { createPasswords } from "./security/passwords.ts";
-import { createServiceKeys } from "./security/service-keys.ts";
 import { createSignInThrottle } from "./security/sign-in-throttle.ts";
 import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
@@ -297,10 +296,12 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     passwords: createPasswords(),
     vault,
     webhooks: startWebhooks({ store, changes, vault, fetch, audit, operators, log, metrics }),
-    authenticator: createAuthenticator({ store, oidcTokens, oidcAccounts, limits, audit }),
+    authenticator: createAuthenticator({
+      ...{ store, oidcTokens, oidcAccounts, limits, audit },
+      serviceKeyHash: config.serviceKeyHash,
+    }),
     oidcSignIn,
     oidcAccounts,
-    serviceKeys: createServiceKeys({ store, configuredHash: config.serviceKeyHash, audit }),
     exports: createExports({ store, blobs, vault, log }),
     files: blobs && createFiles({ store, blobs, vault, limits, metrics, pixels }),
     erasures: startErasures({ store, node, log }),

@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
-import { newRecoveryCodes, recoveryCodeHash } from "../src/security/recovery-codes.ts";
-import { codeOf, newSecret, otpauthUri, stepOf, timeStep } from "../src/security/totp.ts";
+import {
+  codeOf,
+  newRecoveryCodes,
+  newSecret,
+  otpauthUri,
+  recoveryCodeHash,
+  stepOf,
+  timeStep,
+} from "../src/security/second-factor.ts";
 
 /** «12345678901234567890» in base32: the secret of the test vectors in RFC 6238, appendix B. */
 const SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";

@@ -11,7 +11,7 @@ export const access: readonly Fault[] = [
   },
   {
     name: "a service key works in a browser",
-    file: "packages/server/src/security/service-keys.ts",
+    file: "packages/server/src/security/authenticate.ts",
     find: `throw forbidden("a service key must not be used in a browser");`,
     replace: "",
     tests: ["tests/conformance/service-keys.test.ts"],

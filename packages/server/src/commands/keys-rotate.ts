@@ -2,7 +2,7 @@ import { keyFile, openVault, requireMasterKeys } from "../compose/master-key.ts"
 import { secondFactorBinding } from "../domain/second-factor.ts";
 import { toolSecretsBinding } from "../domain/tools.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
-import { newSecret } from "../security/totp.ts";
+import { newSecret } from "../security/second-factor.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";

@@ -1,7 +1,7 @@
 import { ConfigError, readConfig } from "../config/config.ts";
 import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
-import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";
+import { newToken } from "../security/tokens.ts";
 import type { ServiceKeyRecord } from "../store/service-keys.ts";
 import { command } from "./command.ts";
 import { openService } from "./people.ts";
@@ -16,13 +16,13 @@ export const createServiceKey = command({
   arguments: named,
   examples: [{ line: "service-keys create shop", summary: "Prints a new key named shop." }],
   async run({ arguments: { name } }) {
-    if (!KEY_NAME.test(name)) {
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
       throw new ConfigError(
         "The name of a key has 1 to 64 letters, digits, dots, dashes and underscores.",
       );
     }
     await using service = await openService(readConfig(), { mustExist: false });
-    const key = newServiceKey();
+    const key = newToken("service");
     const isNew = await service.log.write(async (tx, record) => {
       const at = Date.now();
       if (!(await tx.insertServiceKey({ name, key_hash: hashToken(key), at }))) return false;

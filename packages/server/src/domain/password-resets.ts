@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
 import { conflict } from "../rules/failure.ts";
 import { hashToken } from "../rules/tokens.ts";
 import type { AuditDetails, Recorder } from "../security/audit-log.ts";
+import { newToken } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { PasswordResetRecord } from "../store/password-resets.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -27,7 +27,7 @@ export async function createPasswordReset(
   const { account, password_hash } = await tx.lockCredentials(id);
   if (account.suspended_at !== null) throw conflict("the account is suspended: restore it first");
   if (password_hash === null) throw conflict("the account has no password to reset");
-  const token = `plr_${randomBytes(32).toString("base64url")}`;
+  const token = newToken("reset");
   const expires_at = Date.now() + VALID_MS;
   await tx.setPasswordReset({ account_id: id, token_hash: hashToken(token), expires_at });
   await record("password_reset_created", { ...details, account: account.username });

@@ -1,5 +1,4 @@
-import { newRecoveryCodes, recoveryCodeHash } from "../security/recovery-codes.ts";
-import { stepOf } from "../security/totp.ts";
+import { newRecoveryCodes, recoveryCodeHash, stepOf } from "../security/second-factor.ts";
 import type { Vault } from "../security/vault.ts";
 import type { SealedSecondFactor } from "../store/sealed-texts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";

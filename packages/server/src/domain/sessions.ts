@@ -48,7 +48,7 @@ export async function openSession(
 ): Promise<{ signedIn: SignedIn; session_id: string }> {
   await lockActive(tx, account);
   const session_id = Bun.randomUUIDv7();
-  const access_token = newToken();
+  const access_token = newToken("person");
   const at = Date.now();
   const expires_at = fixedEnd ?? sessionEnd(at, at, config.limits);
   await tx.insertSession({

@@ -1,4 +1,4 @@
-import { isSameSecret } from "../security/same-secret.ts";
+import { isSameSecret } from "../security/tokens.ts";
 import type { Vault } from "../security/vault.ts";
 
 /** What a link allows. */

@@ -7,8 +7,8 @@ import { isExternal } from "../rules/agents.ts";
 import { badField, conflict, notFound } from "../rules/failure.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
-import { newAgentToken } from "../security/agent-tokens.ts";
 import { tokenOf } from "../security/caller.ts";
+import { newToken } from "../security/tokens.ts";
 import type { AgentTokenRecord } from "../store/agent-tokens.ts";
 
 type Needs = "config" | "store" | "audit";
@@ -19,7 +19,7 @@ const MAX_TOKENS_PER_AGENT = 10;
 agentTokens.handle(operations.createAgentToken, async (context, input) => {
   const { config, audit, caller, origin } = context;
   const id = Bun.randomUUIDv7();
-  const token = newAgentToken();
+  const token = newToken("agent");
   await audit.write(async (tx, record) => {
     // One after another: otherwise two calls could both create the last token.
     await lockActive(tx, caller.account);

@@ -19,8 +19,8 @@ import {
   verifyPassword,
   withdrawOnError,
 } from "../security/own-password.ts";
+import { newSecret, otpauthUri } from "../security/second-factor.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
-import { newSecret, otpauthUri } from "../security/totp.ts";
 import type { SecondFactorRecord } from "../store/second-factor.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 

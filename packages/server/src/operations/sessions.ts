@@ -24,8 +24,8 @@ import {
   verifyPassword,
   withdrawOnError,
 } from "../security/own-password.ts";
-import { isSameSecret } from "../security/same-secret.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
+import { isSameSecret } from "../security/tokens.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 type Needs = "config" | "store" | "passwords" | "vault" | "signInThrottle" | "audit" | "throttles";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { rateLimited } from "../rules/failure.ts";
-import { sweepEveryMinute } from "./sweep.ts";
-import type { LimitScope } from "./throttle.ts";
+import { type LimitScope, sweepEveryMinute } from "./throttle.ts";
 
 export type FailureThrottle = ReturnType<typeof createFailureThrottle>;
 

@@ -7,7 +7,7 @@ import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
 import { fetchFromIssuer, type Issuer, type IssuerMetadata, unreachable } from "./issuer.ts";
 import { type Identity, identityOf, isText } from "./oidc.ts";
-import { isSameSecret } from "./same-secret.ts";
+import { isSameSecret } from "./tokens.ts";
 import type { Vault } from "./vault.ts";
 
 export type OidcSignIn = ReturnType<typeof createOidcSignIn>;

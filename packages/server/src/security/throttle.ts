@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { alone, type Cluster } from "../changes/cluster.ts";
 import { rateLimited } from "../rules/failure.ts";
-import { sweepEveryMinute } from "./sweep.ts";
 
 export interface Rate {
   /** Zero: no limit. */
@@ -98,6 +97,7 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): 
     },
   };
 }
+
 /** Reports to the other nodes, in batches, how many tokens were taken here, and receives their reports. */
 function reporter(
   { cluster, name }: LimitScope,
@@ -123,4 +123,18 @@ function reporter(
     if (taken.size === 0) setTimeout(flush, REPORT_MS);
     taken.set(key, (taken.get(key) ?? 0) + count);
   };
+}
+
+const SWEEP_MS = 60_000;
+
+/** Deletes stale entries of a map every minute, for as long as the process runs. */
+export function sweepEveryMinute<Entry>(
+  entries: Map<string, Entry>,
+  isStale: (entry: Entry, now: number) => boolean,
+): void {
+  const timer = setInterval(() => {
+    const now = performance.now();
+    for (const [key, entry] of entries) if (isStale(entry, now)) entries.delete(key);
+  }, SWEEP_MS);
+  timer.unref();
 }

@@ -1,9 +1,9 @@
 import type { Invoke } from "../calls/invoke.ts";
 import { type CountedRate, chargeBytes } from "../calls/rates.ts";
 import type { Logger } from "../observe/log.ts";
-import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
+import { Failure, forbidden, notFound } from "../rules/failure.ts";
+import { ACTS_FOR } from "../security/authenticate.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
-import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
 import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
@@ -236,18 +236,16 @@ async function serveMcp(
 
 /** The caller of a request: a person or an agent by their token, or a service key. */
 function authenticate(
-  { authenticator, serviceKeys }: Services,
+  { authenticator }: Services,
   request: Request,
   origin: Origin,
 ): Promise<AnyCaller | AgentCaller> {
-  const token = bearer(request);
   const actsFor = utf8Header(request, ACTS_FOR);
-  if (!isServiceKey(token)) {
-    if (actsFor !== null) throw badField(ACTS_FOR, "needs a service key");
-    return authenticator.authenticate(token, origin);
-  }
   const isFromBrowser = request.headers.has("origin");
-  return serviceKeys.authenticate({ key: token, actsFor, isFromBrowser }, origin);
+  return authenticator.authenticateRequest(
+    { token: bearer(request), actsFor, isFromBrowser },
+    origin,
+  );
 }
 
 /** Requests of HTTP/1.0, such as health checks of load balancers, may have no Host header. */

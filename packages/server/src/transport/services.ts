@@ -4,13 +4,11 @@ import type { Changes } from "../changes/stream.ts";
 import type { IncomingHooks } from "../domain/incoming-hooks.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Authenticator } from "../security/authenticate.ts";
-import type { ServiceKeys } from "../security/service-keys.ts";
 
 /** What transports use. */
 export interface Services extends CallServices, Pick<Needs, "exports" | "files"> {
   readonly hub: Hub;
   readonly changes: Pick<Changes, "signalHere">;
   readonly authenticator: Authenticator;
-  readonly serviceKeys: ServiceKeys;
   readonly incomingHooks: IncomingHooks;
 }

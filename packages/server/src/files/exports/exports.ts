@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "../../observe/log.ts";
 import { conflict, notFound, suspended } from "../../rules/failure.ts";
-import { isSameSecret } from "../../security/same-secret.ts";
+import { isSameSecret } from "../../security/tokens.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { ReadTx, Store } from "../../store/store.ts";

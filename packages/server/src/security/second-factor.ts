@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { isSameSecret } from "./same-secret.ts";
+import { hashToken } from "../rules/tokens.ts";
+import { isSameSecret } from "./tokens.ts";
 
 /** Time-based one-time passwords (RFC 6238) with the parameters that all authenticator apps support. */
 const STEP_MS = 30_000;
@@ -11,7 +12,7 @@ const SECRET_BYTES = 20;
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** Random text in the alphabet of base32 (RFC 4648), in lowercase: five bits per character. */
-export const randomBase32 = (length: number): string =>
+const randomBase32 = (length: number): string =>
   // The alphabet has 32 characters, so that the remainder of a random byte is not biased.
   Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
 
@@ -51,4 +52,22 @@ function bytesOf(base32: string): Buffer {
     ALPHABET.indexOf(character).toString(2).padStart(5, "0"),
   ).join("");
   return Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);
+}
+
+const CODES = 10;
+/** 80 bits: the hash of a code cannot be reversed by trying. */
+const CODE_LENGTH = 16;
+
+/** Recovery codes as they are shown, with a hyphen after every four characters. */
+export const newRecoveryCodes = (): string[] =>
+  Array.from({ length: CODES }, () => randomBase32(CODE_LENGTH).replace(/.{4}(?=.)/g, "$&-"));
+
+/** The hash by which a code is stored. Case, spaces and hyphens do not matter, nor 0 for O and 1 for L. */
+export function recoveryCodeHash(accountId: number, code: string): string {
+  const plain = code
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .replaceAll("0", "o")
+    .replaceAll("1", "l");
+  return hashToken(`${accountId} ${plain}`);
 }
