@@ -1,12 +1,8 @@
+import { once } from "../rules/once.ts";
 import list from "./common-passwords.txt";
 
 /** Built on first use: most commands of the program do not need it. */
-let common: Set<string> | null = null;
-
-const isCommon = (password: string) => {
-  common ??= new Set(list.split("\n").filter((line) => !line.startsWith("#")));
-  return common.has(password);
-};
+const common = once(() => new Set(list.split("\n").filter((line) => !line.startsWith("#"))));
 
 /** Longer patterns are not among the passwords that attackers try first. */
 const MAX_PATTERN_LENGTH = 32;
@@ -33,7 +29,7 @@ export function passwordWeakness(password: string, username: string): string | n
   if (typed === username || typed === [...username].reverse().join("")) {
     return "must not be the username";
   }
-  if (isCommon(typed)) return "is one of the most common passwords";
+  if (common().has(typed)) return "is one of the most common passwords";
   if (typed.length <= MAX_PATTERN_LENGTH && isPattern(typed)) {
     return "must not be one pattern, such as a repetition or a row of keys";
   }

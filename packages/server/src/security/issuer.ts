@@ -4,13 +4,13 @@ import {
   errors,
   type FetchImplementation,
   type JWTPayload,
-  type JWTVerifyGetKey,
   jwtVerify,
 } from "jose";
 import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
 import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
+import { once } from "../rules/once.ts";
 
 export type Issuer = ReturnType<typeof createIssuer>;
 
@@ -34,16 +34,13 @@ const MAX_RESPONSE_BYTES = 512 * 1024;
 
 /** An OpenID Connect issuer, found by its discovery document on first use. */
 export function createIssuer(address: string, log: Logger) {
-  let found: Promise<{ metadata: IssuerMetadata; keys: JWTVerifyGetKey }> | null = null;
   /** Fetched on first use, so that the service starts while the issuer is unreachable. */
-  const discovered = () => {
-    found ??= discover(address).catch((error) => {
-      found = null;
+  const discovered = once(() =>
+    discover(address).catch((error) => {
       log.error({ err: error, issuer: address }, "OIDC discovery failed");
       throw unreachable();
-    });
-    return found;
-  };
+    }),
+  );
   return {
     /** Its discovery document. Throws `unavailable`. */
     metadata: async () => (await discovered()).metadata,

@@ -1,11 +1,11 @@
+import { CLIENT_PATH, clientMetadata } from "../agents/tools/client-metadata.ts";
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../observe/version.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Route, Routes } from "./http.ts";
-import { hostOf, isSecure } from "./origin.ts";
+import { hostOf, isSecure, originOf } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
 import type { Services } from "./services.ts";
-import { toolServerRoutes } from "./tool-servers.ts";
 import { createWebClient, permissionsPolicy } from "./web.ts";
 
 export interface RouteOptions {
@@ -27,11 +27,17 @@ export function createRoutes({ services, ready, failing }: RouteOptions): Routes
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApi],
     ["/asyncapi.json", asyncApi(config)],
-    ...toolServerRoutes(services),
+    [CLIENT_PATH, (request) => toolClient(request, config)],
     ["/docs", docsPage],
   ]);
   if (!config.metrics) own.set("/metrics", () => metricsResponse(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
+}
+
+/** Tells authorization servers of tool servers who Parley is. */
+function toolClient(request: Request, { proxies }: Config): Response {
+  const base = originOf(request, "", proxies).base ?? "";
+  return Response.json({ client_id: `${base}${CLIENT_PATH}`, ...clientMetadata(base) });
 }
 
 /** The limits as clients see them: a server without a storage of files takes none in a message. */

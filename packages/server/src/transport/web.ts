@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
-import type { WebFile } from "../../../web/build.ts";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { buildWeb, typeOf, type WebFile } from "../../../web/build.ts";
 import type { Logger } from "../observe/log.ts";
 import { notFound } from "../rules/failure.ts";
+import { once } from "../rules/once.ts";
 import type { Route, Routes } from "./http.ts";
-import { loadWebFiles } from "./web-files.ts";
 
 /** The content security policy of the web client: it loads from this service only. */
 const webPolicy = (page: string) =>
@@ -54,7 +56,8 @@ interface Client {
 
 /** The pages and files of the web client. */
 export function createWebClient(log: Logger): Routes {
-  const client = lazyClient(log);
+  /** Loaded with the first request, so that a service without visitors does not pay for it. */
+  const client = once(async () => clientOf(await loadWebFiles(log)));
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {
     const { files, policy } = await client();
@@ -73,19 +76,6 @@ export function createWebClient(log: Logger): Routes {
     },
     missing: (path, request) =>
       isNavigation(path, request) ? serve(INDEX, request, 404) : undefined,
-  };
-}
-
-/** Loads the files on the first request, so that a service without visitors does not pay for it. */
-function lazyClient(log: Logger): () => Promise<Client> {
-  let loading: Promise<Client> | undefined;
-  return () => {
-    loading ??= loadWebFiles(log).then(clientOf, (error) => {
-      // The next request tries again.
-      loading = undefined;
-      throw error;
-    });
-    return loading;
   };
 }
 
@@ -141,3 +131,43 @@ function acceptedEncoding(header: string): Encoding {
   if (names.includes("br")) return "br";
   return names.includes("gzip") ? "gzip" : "identity";
 }
+
+const WEB = join(import.meta.dir, "../../../web");
+const DIST = join(WEB, "dist");
+
+/** The files of the web client: from `dist` if that is up to date, otherwise built now, in memory. */
+async function loadWebFiles(log: Logger): Promise<WebFile[]> {
+  if (isUpToDate()) return readBuild();
+  try {
+    return await buildWeb();
+  } catch (error) {
+    // Installations without the build tools serve the build they came with.
+    if (builtAt() === 0) throw error;
+    log.warn({ err: error }, "web client build failed, serving an earlier build");
+    return readBuild();
+  }
+}
+
+function readBuild(): Promise<WebFile[]> {
+  const paths = [...new Bun.Glob("**/*.{html,js,css,svg,png,webmanifest}").scanSync(DIST)];
+  return Promise.all(
+    paths.map(async (path) => {
+      const read = (suffix: string) => Bun.file(join(DIST, path + suffix)).bytes();
+      const [plain, gzip, brotli] = await Promise.all([read(""), read(".gz"), read(".br")]);
+      return { path: `/${path}`, type: typeOf(path), plain, gzip, brotli };
+    }),
+  );
+}
+
+/** Whether there is a build that is newer than all of its sources. */
+function isUpToDate(): boolean {
+  const built = builtAt();
+  if (built === 0) return false;
+  const sources = new Bun.Glob("{web,client,protocol}/{src,public}/**/*").scanSync(join(WEB, ".."));
+  return ![...sources].some((path) => modifiedAt(join(WEB, "..", path)) > built);
+}
+
+const builtAt = () => modifiedAt(join(DIST, "index.html"));
+
+/** Zero if there is no such file. */
+const modifiedAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -1,3 +1,4 @@
+import { once } from "../../rules/once.ts";
 import { asyncApi } from "./asyncapi.ts";
 import { openApi } from "./openapi.ts";
 import { referencePage } from "./page.ts";
@@ -7,21 +8,13 @@ export { referencePolicy } from "./page.ts";
 /** In the place of the host, which is known with a request. */
 export const HOST_PLACEHOLDER = "host.invalid";
 
+const asyncApiAt = (secure: boolean) =>
+  once(() => JSON.stringify(asyncApi({ host: HOST_PLACEHOLDER, secure })));
+
 /** The documents of the reference, each made on first use: that takes a few hundred milliseconds. */
 export const documents = {
   page: once(referencePage),
   openApi: once(() => JSON.stringify(openApi())),
-  asyncApi: once(() => asyncApiAt(false)),
-  secureAsyncApi: once(() => asyncApiAt(true)),
+  asyncApi: asyncApiAt(false),
+  secureAsyncApi: asyncApiAt(true),
 };
-
-const asyncApiAt = (secure: boolean) =>
-  JSON.stringify(asyncApi({ host: HOST_PLACEHOLDER, secure }));
-
-function once<Value>(make: () => Value): () => Value {
-  let value: Value | undefined;
-  return () => {
-    value ??= make();
-    return value;
-  };
-}
