@@ -11,8 +11,8 @@ import {
   socketOperations,
   success,
 } from "./contract.ts";
-import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
-import { AGENTS_TOO, accessMeanings, resourceTag, resourceTitle } from "./prose.ts";
+import { describe, eventExample, frameExample } from "./examples.ts";
+import { accessOf, resourceTag, resourceTitle } from "./prose.ts";
 import {
   createSchemaBook,
   mapEntries,
@@ -29,8 +29,20 @@ export interface Address {
 
 /** The WebSocket side of the contract as an AsyncAPI 3.0 document, from the server's view. */
 export function asyncApi({ host, secure }: Address): object {
-  const book = createSchemaBook(SCHEMAS, "draft-07");
-  const messages = { ...eventMessages(book), ...callMessages(book), ...replyMessages(book) };
+  const book = createSchemaBook("#/components/schemas/", "draft-07");
+  const events = allEvents.map(([name, event]) => [name, sending(name, event, book)] as const);
+  const calls = socketOperations.map(
+    (operation) => [operation.socket, receiving(operation, book)] as const,
+  );
+  const replies = [
+    reply(DONE, "DoneReply", "Success without a result.", success(null, true), book, { ok: true }),
+    reply(FAILED, "FailedReply", "The call failed.", book.output(socketFailure), book, {
+      ok: false,
+      error: { code: "not_found", message: "not found: message" },
+    }),
+  ];
+  const described = [...events, ...calls].flatMap(([, { messages }]) => messages);
+  const messages = Object.fromEntries([...described, ...replies].map((each) => [each.name, each]));
   return {
     asyncapi: "3.0.0",
     info: {
@@ -56,21 +68,18 @@ export function asyncApi({ host, secure }: Address): object {
         bindings: { ws: { method: "GET", query: tokenQuery } },
       },
     },
-    operations: Object.fromEntries([
-      ...allEvents.map(([name, event]) => [name, sending(name, event)]),
-      ...socketOperations.map((operation) => [operation.socket, receiving(operation)]),
-    ]),
+    operations: Object.fromEntries(
+      [...events, ...calls].map(([name, { operation }]) => [name, operation]),
+    ),
     components: { messages, schemas: book.shared, securitySchemes },
   };
 }
 
-const SCHEMAS = "#/components/schemas/";
 const eventsTag = { name: "Events", description: "Frames that the server sends." };
 
 /** Names of the replies that all operations share. */
-const done = "reply.done";
-const failed = "reply.failed";
-const resultOf = ({ socket }: Operation) => `${socket}.result`;
+const DONE = "reply.done";
+const FAILED = "reply.failed";
 
 const ref = (...path: string[]) => ({ $ref: `#/${path.join("/")}` });
 const channel = ref("channels", "socket");
@@ -95,91 +104,84 @@ const tokenQuery = {
   },
 };
 
-const sending = (name: string, { summary }: EventContract) => ({
-  action: "send",
-  channel,
-  summary,
-  description: summary,
-  tags: [{ name: eventsTag.name }],
-  messages: [channelMessage(name)],
-});
-
-const receiving = (operation: Operation) => ({
-  action: "receive",
-  channel,
-  summary: operation.summary,
-  description: `Access: \`${operation.access}\`. ${accessMeanings[operation.access]}${operation.agents ? ` ${AGENTS_TOO}` : ""}`,
-  tags: [{ name: resourceTitle(resourceOf(operation)) }],
-  messages: [channelMessage(operation.socket)],
-  reply: { channel, messages: replyNames(operation).map(channelMessage) },
-});
-
-const replyNames = (operation: Operation) => [
-  ...(operation.output ? [resultOf(operation)] : []),
-  ...(mayReturnNothing(operation) ? [done] : []),
-  failed,
-];
+/** The event that the server sends, and its message. */
+function sending(name: string, event: EventContract, book: SchemaBook) {
+  const { params, delivery, carries, summary } = event;
+  const payload = object({ method: { const: name }, params: book.output(params) });
+  const { properties = {} } = payload;
+  if (hasPlace(event)) properties.at = book.output(eventPlace);
+  // Optional in counted events: a deletion for oneself alone has no place in the conversation.
+  if (delivery === "standing") payload.required?.push("at");
+  if (carries) properties[carries] = book.output(CARRIED[carries]);
+  const schema = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
+  return {
+    messages: [message(name, summary, schema, eventExample([name, event], book))],
+    operation: {
+      action: "send",
+      channel,
+      summary,
+      description: summary,
+      tags: [{ name: eventsTag.name }],
+      messages: [channelMessage(name)],
+    },
+  };
+}
 
 /** Fields of frames of events, besides `at`. */
 const CARRIED = { history_id: historyId, own_seq: ownSeq };
 
-function eventMessages(book: SchemaBook): Record<string, object> {
-  return Object.fromEntries(
-    allEvents.map(([name, event]) => {
-      const { params, delivery, carries, summary } = event;
-      const payload = object({ method: { const: name }, params: book.output(params) });
-      if (hasPlace(event)) {
-        payload.properties = { ...payload.properties, at: book.output(eventPlace) };
-      }
-      // Optional in counted events: a deletion for oneself alone has no place in the conversation.
-      if (delivery === "standing") payload.required?.push("at");
-      if (carries) {
-        payload.properties = { ...payload.properties, [carries]: book.output(CARRIED[carries]) };
-      }
-      const named = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
-      return [name, message(name, summary, named, eventExample([name, event], book))];
-    }),
-  );
-}
-
-function callMessages(book: SchemaBook): Record<string, object> {
-  return Object.fromEntries(
-    socketOperations.map((operation) => {
-      const { name, socket, summary } = operation;
-      const input = book.input(operation.input);
-      const schema = share(book, `${pascal(name)}Params`, socketParams(input));
-      const payload = object({ method: { enum: [socket, name] }, params: schema });
-      if (operation.input.safeParse({}).success) payload.required = ["method"];
-      const named = share(book, `${pascal(name)}Call`, withId(payload, book));
-      const params = inputExample(operation, input, book.shared);
-      const example = params && frameExample(operation, params, 1);
-      return [socket, message(socket, summary, named, example)];
-    }),
-  );
-}
-
-function replyMessages(book: SchemaBook): Record<string, object> {
-  const reply = (name: string, as: string, summary: string, body: Schema, example?: object) => {
-    const named = share(book, as, withId(withIgnored(body), book));
-    return [name, message(name, summary, named, example && { ...example, id: 1 })] as const;
+/** The operation that the server handles, and the messages of its call and its result. */
+function receiving(operation: Operation, book: SchemaBook) {
+  const { name, socket, summary } = operation;
+  const { input, output, sent, answer } = describe(operation, book);
+  const params = share(book, `${pascal(name)}Params`, socketParams(input));
+  const payload = object({ method: { enum: [socket, name] }, params });
+  if (operation.input.safeParse({}).success) payload.required = ["method"];
+  const call = share(book, `${pascal(name)}Call`, withId(payload, book));
+  const messages = [message(socket, summary, call, sent && frameExample(operation, sent))];
+  const result = `${socket}.result`;
+  if (output) {
+    const [as, meaning] = [`${pascal(name)}Reply`, `The reply to ${socket}.`];
+    messages.push(reply(result, as, meaning, success(output, false), book, answer));
+  }
+  const replies = [
+    ...(output ? [result] : []),
+    ...(mayReturnNothing(operation) ? [DONE] : []),
+    FAILED,
+  ];
+  return {
+    messages,
+    operation: {
+      action: "receive",
+      channel,
+      summary,
+      description: accessOf(operation),
+      tags: [{ name: resourceTitle(resourceOf(operation)) }],
+      messages: [channelMessage(socket)],
+      reply: { channel, messages: replies.map(channelMessage) },
+    },
   };
-  const results = socketOperations.flatMap((operation) => {
-    if (!operation.output) return [];
-    const result = book.output(operation.output);
-    const example = answerExample(operation, result, book.shared);
-    const summary = `The reply to ${operation.socket}.`;
-    const as = `${pascal(operation.name)}Reply`;
-    return [reply(resultOf(operation), as, summary, success(result, false), example)];
-  });
-  return Object.fromEntries([
-    ...results,
-    reply(done, "DoneReply", "Success without a result.", success(null, true), { ok: true }),
-    reply(failed, "FailedReply", "The call failed.", book.output(socketFailure), {
-      ok: false,
-      error: { code: "not_found", message: "not found: message" },
-    }),
-  ]);
 }
+
+/** A reply, which names the fields of its call that have no effect. */
+function reply(
+  name: string,
+  as: string,
+  summary: string,
+  { properties, ...body }: Schema,
+  book: SchemaBook,
+  example: object | undefined,
+) {
+  const schema = share(book, as, withId({ ...body, properties: { ...properties, ignored } }, book));
+  return message(name, summary, schema, example && { ...example, id: 1 });
+}
+
+const ignored = {
+  type: "array",
+  items: { type: "string" },
+  description:
+    "Names of params that the operation does not know, in lists such as `grants.0.kind`, and `limit` if it is above the server's `page_size`. At most 20.",
+};
 
 /** Adds the optional `id` of a call, which its reply repeats. */
 function withId(payload: Schema, book: SchemaBook): Schema {
@@ -187,23 +189,10 @@ function withId(payload: Schema, book: SchemaBook): Schema {
   return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
 }
 
-const withIgnored = (payload: Schema): Schema => ({
-  ...payload,
-  properties: {
-    ...payload.properties,
-    ignored: {
-      type: "array",
-      items: { type: "string" },
-      description:
-        "Names of params that the operation does not know, in lists such as `grants.0.kind`, and `limit` if it is above the server's `page_size`. At most 20.",
-    },
-  },
-});
-
 /** Adds a schema under a name, which code generators use for its type. */
 function share({ shared }: SchemaBook, name: string, schema: Schema): Schema {
   shared[name] = { title: name, ...schema };
-  return { $ref: `${SCHEMAS}${name}` };
+  return ref("components", "schemas", name);
 }
 
 const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);

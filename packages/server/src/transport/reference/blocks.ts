@@ -1,10 +1,9 @@
 import { type Delivery, type EventContract, errorStatus, type Operation } from "@parley/protocol";
 import { mayReturnNothing, ownErrors } from "./contract.ts";
-import { answerExample, eventExample, exampleOf, frameExample, inputExample } from "./examples.ts";
-import { shape } from "./fields.ts";
-import { errorLink, example, pretty, render } from "./markdown.ts";
-import { policyMeaning, SENSITIVE, throttleMeaning } from "./prose.ts";
-import type { Schema, SchemaBook } from "./schemas.ts";
+import { describe, eventExample, exampleOf, frameExample } from "./examples.ts";
+import { errorLink, example, pretty, render, table } from "./markdown.ts";
+import { rulesOf } from "./prose.ts";
+import { refName, type Schema, type SchemaBook, variantsOf } from "./schemas.ts";
 
 /** An entry of the page: its text, and beside it examples. */
 export const entry = (
@@ -20,17 +19,14 @@ export const entry = (
 
 /** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): string {
-  const { name, socket, summary, access, agents, policy, sensitive, throttles } = operation;
-  const input = book.input(operation.input);
-  const output = operation.output && book.output(operation.output);
+  const { name, socket, summary, access, agents } = operation;
+  const { input, output, sent, answer } = describe(operation, book);
   const levels = [access, ...(agents ? ["agent"] : [])].map((level) => `[${level}](#access)`);
   const names = [`**POST** /api/${name}`, ...(access === "service" ? [] : [`\`${socket}\``])];
   const text = [
     `${names.join(" · ")} · access: ${levels.join(", ")} · cost: ${costOf(operation)}`,
     summary,
-    policy && policyMeaning(policy),
-    sensitive && SENSITIVE,
-    ...throttles.map(throttleMeaning),
+    ...rulesOf(operation),
     "#### Input",
     hasFields(input) ? shape(input, "required") : "None.",
     "#### Result",
@@ -38,8 +34,12 @@ export function operationBlock(operation: Operation, book: SchemaBook): string {
     "#### Errors",
     errors(operation),
   ];
-  const examples = operationExamples(operation, input, output, book);
-  return entry(name, text.filter(Boolean).join("\n\n"), examples);
+  const examples = [
+    sent && `#### HTTP\n\n\`\`\`sh\n${curl(operation, sent)}\n\`\`\``,
+    sent && access !== "service" && example("Socket", frameExample(operation, sent)),
+    answer && example("Answer", answer),
+  ];
+  return entry(name, text.join("\n\n"), examples.filter(Boolean).join("\n\n"));
 }
 
 export function eventBlock(name: string, event: EventContract, book: SchemaBook): string {
@@ -75,22 +75,6 @@ function errors(operation: Operation): string {
   return [...own.map(errorLink), "[those of every operation](#errors)"].join(" · ");
 }
 
-function operationExamples(
-  operation: Operation,
-  input: Schema,
-  output: Schema | null,
-  book: SchemaBook,
-): string {
-  const sent = inputExample(operation, input, book.shared);
-  const answer = answerExample(operation, output, book.shared);
-  const parts = [
-    sent && `#### HTTP\n\n\`\`\`sh\n${curl(operation, sent)}\n\`\`\``,
-    sent && operation.access !== "service" && example("Socket", frameExample(operation, sent, 1)),
-    answer && example("Answer", answer),
-  ];
-  return parts.filter(Boolean).join("\n\n");
-}
-
 /** The call as a curl command, for a shell in which `PARLEY` and `TOKEN` are set. */
 function curl({ name, access }: Operation, body: object): string {
   const hasBody = Object.keys(body).length > 0;
@@ -106,3 +90,72 @@ function curl({ name, access }: Operation, body: object): string {
 /** What a call costs, in units of a plain call. */
 const costOf = ({ cost: { call, each = {} } }: Operation) =>
   [call, ...Object.entries(each).map(([field, cost]) => `${cost} × \`${field}\``)].join(" + ");
+
+const formats: Record<string, string> = { uuid: "UUID", "date-time": "timestamp" };
+
+/** Which fields are marked: the required ones of a request, the optional ones of a result. */
+type Mark = "required" | "optional";
+
+/** A table of the fields, or the name of the record that has them. */
+function shape(schema: Schema, marks: Mark): string {
+  if (schema.properties) return table(["Field", "Type", "Description"], rows(schema, marks));
+  const variants = variantsOf(schema);
+  if (!variants.some(({ properties }) => properties)) return typeName(schema);
+  return variants.map((each) => shape(each, marks)).join("\n\nOr:\n\n");
+}
+
+/** The fields of an object, with those of nested objects by their path. */
+function rows(schema: Schema, marks: Mark, prefix = ""): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, each]) => {
+    const isRequired = !!schema.required?.includes(name);
+    const isMarked = isRequired === (marks === "required");
+    const field = `\`${prefix}${name}\`${isMarked ? ` *${marks}*` : ""}`;
+    const type = [typeName(each), ...constraints(each)].join(", ");
+    const value = withoutNull(each);
+    const inner = value.items
+      ? rows(value.items, marks, `${prefix}${name}[].`)
+      : rows(value, marks, `${prefix}${name}.`);
+    return [[field, type, each.description ?? ""], ...inner];
+  });
+}
+
+/** The name of a type, with links to records. */
+function typeName(schema: Schema): string {
+  const { $ref, type, format, items, additionalProperties: values } = schema;
+  if ($ref) return `[${refName($ref)}](${$ref})`;
+  if (schema.const !== undefined) return literal(schema.const);
+  if (schema.enum) return schema.enum.map(literal).join(" or ");
+  const variants = [...variantsOf(schema), ...(schema.allOf ?? [])];
+  if (variants.length > 0) return variants.map(typeName).join(" or ");
+  if (Array.isArray(type)) return type.join(" or ");
+  if (items) return `list of ${typeName(items)}`;
+  if (values && typeof values === "object") {
+    return `map of ${typeName(schema.propertyNames ?? { type: "string" })} to ${typeName(values)}`;
+  }
+  return (format && formats[format]) ?? type ?? "anything";
+}
+
+const literal = (value: unknown) => `\`${JSON.stringify(value)}\``;
+
+function withoutNull(schema: Schema): Schema {
+  const others = schema.anyOf?.filter((each) => each.type !== "null");
+  return others?.length === 1 && others[0] ? others[0] : schema;
+}
+
+function constraints(schema: Schema): string[] {
+  const { minLength, maxLength, minimum, maximum, minItems, maxItems, pattern } = schema;
+  if (typeof pattern === "string") return [`matches \`${pattern}\``];
+  return [
+    range(minLength, maxLength, " characters"),
+    range(minimum, maximum, ""),
+    range(minItems, maxItems, " items"),
+  ].filter((part) => part !== null);
+}
+
+function range(min: unknown, max: unknown, unit: string): string | null {
+  const low = typeof min === "number" && (min > 0 || unit === "") ? min.toLocaleString("en") : null;
+  const high = typeof max === "number" ? max.toLocaleString("en") : null;
+  if (low && high) return `${low} to ${high}${unit}`;
+  if (low) return `at least ${low}${unit}`;
+  return high && `at most ${high}${unit}`;
+}

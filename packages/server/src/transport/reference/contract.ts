@@ -42,29 +42,20 @@ export function httpErrors(operation: Operation): ErrorCode[] {
 export const mayReturnNothing = ({ output }: Operation) =>
   output === null || output.safeParse(undefined).success;
 
+const optional = <Value extends z.ZodType>(value: Value, description: string) =>
+  value.meta({ description }).exactOptional();
+
 const parameters = z
   .object({
     retry_after: z.number().exactOptional(),
-    fields: z
-      .record(z.string(), z.string())
-      .meta({ description: "What is wrong with which field." })
-      .exactOptional(),
-    names: z
-      .array(z.string())
-      .meta({ description: "With `not_found`: the accounts that do not exist." })
-      .exactOptional(),
-    max_bytes: z
-      .int()
-      .meta({ description: "The limit that a file, or the uploads of a day, exceed." })
-      .exactOptional(),
-    offset: z
-      .int()
-      .meta({ description: "Of `writeTurn`: the length of the answer in bytes." })
-      .exactOptional(),
-    confirm_by: z
-      .enum(["password", "sign_in"])
-      .meta({ description: "With `confirmation_required`: how to confirm." })
-      .exactOptional(),
+    fields: optional(z.record(z.string(), z.string()), "What is wrong with which field."),
+    names: optional(z.array(z.string()), "With `not_found`: the accounts that do not exist."),
+    max_bytes: optional(z.int(), "The limit that a file, or the uploads of a day, exceed."),
+    offset: optional(z.int(), "Of `writeTurn`: the length of the answer in bytes."),
+    confirm_by: optional(
+      z.enum(["password", "sign_in"]),
+      "With `confirmation_required`: how to confirm.",
+    ),
   })
   .exactOptional();
 const code = z.enum(allErrors);

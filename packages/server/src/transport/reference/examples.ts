@@ -58,10 +58,7 @@ const byName: Record<string, unknown> = {
   version: 7,
 };
 
-const byFormat: Record<string, unknown> = {
-  uuid: message,
-  "date-time": timestamp,
-};
+const byFormat: Record<string, unknown> = { uuid: message, "date-time": timestamp };
 
 /** Nullable fields are null in examples, except these. */
 const rarelyNull = new Set(["finalized_at"]);
@@ -114,15 +111,17 @@ function outputExample(output: z.ZodType, schema: Schema, shared: Record<string,
   return output.safeParse(candidate).success ? candidate : undefined;
 }
 
-/** The response to a successful call. */
-export function answerExample(
-  { output }: Operation,
-  schema: Schema | null,
-  shared: Record<string, Schema>,
-): object | undefined {
-  if (!output || !schema) return { ok: true };
-  const result = outputExample(output, schema, shared);
-  return result === undefined ? undefined : { ok: true, result };
+/** The schemas of an operation, an input that it accepts, and the response to a successful call. */
+export function describe(operation: Operation, book: SchemaBook) {
+  const input = book.input(operation.input);
+  const output = operation.output && book.output(operation.output);
+  const result = operation.output && output && outputExample(operation.output, output, book.shared);
+  return {
+    input,
+    output,
+    sent: inputExample(operation, input, book.shared),
+    answer: result === undefined ? undefined : { ok: true, ...(output && { result }) },
+  };
 }
 
 /** The frame of an event, with `at` or `history_id` if it has one. */
@@ -140,10 +139,10 @@ export function eventExample(
 }
 
 /** The same call as a frame on the socket. */
-export const frameExample = ({ socket }: Operation, input: object, id: number) => ({
+export const frameExample = ({ socket }: Operation, input: object) => ({
   method: socket,
   params: mapEntries({ ...input }, (name, value) => [socketWords(name), value as unknown]),
-  id,
+  id: 1,
 });
 
 /** Whether a value matches the type: fields with the same name may have different types. */

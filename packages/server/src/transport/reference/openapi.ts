@@ -2,7 +2,6 @@ import { type Access, type ErrorCode, errorStatus, type Operation } from "@parle
 import manifest from "../../../package.json" with { type: "json" };
 import { LIMITS } from "../../config/limits.ts";
 import {
-  allErrors,
   allOperations,
   byResource,
   httpErrors,
@@ -11,18 +10,9 @@ import {
   resourceOf,
   success,
 } from "./contract.ts";
-import { answerExample, inputExample } from "./examples.ts";
+import { describe } from "./examples.ts";
 import skeleton from "./openapi.yaml";
-import {
-  AGENTS_TOO,
-  accessMeanings,
-  errorMeanings,
-  policyMeaning,
-  resourceTag,
-  resourceTitle,
-  SENSITIVE,
-  throttleMeaning,
-} from "./prose.ts";
+import { accessOf, errorMeanings, resourceTag, resourceTitle, rulesOf } from "./prose.ts";
 import { createSchemaBook, mapEntries, type Schema, type SchemaBook } from "./schemas.ts";
 
 /** The HTTP side of the contract as an OpenAPI 3.1 document. */
@@ -68,9 +58,6 @@ const completed = (path: string, methods: Skeleton["paths"][string]): [string, o
   ]),
 ];
 
-/** The errors that a call with the documented method can answer. */
-const answered = allErrors.filter((code) => code !== "method_not_allowed");
-
 /** How operations of each access level are called. */
 const security: Record<Access, object[]> = {
   public: [],
@@ -88,36 +75,23 @@ const callHeaders = {
   "ratelimit-policy": { $ref: "#/components/headers/RateLimitPolicy" },
   ratelimit: { $ref: "#/components/headers/RateLimit" },
 };
-const requestId = { "x-request-id": callHeaders["x-request-id"] };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
 const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
 
-/** Codes that have the same status. An operation that answers several has one response for them. */
-const sharedStatuses: readonly (readonly [ErrorCode, ...ErrorCode[]])[] = [
-  ["forbidden", "suspended"],
-  ["forbidden", "confirmation_required", "suspended"],
-  ["unauthorized", "second_factor_required"],
-];
-const nameOf = (codes: readonly ErrorCode[]) => codes.join("_or_");
-
-/** The responses that the paths refer to. Some codes are only answered together with others. */
+/** The responses that the paths refer to. */
 function failureResponses(paths: object, book: SchemaBook) {
-  const referring = JSON.stringify(paths);
-  const single = answered.map((code): readonly [ErrorCode] => [code]);
-  const used = [...single, ...sharedStatuses].filter((codes) =>
-    referring.includes(JSON.stringify(failed(nameOf(codes)))),
-  );
-  return Object.fromEntries(used.map((codes) => [nameOf(codes), failure(codes, book)]));
+  const named = JSON.stringify(paths).matchAll(/#\/components\/responses\/(\w+)/g);
+  const names = new Set([...named].map(([, name = ""]) => name));
+  return Object.fromEntries([...names].map((name) => [name, failure(name, book)]));
 }
 
-/** The responses for these codes, by status. */
+/** The responses for these codes, by status. Codes that have the same one share a response. */
 function failures(codes: readonly ErrorCode[]) {
-  const one = codes.map((code) => [errorStatus[code], failed(code)] as const);
-  const several = sharedStatuses
-    .filter((shared) => shared.every((code) => codes.includes(code)))
-    .map((shared) => [errorStatus[shared[0]], failed(nameOf(shared))] as const);
-  return Object.fromEntries([...one, ...several]);
+  const byStatus = Map.groupBy(codes, (code) => errorStatus[code]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, each]) => [status, failed(each.join("_or_"))]),
+  );
 }
 
 const json = (schema: Schema, example?: unknown) => ({
@@ -125,16 +99,27 @@ const json = (schema: Schema, example?: unknown) => ({
 });
 
 function call(operation: Operation, book: SchemaBook) {
+  const { input, output, sent, answer } = describe(operation, book);
+  const { name, summary, socket, access } = operation;
+  const howToCall = access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`;
   return {
-    operationId: operation.name,
-    summary: operation.summary,
-    description: callDescription(operation),
+    operationId: name,
+    summary,
+    description: [howToCall, accessOf(operation), ...rulesOf(operation)].join(" "),
     tags: [resourceTitle(resourceOf(operation))],
     ...securityOf(operation),
-    ...(operation.access === "session" && { parameters: [actsForParameter] }),
-    requestBody: requestBody(operation, book),
+    ...(access === "session" && { parameters: [actsForParameter] }),
+    requestBody: {
+      // A missing body is an empty object.
+      required: !operation.input.safeParse({}).success,
+      content: json(input, sent),
+    },
     responses: {
-      200: answer(operation, book),
+      200: {
+        description: output ? "Success, with a `result`." : "Success.",
+        headers: callHeaders,
+        content: json(success(output, mayReturnNothing(operation)), answer),
+      },
       ...failures(httpErrors(operation)),
     },
   };
@@ -146,47 +131,19 @@ function securityOf({ access, agents }: Operation) {
   return access === "session" ? {} : { security: security[access] };
 }
 
-/** How the operation is called on the socket, and by whom. */
-const callDescription = ({ socket, access, agents, policy, sensitive, throttles }: Operation) =>
-  [
-    access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`,
-    `Access: \`${access}\`. ${accessMeanings[access]}`,
-    ...(agents ? [AGENTS_TOO] : []),
-    ...(policy ? [policyMeaning(policy)] : []),
-    ...(sensitive ? [SENSITIVE] : []),
-    ...throttles.map(throttleMeaning),
-  ].join(" ");
-
-function requestBody(operation: Operation, book: SchemaBook) {
-  const schema = book.input(operation.input);
-  return {
-    // A missing body is an empty object.
-    required: !operation.input.safeParse({}).success,
-    content: json(schema, inputExample(operation, schema, book.shared)),
-  };
-}
-
-function answer(operation: Operation, book: SchemaBook) {
-  const result = operation.output && book.output(operation.output);
-  const schema = success(result, mayReturnNothing(operation));
-  return {
-    description: result ? "Success, with a `result`." : "Success.",
-    headers: callHeaders,
-    content: json(schema, answerExample(operation, result, book.shared)),
-  };
-}
-
-function failure(codes: readonly [ErrorCode, ...ErrorCode[]], book: SchemaBook) {
+function failure(name: string, book: SchemaBook) {
+  const codes = name.split("_or_") as [ErrorCode, ...ErrorCode[]];
   const [code] = codes;
   const { example } = errorMeanings[code];
-  const meaning = codes.map((each) => errorMeanings[each].meaning).join(" Or: ");
   const body = { ok: false, error_code: errorStatus[code], code, description: example };
   const waits = code === "rate_limited" || code === "unavailable";
-  const parameters = { retry_after: 1 };
   return {
-    description: meaning,
-    headers: { ...requestId, ...(waits && retryAfter) },
-    content: json(book.output(httpFailure), waits ? { ...body, parameters } : body),
+    description: codes.map((each) => errorMeanings[each].meaning).join(" Or: "),
+    headers: { "x-request-id": callHeaders["x-request-id"], ...(waits && retryAfter) },
+    content: json(
+      book.output(httpFailure),
+      waits ? { ...body, parameters: { retry_after: 1 } } : body,
+    ),
   };
 }
 

@@ -32,52 +32,48 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M6 4h20a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4H15l-7 6v-6H6a4 4 0 0 1-4-4V8a4 4 0 0 1 4-4z" fill="#4048c9"/></svg>`,
 )}`;
 
+/** A section; the sidebar lists its entries below its title. */
 interface Section {
   id: string;
   title: string;
   body: string;
-  /** The entries that the sidebar lists below the title. */
   entries?: readonly string[];
 }
 
 /** The reference for people: one page without scripts, generated from the contract. */
 export function referencePage(): string {
   const book = createSchemaBook("#", "draft-2020-12");
-  const operations = [...byResource()].map(
-    ([resource, each]): Section => ({
-      id: `resource-${resource}`,
-      title: resourceTitle(resource),
-      body: each.map((operation) => operationBlock(operation, book)).join(""),
-      entries: each.map(({ name }) => name),
-    }),
-  );
-  const events = allEvents.map(([name, event]) => eventBlock(name, event, book)).join("");
-  const parts: Record<string, Section[]> = {
+  const operations = [...byResource()].map(([resource, each]) => ({
+    id: `resource-${resource}`,
+    title: resourceTitle(resource),
+    body: each.map((operation) => operationBlock(operation, book)).join(""),
+    entries: each.map(({ name }) => name),
+  }));
+  const events = allEvents.map(([name, event]) => eventBlock(name, event, book));
+  // Last, because converting operations and events collects the records they refer to.
+  const records = Object.keys(book.shared);
+  return layout({
     Guide: chapters(),
     Operations: operations,
     Reference: [
       {
         id: "events",
         title: "Events",
-        body: render(EVENTS) + events,
+        body: render(EVENTS) + events.join(""),
         entries: allEvents.map(([name]) => name),
       },
-      // Last, because converting operations and events collects the records they refer to.
       {
         id: "records",
         title: "Records",
-        body: Object.keys(book.shared)
-          .map((name) => recordBlock(name, book))
-          .join(""),
-        entries: Object.keys(book.shared),
+        body: records.map((name) => recordBlock(name, book)).join(""),
+        entries: records,
       },
       { id: "access", title: "Access levels", body: render(accessTable()) },
       { id: "errors", title: "Error codes", body: errors() },
       { id: "close-codes", title: "Close codes", body: render(closeTable()) },
       { id: "limits", title: "Limits", body: render(limitTable()) },
     ],
-  };
-  return layout(parts);
+  });
 }
 
 const layout = (parts: Record<string, Section[]>) => `<!doctype html>
@@ -125,11 +121,8 @@ const chapters = (): Section[] =>
       return { id: title.toLowerCase().replaceAll(" ", "-"), title, body: render(body) };
     });
 
-const section = ({
-  id,
-  title,
-  body,
-}: Section) => `<section id="${id}" aria-labelledby="${id}-title">
+const section = ({ id, title, body }: Section) =>
+  `<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${title}</h2>
 ${body}</section>
 `;
@@ -139,9 +132,9 @@ const navPart = ([title, sections]: [string, Section[]]) => `<h2>${title}</h2>
 `;
 
 const navItem = ({ id, title, entries }: Section) =>
-  `<li><a href="#${id}">${title}</a>${entries ? `<ul>${entries.map(entryLink).join("")}</ul>` : ""}</li>\n`;
+  `<li>${link(id, title)}${entries ? `<ul>${entries.map((name) => `<li>${link(name)}</li>`).join("")}</ul>` : ""}</li>\n`;
 
-const entryLink = (name: string) => `<li><a href="#${name}">${name}</a></li>`;
+const link = (id: string, title = id) => `<a href="#${id}">${title}</a>`;
 
 const meanings = (title: string, all: Record<string, string>) =>
   table(
@@ -153,31 +146,27 @@ const accessTable = () =>
   `Every operation has an access level. A caller who does not have it is answered with \`forbidden\`.\n\n${meanings("Level", accessMeanings)}`;
 
 function errors(): string {
-  const all = [commonErrors, bodyErrors, tokenErrors].map((codes) =>
+  const [common, body, token] = [commonErrors, bodyErrors, tokenErrors].map((codes) =>
     codes.map(errorLink).join(", "),
   );
-  const [common, body, token] = all;
   const text = `Every operation may answer ${common}; over HTTP also ${body}; those that need a token also ${token}.`;
   const entries = allErrors.map((code) => {
     const { meaning, example: description } = errorMeanings[code];
-    const failure = { ok: false, error_code: errorStatus[code], code, description };
-    return entry(
-      code,
-      `${errorStatus[code]} · ${meaning}`,
-      example("Answer", failure),
-      `error-${code}`,
-    );
+    const status = errorStatus[code];
+    const answer = example("Answer", { ok: false, error_code: status, code, description });
+    return entry(code, `${status} · ${meaning}`, answer, `error-${code}`);
   });
   return render(text) + entries.join("");
 }
 
-function closeTable(): string {
-  const rows = Object.entries(closeCodes).map(([name, code]) => [
-    `${code}`,
-    closeMeanings[name as keyof typeof closeCodes],
-  ]);
-  return table(["Code", "Meaning"], rows);
-}
+const closeTable = () =>
+  table(
+    ["Code", "Meaning"],
+    (Object.keys(closeMeanings) as (keyof typeof closeCodes)[]).map((name) => [
+      `${closeCodes[name]}`,
+      closeMeanings[name],
+    ]),
+  );
 
 function limitTable(): string {
   const rows = Object.entries(LIMITS).map(([name, limit]) => [

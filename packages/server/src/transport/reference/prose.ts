@@ -3,8 +3,7 @@ import {
   allowanceOf,
   type closeCodes,
   type ErrorCode,
-  type Governed,
-  type Throttled,
+  type Operation,
   type TurnErrorCode,
   throttles,
 } from "@parley/protocol";
@@ -94,21 +93,27 @@ export const accessMeanings: Record<Access, string> = {
   operator: "A person who is an operator, or a service key.",
 };
 
-/** Of operations that external agents may call too. */
-export const AGENTS_TOO =
-  "External agents may call it too, in the conversations that they take part in.";
+/** Who may call an operation. */
+export const accessOf = ({ access, agents }: Operation) =>
+  `Access: \`${access}\`. ${accessMeanings[access]}${agents ? " External agents may call it too, in the conversations that they take part in." : ""}`;
 
-/** Of operations that a policy governs. */
-export const policyMeaning = ({ field, input }: Governed) =>
-  `The policy of the person can restrict it${input === null ? "" : ` if \`${input}\` is given`}: \`${field}\`.`;
-
-/** Of operations that change what outlives a session, or leaves the service. */
-export const SENSITIVE =
-  "Sensitive: people must have signed in, or confirmed their password, in the last `confirm_minutes`.";
-
-/** Of operations that count against a throttle. */
-export const throttleMeaning = ({ name, of }: Throttled) =>
-  `${of ?? "Each call"} counts as one of the ${throttles[name].counts}: ${allowanceOf(name)}.`;
+/** What else restricts an operation: a policy, a confirmation, throttles. */
+export function rulesOf({ policy, sensitive, throttles: counted }: Operation): string[] {
+  const rules = counted.map(
+    ({ name, of }) =>
+      `${of ?? "Each call"} counts as one of the ${throttles[name].counts}: ${allowanceOf(name)}.`,
+  );
+  if (sensitive) {
+    rules.unshift(
+      "Sensitive: people must have signed in, or confirmed their password, in the last `confirm_minutes`.",
+    );
+  }
+  if (policy) {
+    const condition = policy.input === null ? "" : ` if \`${policy.input}\` is given`;
+    rules.unshift(`The policy of the person can restrict it${condition}: \`${policy.field}\`.`);
+  }
+  return rules;
+}
 
 /** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {
@@ -182,7 +187,6 @@ export const fieldMeanings: Record<string, string> = {
   api_key: "The provider's API key. It is stored encrypted and never returned.",
   around: "A message id; the page has this message and those before and after it.",
   before: "A message id; the page has the messages before it.",
-  changes: "Changes of the group itself.",
   chat_id: "The id of the conversation.",
   client_msg_id: "The client's own identifier of the message; null if it has none.",
   content: "Markdown with the component markup. Its length is counted in bytes of UTF-8.",
@@ -200,7 +204,6 @@ export const fieldMeanings: Record<string, string> = {
   emoji:
     "Exactly one emoji, skin tones and flags included. A form without its variation selector counts as the one with it.",
   gone: "Conversations in `known` that the caller no longer takes part in.",
-  has_more: "Whether another call would return more.",
   id: "The id of this record.",
   ids: "The ids of the messages.",
   input_tokens: "Tokens that the model read.",
