@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readConfig } from "../src/config/config.ts";
 import { createMcp } from "../src/transport/mcp/index.ts";
-import type { McpOptions, McpRequest } from "../src/transport/mcp/mcp.ts";
+import type { McpOptions, McpRequest } from "../src/transport/mcp/server.ts";
 
 /** A server that cannot be loaded the first time. */
 function failingServer() {

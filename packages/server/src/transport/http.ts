@@ -7,7 +7,7 @@ import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
 import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
-import { MCP_BOUNDS, type Mcp } from "./mcp/mcp.ts";
+import { MCP_BOUNDS, type Mcp } from "./mcp/index.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successText } from "./responses.ts";
 import type { Services } from "./services.ts";

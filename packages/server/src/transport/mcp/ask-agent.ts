@@ -12,7 +12,6 @@ import { createInputParser } from "../../calls/input.ts";
 import { badField, Failure } from "../../rules/failure.ts";
 import type { Caller } from "../../security/caller.ts";
 import type { Answers, FollowedAnswers } from "./answers.ts";
-import { inputSchemaOf, sends, type ToolListing } from "./tools.ts";
 
 /** Most MCP clients give a call one minute. */
 const DEFAULT_WAIT_SECONDS = 50;
@@ -22,7 +21,7 @@ const MAX_WAIT_SECONDS = 100;
 const { chat_id } = operations.getChat.input.shape;
 const { agent_username } = operations.addGroupAgent.input.shape;
 
-const AskAgentInput = z.object({
+export const AskAgentInput = z.object({
   text: operations.sendMessage.input.shape.content.unwrap().meta({
     description: "The question, sent as a message of the caller. Markdown.",
   }),
@@ -43,14 +42,6 @@ const AskAgentInput = z.object({
     }),
 });
 const parseInput = createInputParser(AskAgentInput);
-
-export const askAgentListing: ToolListing = {
-  name: "ask_agent",
-  description:
-    "Sends a message to an agent and waits for its answer. If `status` is `waiting`, read the answer later with get_chat_history.",
-  inputSchema: inputSchemaOf(AskAgentInput),
-  annotations: sends,
-};
 
 /** Calls an operation for the caller. Throws the failure of the call. */
 export type CallOperation = <Name extends OperationName>(

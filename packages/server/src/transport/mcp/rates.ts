@@ -1,14 +1,11 @@
 import { type Operation, operations } from "@parley/protocol";
 import { type Rates, takeCost, takeRate } from "../../calls/rates.ts";
 import { Failure } from "../../rules/failure.ts";
-import type { McpRequest } from "./mcp.ts";
-import { listings, operationOf } from "./tool-table.ts";
+import type { AgentCaller, AnyCaller } from "../../security/caller.ts";
+import { listings, operationOf } from "./tools.ts";
 
 /** A server of the protocol is made for each request, and each answer is encoded several times. */
 const MESSAGE_COST = 5;
-
-/** Calls of tools beyond the caller's rate, by their ids. */
-export type Refused = ReadonlyMap<string | number, Failure>;
 
 /** What a client may have sent as a message. Any of it may have another type. */
 type Sent = {
@@ -19,10 +16,10 @@ type Sent = {
 type SentCall = Sent & { readonly id: string | number };
 
 /**
- * Counts every message once, whatever becomes of it. Returns the refused calls of tools; throws
- * `rate_limited` for any other message.
+ * Counts every message once, whatever becomes of it. Returns the calls of tools beyond the
+ * caller's rate, by their ids; throws `rate_limited` for any other message.
  */
-export function takeRates(rates: Rates, { body, caller }: McpRequest): Refused {
+export function takeRates(rates: Rates, body: unknown, caller: AnyCaller | AgentCaller) {
   const messages: Sent[] = Array.isArray(body) ? body : [body as Sent];
   const refused = new Map<string | number, Failure>();
   for (const message of messages) {

@@ -2,6 +2,7 @@ import type { Tool } from "@modelcontextprotocol/server";
 import { type Operation, type OperationName, operations } from "@parley/protocol";
 import type { z } from "zod";
 import { createSchemaBook } from "../reference/schemas.ts";
+import { AskAgentInput } from "./ask-agent.ts";
 
 /** What a client may assume of a tool. Clients ask people before they call some of them. */
 interface Hints {
@@ -21,7 +22,7 @@ const reads: Hints = {
 const adds: Hints = { ...reads, readOnlyHint: false };
 const removes: Hints = { ...adds, destructiveHint: true };
 /** Each call sends another message. */
-export const sends: Hints = { ...adds, idempotentHint: false, openWorldHint: true };
+const sends: Hints = { ...adds, idempotentHint: false, openWorldHint: true };
 
 /** The operations that are tools, in the order in which they are listed. */
 const offered = {
@@ -37,37 +38,45 @@ const offered = {
 } as const satisfies Partial<Record<OperationName, Hints>>;
 
 /** A tool as clients see it in a list. */
-export type ToolListing = Tool & { readonly annotations: Hints };
+type ToolListing = Tool & { readonly annotations: Hints };
 
-/** A tool that calls one operation with its arguments. */
-export interface OperationTool {
-  readonly operation: OperationName;
-  readonly listing: ToolListing;
-}
-
-export const operationTools = (): OperationTool[] =>
-  Object.entries(offered).map(([name, annotations]) => {
-    const contract: Operation = operations[name as OperationName];
-    return {
-      operation: contract.name as OperationName,
-      listing: {
-        name: toolName(contract.name),
-        description: contract.summary,
-        inputSchema: inputSchemaOf(contract.input),
-        annotations,
-      },
-    };
-  });
+/** The tool that calls several operations. */
+export const ASK_AGENT = "ask_agent";
 
 /** `getChatHistory` is the tool `get_chat_history`. */
 const toolName = (operation: string) =>
   operation.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** The operations that tools call, by the names of the tools. */
+export const operationOf: ReadonlyMap<string, OperationName> = new Map(
+  (Object.keys(offered) as (keyof typeof offered)[]).map((name) => [toolName(name), name]),
+);
+
+/** All tools, in the order in which they are listed. */
+export const listings: ToolListing[] = [
+  ...Object.entries(offered).map(([name, annotations]) => {
+    const { summary, input }: Operation = operations[name as OperationName];
+    return {
+      name: toolName(name),
+      description: summary,
+      inputSchema: inputSchemaOf(input),
+      annotations,
+    };
+  }),
+  {
+    name: ASK_AGENT,
+    description:
+      "Sends a message to an agent and waits for its answer. If `status` is `waiting`, read the answer later with get_chat_history.",
+    inputSchema: inputSchemaOf(AskAgentInput),
+    annotations: sends,
+  },
+];
+
 /**
  * The schema of a tool's arguments. Models' APIs refuse alternatives at the top of a schema, so those
  * are left out: a call that breaks them fails with a sentence that explains it.
  */
-export function inputSchemaOf(input: z.ZodType): Tool["inputSchema"] {
+function inputSchemaOf(input: z.ZodType): Tool["inputSchema"] {
   const { anyOf, allOf, not, ...schema } = createSchemaBook("#/$defs/", "draft-2020-12").input(
     input,
   );
