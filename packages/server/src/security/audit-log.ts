@@ -3,21 +3,30 @@ import type { NewAuditEntry } from "../store/audit-log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { Store, WriteTx } from "../store/store.ts";
 
+/** Ids, and names of accounts and keys, that entries may have. */
+type Named =
+  | "session_id"
+  | "service_key"
+  | "operator"
+  | "operation"
+  | "provider"
+  | "issuer"
+  | "report"
+  | "reporter"
+  | "webhook"
+  | "tool_server"
+  | "agent"
+  | "conversation"
+  | "agent_token";
+
 /** The fields of an entry. None of them, except the user agent, contains what a user typed. */
-export interface AuditDetails {
+export interface AuditDetails extends Readonly<Partial<Record<Named, string>>> {
   /** The username of an existing account. */
   readonly account?: string | null;
   readonly origin?: { readonly address: string; readonly user_agent: string | null };
-  readonly session_id?: string;
-  /** The name of the service key that the call was made with. */
-  readonly service_key?: string;
-  /** The username of the operator who made the call. */
-  readonly operator?: string;
   readonly method?: "password" | "oidc" | "service_key";
   /** How the second factor was proved. */
   readonly second_factor?: "totp" | "recovery_code";
-  readonly operation?: string;
-  readonly provider?: string;
   readonly reason?:
     | "signed_out"
     | "revoked"
@@ -28,24 +37,9 @@ export interface AuditDetails {
     | "creator";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
-  readonly works?: boolean;
-  readonly issuer?: string;
-  /** The id of a report. */
-  readonly report?: string;
-  /** The username of the person who made a report. */
-  readonly reporter?: string;
-  /** The id of a webhook or of an incoming hook. */
-  readonly webhook?: string;
-  /** The id of a tool server. */
-  readonly tool_server?: string;
-  /** The username of an agent. */
-  readonly agent?: string;
-  /** The id of a conversation. */
-  readonly conversation?: string;
-  /** The id of a token of an external agent. */
-  readonly agent_token?: string;
   /** The number of imported messages. */
   readonly messages?: number;
+  readonly works?: boolean;
 }
 
 /** Records an entry in the unit of work that it was made for. */

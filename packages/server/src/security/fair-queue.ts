@@ -1,24 +1,3 @@
-export interface FairQueueOptions {
-  /** How many tasks run at once. */
-  readonly running: number;
-  /** How many tasks of all keys may wait. */
-  readonly waiting: number;
-  /** The error for a task that is refused because the queue is full. */
-  readonly full: () => Error;
-}
-
-/**
- * Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full, or
- * if the signal aborts before the task starts. `work` says how much there is to do, compared with other
- * tasks of the queue.
- */
-export type FairQueue = <Result>(
-  key: string,
-  task: () => Promise<Result>,
-  signal?: AbortSignal,
-  work?: number,
-) => Promise<Result>;
-
 interface Waiter {
   /** When the task would begin and end if all keys were served at once, each at the same speed. */
   readonly begin: number;
@@ -37,7 +16,14 @@ export function createFairQueue({
   running: maxRunning,
   waiting: maxWaiting,
   full,
-}: FairQueueOptions) {
+}: {
+  /** How many tasks run at once. */
+  readonly running: number;
+  /** How many tasks of all keys may wait. */
+  readonly waiting: number;
+  /** The error for a task that is refused because the queue is full. */
+  readonly full: () => Error;
+}) {
   // The waiting tasks by key, in their order.
   const queues = new Map<string, Waiter[]>();
   let running = 0;
@@ -93,7 +79,17 @@ export function createFairQueue({
     waiting--;
   }
 
-  const run: FairQueue = async (key, task, signal, work = 1) => {
+  /**
+   * Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full, or
+   * if the signal aborts before the task starts. `work` says how much there is to do, compared with other
+   * tasks of the queue.
+   */
+  return async <Result>(
+    key: string,
+    task: () => Promise<Result>,
+    signal?: AbortSignal,
+    work = 1,
+  ): Promise<Result> => {
     signal?.throwIfAborted();
     if (running < maxRunning) running++;
     else {
@@ -107,5 +103,4 @@ export function createFairQueue({
       startNext();
     }
   };
-  return run;
 }

@@ -39,23 +39,15 @@ export function createSignInThrottle(scope: (name: string) => LimitScope) {
   const codes = createFailureThrottle(10, DAY_SECONDS, scope("second factor failures"));
 
   type Counter = readonly [throttle: FailureThrottle, key: string];
-  function countersOf({ username, network, isKnownNetwork, device }: Attempt): Counter[] {
-    if (device !== null) {
-      return [
-        [strict, `${username} device ${device}`],
-        [byUsername, `${username} devices`],
-      ];
+  function keysOf({ username, network, isKnownNetwork, device }: Attempt) {
+    const own = `${username} ${device === null ? `network ${network}` : `device ${device}`}`;
+    const counters: Counter[] = [[strict, own]];
+    if (device !== null) counters.push([byUsername, `${username} devices`]);
+    else {
+      counters.unshift([byNetwork, network]);
+      if (!isKnownNetwork) counters.push([byUsername, username]);
     }
-    return [
-      [byNetwork, network],
-      [strict, `${username} network ${network}`],
-      ...(isKnownNetwork ? [] : [[byUsername, username] as const]),
-    ];
-  }
-
-  function codeKey({ username, network, isKnownNetwork, device }: Attempt): string {
-    if (device !== null) return `${username} device ${device}`;
-    return isKnownNetwork ? `${username} network ${network}` : username;
+    return { counters, codeKey: device === null && !isKnownNetwork ? username : own };
   }
 
   return {
@@ -64,13 +56,13 @@ export function createSignInThrottle(scope: (name: string) => LimitScope) {
       strict.forget(`${username} network ${network}`),
     /** Counts the attempt as failed until it succeeds or is withdrawn; throws `rate_limited`. */
     attempt(attempt: Attempt) {
-      const counters = countersOf(attempt);
+      const { counters, codeKey } = keysOf(attempt);
       for (const [throttle, key] of counters) throttle.check(key);
       for (const [throttle, key] of counters) throttle.count(key);
       let hasCode = false;
       const withdrawn = () => {
         for (const [throttle, key] of counters) throttle.forgive(key);
-        if (hasCode) codes.forgive(codeKey(attempt));
+        if (hasCode) codes.forgive(codeKey);
       };
       return {
         /** The password, or the code, was not checked, or a code is needed too. */
@@ -81,17 +73,17 @@ export function createSignInThrottle(scope: (name: string) => LimitScope) {
          */
         checksCode() {
           try {
-            codes.check(codeKey(attempt));
+            codes.check(codeKey);
           } catch (error) {
             withdrawn();
             throw error;
           }
-          codes.count(codeKey(attempt));
+          codes.count(codeKey);
           hasCode = true;
         },
         /** The password was right, and the code too if one was checked. */
         succeeded() {
-          if (hasCode) codes.forget(codeKey(attempt));
+          if (hasCode) codes.forget(codeKey);
           for (const [throttle, key] of counters) {
             if (throttle === strict) throttle.forget(key);
             else throttle.forgive(key);

@@ -8,28 +8,7 @@ export interface Rate {
   burst: number;
 }
 
-export interface Throttle {
-  /**
-   * Takes tokens of the key's bucket, by default one; throws `rate_limited` when it has fewer. A full
-   * bucket lets any number through, and zero passes unless something is owed.
-   */
-  take(key: string, count?: number): void;
-  /** Takes tokens for what was done already. The bucket can go down to minus one burst. */
-  charge(key: string, count: number): void;
-  /** Milliseconds until nothing is owed any more. */
-  owedMs(key: string): number;
-  /** What is left of the key's bucket; null without a limit. */
-  left(key: string): Left | null;
-}
-
-export interface Left {
-  /** The size of a full bucket, and the seconds in which an empty one is full. */
-  burst: number;
-  windowSeconds: number;
-  tokens: number;
-  /** Seconds until the bucket is full. */
-  fullInSeconds: number;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
 /** The nodes that share a limit, and the name of the limit in their messages. */
 export interface LimitScope {
@@ -54,7 +33,7 @@ const KEYS_PER_REPORT = 2000;
  * 100 ms late, and until then each node may let through one burst of its own. That overshoot is
  * paid back: a bucket can go down to minus one burst. A node that has just started has full buckets.
  */
-export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): Throttle {
+export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope) {
   if (perSecond === 0) {
     return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
   }
@@ -72,7 +51,11 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): 
   const report = scope && scope.cluster !== alone ? reporter(scope, deduct) : () => {};
 
   return {
-    take(key, count = 1) {
+    /**
+     * Takes tokens of the key's bucket, by default one; throws `rate_limited` when it has fewer. A full
+     * bucket lets any number through, and zero passes unless something is owed.
+     */
+    take(key: string, count = 1): void {
       const tokens = tokensOf(key);
       const needed = Math.min(count, burst);
       if (tokens < needed) throw rateLimited(Math.ceil((needed - tokens) / perSecond));
@@ -80,13 +63,19 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope): 
       set(key, tokens - count);
       report(key, count);
     },
-    charge(key, count) {
+    /** Takes tokens for what was done already. The bucket can go down to minus one burst. */
+    charge(key: string, count: number): void {
       if (count <= 0) return;
       deduct(key, count);
       report(key, count);
     },
-    owedMs: (key) => Math.ceil((Math.max(0, -tokensOf(key)) / perSecond) * 1000),
-    left(key) {
+    /** Milliseconds until nothing is owed any more. */
+    owedMs: (key: string) => Math.ceil((Math.max(0, -tokensOf(key)) / perSecond) * 1000),
+    /**
+     * What is left of the key's bucket, the seconds until it is full, the size of a full one, and the
+     * seconds in which an empty one is full. Null without a limit.
+     */
+    left(key: string) {
       const tokens = tokensOf(key);
       return {
         burst,

@@ -7,15 +7,7 @@ export interface SealBinding {
   provider: string;
 }
 
-export interface Vault {
-  seal(text: string, binding: SealBinding): string;
-  /** Throws if it was sealed with another binding or with an unknown master key, or was tampered with. */
-  open(sealed: string, binding: SealBinding): string;
-  /** A keyed hash: the same for the same text, and meaningless without the master key. */
-  fingerprint(text: string): string;
-  /** Whether it was sealed with the newest master key. */
-  isCurrent(sealed: string): boolean;
-}
+export type Vault = ReturnType<typeof createVault>;
 
 const FORMAT = "v1";
 const NONCE_BYTES = 12;
@@ -37,7 +29,7 @@ const byId = (masters: readonly Buffer[]) =>
  * AES-256-GCM with a random nonce. `masters` are in order, newest first. `reload` reads them again, to
  * find keys that were added since.
  */
-export function createVault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
+export function createVault(masters: readonly Buffer[], reload?: () => readonly Buffer[]) {
   let known = byId(masters);
 
   function master(id: string): Buffer {
@@ -48,7 +40,7 @@ export function createVault(masters: readonly Buffer[], reload?: () => readonly 
   }
 
   return {
-    seal(secret, binding) {
+    seal(secret: string, binding: SealBinding): string {
       if (reload) known = byId(reload());
       const [[id, newest] = []] = known;
       if (!id || !newest) throw new Error("there is no master key");
@@ -58,7 +50,8 @@ export function createVault(masters: readonly Buffer[], reload?: () => readonly 
       const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
       return `${FORMAT}.${id}.${sealed.toString("base64url")}`;
     },
-    open(sealed, binding) {
+    /** Throws if it was sealed with another binding or with an unknown master key, or was tampered with. */
+    open(sealed: string, binding: SealBinding): string {
       const [format, id = "", body = ""] = sealed.split(".");
       if (format !== FORMAT) throw new Error("a sealed text has an unknown format");
       const bytes = Buffer.from(body, "base64url");
@@ -70,12 +63,14 @@ export function createVault(masters: readonly Buffer[], reload?: () => readonly 
       const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
       return Buffer.concat([decipher.update(text), decipher.final()]).toString("utf8");
     },
-    fingerprint(text) {
+    /** A keyed hash: the same for the same text, and meaningless without the master key. */
+    fingerprint(text: string): string {
       const [[, newest] = []] = known;
       if (!newest) throw new Error("there is no master key");
       return createHmac("sha256", newest).update(text).digest("base64url");
     },
-    isCurrent: (sealed) => sealed.split(".")[1] === known.keys().next().value,
+    /** Whether it was sealed with the newest master key. */
+    isCurrent: (sealed: string): boolean => sealed.split(".")[1] === known.keys().next().value,
   };
 }
 
