@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { networkOf } from "../src/security/address.ts";
-import { boundedUserAgent } from "../src/transport/origin.ts";
+import { boundedUserAgent } from "../src/transport/headers.ts";
 
 describe("the network of a client address", () => {
   test.each([

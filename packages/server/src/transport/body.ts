@@ -7,9 +7,7 @@ export async function readJson(
   maxBytes: number,
   { bounds, onRead }: { bounds?: JsonBounds; onRead?: (bytes: number) => void } = {},
 ): Promise<unknown> {
-  const length = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (length > maxBytes) throw tooLarge(maxBytes);
-  if (length === 0 || request.body === null) return {};
+  if (lengthOf(request, maxBytes) === 0 || request.body === null) return {};
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new Failure(
@@ -20,21 +18,34 @@ export async function readJson(
   const bytes = await readBytes(request.body, maxBytes);
   onRead?.(bytes.byteLength);
   if (bounds) checkBounds(bytes, bounds);
-  return parseJson(bytes);
+  try {
+    const text = decode(bytes);
+    return text.trim() === "" ? {} : parseInput(text);
+  } catch {
+    throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
+  }
 }
 
 /** The body of a request as text, whatever its type. */
 export async function readText(request: Request, maxBytes: number): Promise<string> {
-  const length = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (length > maxBytes) throw tooLarge(maxBytes);
+  lengthOf(request, maxBytes);
   if (request.body === null) return "";
   const bytes = await readBytes(request.body, maxBytes);
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return decode(bytes);
   } catch {
     throw new Failure("bad_request", "bad request: the body is not valid UTF-8");
   }
 }
+
+/** The length that the request declares, or NaN. */
+function lengthOf({ headers }: Request, maxBytes: number): number {
+  const length = Number(headers.get("content-length") ?? Number.NaN);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  return length;
+}
+
+const decode = (bytes: Uint8Array) => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 
 async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -60,15 +71,6 @@ function checkBounds(bytes: Uint8Array, bounds: JsonBounds): void {
     const { maxTokens, maxDepth } = bounds;
     const why = `bad request: at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
     throw new Failure("bad_request", why);
-  }
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return text.trim() === "" ? {} : parseInput(text);
-  } catch {
-    throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
   }
 }
 

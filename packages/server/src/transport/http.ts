@@ -6,9 +6,8 @@ import { ACTS_FOR } from "../security/authenticate.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { connectionClosed, readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
-import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
+import { bearer, originAllowed, originOf, utf8Header, withHeaders } from "./headers.ts";
 import { MCP_BOUNDS, type Mcp } from "./mcp/index.ts";
-import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successText } from "./responses.ts";
 import type { Services } from "./services.ts";
 import type { UnsentAnswers } from "./unsent-answers.ts";
@@ -22,19 +21,17 @@ export interface Routes {
   missing(path: string, request: Request): Promise<Response> | undefined;
 }
 
-/** Upgrades a request to a socket. Resolves to undefined if it did. */
-export type Upgrade = (request: Request, origin: Origin) => Promise<Response | undefined>;
-
 export interface HttpOptions {
   services: Services;
   invoke: Invoke;
   mcp: Pick<Mcp, "serve">;
   routes: Routes;
-  upgrade: Upgrade;
+  /** Upgrades a request to a socket. Resolves to undefined if it did. */
+  upgrade(request: Request, origin: Origin): Promise<Response | undefined>;
   unsent: UnsentAnswers;
 }
 
-export type Fetch = (request: Request, peer: string) => Promise<Response | undefined>;
+export type Fetch = ReturnType<typeof createHttp>;
 
 const SOCKET_PATH = "/api/ws";
 const CALL_PREFIX = "/api/";
@@ -45,22 +42,149 @@ const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 /** `/exports/<token>`: where people download their own data. */
 const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
 
-export function createHttp(options: HttpOptions): Fetch {
-  const { config, log } = options.services;
-  return async (request, peer) => {
+export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: HttpOptions) {
+  const { config, log, rates, authenticator, incomingHooks, exports, files } = services;
+
+  function route(
+    request: Request,
+    origin: Origin,
+  ): Promise<Response | undefined> | Response | undefined {
+    const { method } = request;
+    const path = pathOf(request.url);
+    if (path === SOCKET_PATH) {
+      return method === "GET" ? upgrade(request, origin) : methodNotAllowed("GET");
+    }
+    if (path === MCP_PATH) {
+      return method === "POST" ? serveMcp(request, origin) : methodNotAllowed("POST");
+    }
+    const hook = HOOK_PATH.exec(path);
+    if (hook) {
+      const [, id = "", secret = ""] = hook;
+      return method === "POST"
+        ? postToHook({ id, secret }, request, origin)
+        : methodNotAllowed("POST");
+    }
+    const exported = EXPORT_PATH.exec(path);
+    if (exported) {
+      return method === "GET" ? download(exported[1] ?? "") : methodNotAllowed("GET");
+    }
+    const file = fileRoute(files, path, request);
+    if (file) return file;
+    const found = routes.get(path);
+    if (found) {
+      return method === "GET" || method === "HEAD" ? found(request) : methodNotAllowed("GET");
+    }
+    const missing = routes.missing(path, request);
+    if (missing) return missing;
+    if (!path.startsWith(CALL_PREFIX)) throw notFound("page");
+    if (method !== "POST") return methodNotAllowed("POST");
+    return call(path.slice(CALL_PREFIX.length), request, origin);
+  }
+
+  /** Some senders, such as Alertmanager, accept no other answer than the text `ok`. */
+  async function postToHook(
+    hook: { id: string; secret: string },
+    request: Request,
+    origin: Origin,
+  ) {
+    const body = () => readText(request, config.limits.frame_bytes);
+    await incomingHooks.post({ ...hook, network: origin.network, body });
+    return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
+  }
+
+  /** The link has everything that the download needs, so that a browser can follow it. */
+  async function download(token: string): Promise<Response> {
+    const { filename, body } = await exports.open(token);
+    return new Response(body, {
+      headers: {
+        "content-type": "application/zip",
+        "content-disposition": `attachment; filename="${filename}"`,
+        "referrer-policy": "no-referrer",
+      },
+    });
+  }
+
+  /** Calls the operation with the given name. */
+  async function call(name: string, request: Request, origin: Origin): Promise<Response> {
+    const request_id = Bun.randomUUIDv7();
+    let caller: AnyCaller | AgentCaller | undefined;
+    const ignored: string[] = [];
+    let rate: CountedRate | undefined;
+    const outcome = await invoke({
+      name,
+      reference: () => request_id,
+      origin,
+      authenticate: async () => {
+        caller = await authenticate(request, origin);
+        return caller;
+      },
+      signal: () => request.signal,
+      input: () =>
+        readJson(request, config.limits.frame_bytes, {
+          onRead: (received) => chargeBytes(rates, caller ?? origin, { received }),
+        }),
+      ignores: (fields) => ignored.push(...fields),
+      rated: (counted) => {
+        rate = counted;
+      },
+    });
+    const response = outcome.ok
+      ? answerWith(successText(outcome.result), caller, origin)
+      : failureResponse(outcome.failure);
+    response.headers.set("x-request-id", request_id);
+    if (ignored.length > 0) response.headers.set("parley-ignored", ignored.join(", "));
+    if (rate) setRateHeaders(response.headers, rate);
+    return response;
+  }
+
+  /** Charges the caller for an answer, and sends it as fast as it is read. */
+  function answerWith(
+    text: string,
+    caller: AnyCaller | AgentCaller | undefined,
+    origin: Origin,
+    init?: ResponseInit,
+  ): Response {
+    chargeBytes(rates, caller ?? origin, { sent: text.length });
+    const key = !caller || caller.kind === "service" ? origin.network : `${caller.account.id}`;
+    return unsent.json(key, text, init);
+  }
+
+  /** Calls tools, by the Model Context Protocol. Without sessions there is nothing to GET or DELETE. */
+  async function serveMcp(request: Request, origin: Origin): Promise<Response> {
+    const caller = await authenticate(request, origin);
+    if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
+    const body = await readJson(request, config.limits.frame_bytes, {
+      bounds: MCP_BOUNDS,
+      onRead: (received) => chargeBytes(rates, caller, { received }),
+    });
+    const response = await mcp.serve({ request, body, caller, origin });
+    const type = response.headers.get("content-type") ?? "";
+    if (!type.startsWith("application/json")) return response;
+    const text = await response.text();
+    const headers = new Headers(response.headers);
+    headers.delete("content-length");
+    return answerWith(text, caller, origin, { status: response.status, headers });
+  }
+
+  /** The caller of a request: a person or an agent by their token, or a service key. */
+  function authenticate(request: Request, origin: Origin): Promise<AnyCaller | AgentCaller> {
+    const actsFor = utf8Header(request, ACTS_FOR);
+    const isFromBrowser = request.headers.has("origin");
+    const token = bearer(request);
+    return authenticator.authenticateRequest({ token, actsFor, isFromBrowser }, origin);
+  }
+
+  return async (request: Request, peer: string): Promise<Response | undefined> => {
     if (!hasValidHost(request)) {
-      const failure = new Failure(
-        "bad_request",
-        "bad request: the Host header is not a valid host",
-      );
-      return withHeaders(failureResponse(failure), request, config);
+      const why = "bad request: the Host header is not a valid host";
+      return withHeaders(failureResponse(new Failure("bad_request", why)), request, config);
     }
     const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS") {
       return withHeaders(new Response(null, { status: 204 }), request, config);
     }
     try {
-      const response = await route(options, request, origin);
+      const response = await route(request, origin);
       return response && withHeaders(response, request, config);
     } catch (error) {
       return withHeaders(failed(error, request, log), request, config);
@@ -78,114 +202,9 @@ function failed(error: unknown, { signal, method, url }: Request, log: Logger): 
   // The rest of the path may have a secret.
   const route = pathOf(url).split("/")[1];
   log.error({ err: error, request_id, method, route }, "request failed");
-  const response = failureResponse(
-    new Failure("internal", `internal error, reference ${request_id}`),
-  );
+  const reference = `internal error, reference ${request_id}`;
+  const response = failureResponse(new Failure("internal", reference));
   response.headers.set("x-request-id", request_id);
-  return response;
-}
-
-async function route(
-  options: HttpOptions,
-  request: Request,
-  origin: Origin,
-): Promise<Response | undefined> {
-  const { routes, upgrade } = options;
-  const { method } = request;
-  const path = pathOf(request.url);
-  if (path === SOCKET_PATH) {
-    return method === "GET" ? upgrade(request, origin) : methodNotAllowed("GET");
-  }
-  if (path === MCP_PATH) {
-    return method === "POST" ? serveMcp(options, request, origin) : methodNotAllowed("POST");
-  }
-  const hook = HOOK_PATH.exec(path);
-  if (hook) {
-    const [, id = "", secret = ""] = hook;
-    if (method !== "POST") return methodNotAllowed("POST");
-    return postToHook(options, { id, secret }, request, origin);
-  }
-  const exported = EXPORT_PATH.exec(path);
-  if (exported) {
-    return method === "GET" ? download(options, exported[1] ?? "") : methodNotAllowed("GET");
-  }
-  const file = fileRoute(options.services.files, path, request);
-  if (file) return file;
-  const found = routes.get(path);
-  if (found) {
-    return method === "GET" || method === "HEAD" ? found(request) : methodNotAllowed("GET");
-  }
-  const missing = routes.missing(path, request);
-  if (missing) return missing;
-  if (!path.startsWith(CALL_PREFIX)) throw notFound("page");
-  if (method !== "POST") return methodNotAllowed("POST");
-  return call(options, path.slice(CALL_PREFIX.length), request, origin);
-}
-
-/** Some senders, such as Alertmanager, accept no other answer than the text `ok`. */
-async function postToHook(
-  { services }: HttpOptions,
-  hook: { id: string; secret: string },
-  request: Request,
-  origin: Origin,
-): Promise<Response> {
-  const { config, incomingHooks } = services;
-  await incomingHooks.post({
-    ...hook,
-    network: origin.network,
-    body: () => readText(request, config.limits.frame_bytes),
-  });
-  return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
-}
-
-/** The link has everything that the download needs, so that a browser can follow it. */
-async function download({ services }: HttpOptions, token: string): Promise<Response> {
-  const { filename, body } = await services.exports.open(token);
-  return new Response(body, {
-    headers: {
-      "content-type": "application/zip",
-      "content-disposition": `attachment; filename="${filename}"`,
-      "referrer-policy": "no-referrer",
-    },
-  });
-}
-
-/** Calls the operation with the given name. */
-async function call(
-  { services, invoke, unsent }: HttpOptions,
-  name: string,
-  request: Request,
-  origin: Origin,
-): Promise<Response> {
-  const { config, rates } = services;
-  const request_id = Bun.randomUUIDv7();
-  let caller: AnyCaller | AgentCaller | undefined;
-  const ignored: string[] = [];
-  let rate: CountedRate | undefined;
-  const outcome = await invoke({
-    name,
-    reference: () => request_id,
-    origin,
-    authenticate: async () => {
-      caller = await authenticate(services, request, origin);
-      return caller;
-    },
-    signal: () => request.signal,
-    input: () =>
-      readJson(request, config.limits.frame_bytes, {
-        onRead: (received) => chargeBytes(rates, caller ?? origin, { received }),
-      }),
-    ignores: (fields) => ignored.push(...fields),
-    rated: (counted) => {
-      rate = counted;
-    },
-  });
-  const response = outcome.ok
-    ? answerWith(services, unsent, successText(outcome.result), caller, origin)
-    : failureResponse(outcome.failure);
-  response.headers.set("x-request-id", request_id);
-  if (ignored.length > 0) response.headers.set("parley-ignored", ignored.join(", "));
-  if (rate) setRateHeaders(response.headers, rate);
   return response;
 }
 
@@ -195,57 +214,6 @@ function setRateHeaders(headers: Headers, { name, throttle, key }: CountedRate):
   if (!left) return;
   headers.set("ratelimit-policy", `"${name}";q=${left.burst};w=${left.windowSeconds}`);
   headers.set("ratelimit", `"${name}";r=${left.tokens};t=${left.fullInSeconds}`);
-}
-
-/** Charges the caller for an answer, and sends it as fast as it is read. */
-function answerWith(
-  { rates }: Services,
-  unsent: UnsentAnswers,
-  text: string,
-  caller: AnyCaller | AgentCaller | undefined,
-  origin: Origin,
-  init?: ResponseInit,
-): Response {
-  chargeBytes(rates, caller ?? origin, { sent: text.length });
-  const key = !caller || caller.kind === "service" ? origin.network : `${caller.account.id}`;
-  return unsent.json(key, text, init);
-}
-
-/** Calls tools, by the Model Context Protocol. Without sessions there is nothing to GET or DELETE. */
-async function serveMcp(
-  { services, mcp, unsent }: HttpOptions,
-  request: Request,
-  origin: Origin,
-): Promise<Response> {
-  const { config, rates } = services;
-  const caller = await authenticate(services, request, origin);
-  if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
-  const body = await readJson(request, config.limits.frame_bytes, {
-    bounds: MCP_BOUNDS,
-    onRead: (received) => chargeBytes(rates, caller, { received }),
-  });
-  const response = await mcp.serve({ request, body, caller, origin });
-  const type = response.headers.get("content-type") ?? "";
-  if (!type.startsWith("application/json")) return response;
-  const text = await response.text();
-  const headers = new Headers(response.headers);
-  headers.delete("content-length");
-  const { status } = response;
-  return answerWith(services, unsent, text, caller, origin, { status, headers });
-}
-
-/** The caller of a request: a person or an agent by their token, or a service key. */
-function authenticate(
-  { authenticator }: Services,
-  request: Request,
-  origin: Origin,
-): Promise<AnyCaller | AgentCaller> {
-  const actsFor = utf8Header(request, ACTS_FOR);
-  const isFromBrowser = request.headers.has("origin");
-  return authenticator.authenticateRequest(
-    { token: bearer(request), actsFor, isFromBrowser },
-    origin,
-  );
 }
 
 /** Requests of HTTP/1.0, such as health checks of load balancers, may have no Host header. */

@@ -2,8 +2,8 @@ import { CLIENT_PATH, clientMetadata } from "../agents/tools/client-metadata.ts"
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../observe/version.ts";
 import { unavailable } from "../rules/failure.ts";
+import { hostOf, isSecure, originOf } from "./headers.ts";
 import type { Route, Routes } from "./http.ts";
-import { hostOf, isSecure, originOf } from "./origin.ts";
 import { failureResponse } from "./responses.ts";
 import type { Services } from "./services.ts";
 import { createWebClient, permissionsPolicy } from "./web.ts";
@@ -17,13 +17,14 @@ export interface RouteOptions {
 }
 
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
-export function createRoutes({ services, ready, failing }: RouteOptions): Routes {
+export function createRoutes(options: RouteOptions): Routes {
+  const { services } = options;
   const { config, log } = services;
   const web = createWebClient(log);
 
   const own = new Map<string, Route>([
     ["/health", () => Response.json({ ok: true, version: VERSION })],
-    ["/ready", () => readiness(services, ready, failing)],
+    ["/ready", () => readiness(options)],
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApi],
     ["/asyncapi.json", asyncApi(config)],
@@ -49,7 +50,14 @@ const reference = () => import("./reference/index.ts");
 
 async function docsPage(): Promise<Response> {
   const { documents, referencePolicy } = await reference();
-  return html(documents.page(), referencePolicy);
+  return new Response(documents.page(), {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+      "content-security-policy": referencePolicy,
+      "permissions-policy": permissionsPolicy,
+    },
+  });
 }
 
 async function openApi(): Promise<Response> {
@@ -68,33 +76,19 @@ function asyncApi({ proxies }: Config): Route {
   };
 }
 
-const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-
 /** The metrics in Prometheus' text format. */
 export const metricsResponse = ({ metrics }: Pick<Services, "metrics">) =>
-  new Response(metrics.text(), { headers: plain });
-
-const html = (text: string, policy: string) =>
-  new Response(text, {
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-cache",
-      "content-security-policy": policy,
-      "permissions-policy": permissionsPolicy,
-    },
+  new Response(metrics.text(), {
+    headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
   });
 
-async function readiness(
-  { log }: Services,
-  check: RouteOptions["ready"],
-  failing: RouteOptions["failing"],
-): Promise<Response> {
+async function readiness({ services, ready, failing }: RouteOptions): Promise<Response> {
   try {
-    await check();
+    await ready();
     const failed = failing();
     return Response.json({ ok: true, ...(failed.length > 0 && { failing: failed }) });
   } catch (error) {
-    log.warn({ err: error }, "not ready");
+    services.log.warn({ err: error }, "not ready");
     return failureResponse(unavailable("the store or the bus cannot be reached"));
   }
 }

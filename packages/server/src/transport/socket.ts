@@ -38,31 +38,24 @@ const HARD_LIMIT_FACTOR = 1.5;
 
 type Socket = ServerWebSocket<Connection>;
 
-export interface SocketTransport {
-  /** Resolves to undefined once the request is upgraded to a socket. */
-  upgrade(request: Request, origin: Origin, upgrade: Upgrader): Promise<Response | undefined>;
-  handlers: WebSocketHandler<Connection>;
-  /** The open sockets. */
-  readonly connections: Iterable<Connection>;
-  /** Closes every socket with `goingAway`, so that clients reconnect. */
-  stop(): void;
-}
+export type SocketTransport = ReturnType<typeof createSockets>;
 
 /** `protocol`: the subprotocol that the response names. */
 type Upgrader = (request: Request, data: Connection, protocol?: string) => boolean;
 
-export function createSockets(
-  services: Services,
-  invoke: Invoke,
-  backlog: Backlog,
-): SocketTransport {
+export function createSockets(services: Services, invoke: Invoke, backlog: Backlog) {
   const { config, authenticator, hub } = services;
   const shared: Dependencies = { services, invoke, backlog };
   const connections = new Set<Connection>();
   const sweeper = setInterval(() => sweep(connections, services), SWEEP_MS);
 
   return {
-    async upgrade(request, origin, upgrade) {
+    /** Resolves to undefined once the request is upgraded to a socket. */
+    async upgrade(
+      request: Request,
+      origin: Origin,
+      upgrade: Upgrader,
+    ): Promise<Response | undefined> {
       const inAddress = URL.parse(request.url)?.searchParams.get("token");
       const token = inAddress ?? subprotocolToken(request) ?? bearer(request);
       const who = await authenticator.authenticate(token, origin);
@@ -92,8 +85,10 @@ export function createSockets(
         connections.delete(socket.data);
         socket.data.closed();
       },
-    },
-    connections,
+    } satisfies WebSocketHandler<Connection>,
+    /** The open sockets. */
+    connections: connections as Iterable<Connection>,
+    /** Closes every socket with `goingAway`, so that clients reconnect. */
     stop() {
       clearInterval(sweeper);
       for (const connection of connections) {

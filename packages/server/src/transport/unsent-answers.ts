@@ -11,11 +11,28 @@ export type UnsentAnswers = ReturnType<typeof createUnsentAnswers>;
  * bytes of sockets: Bun would hold any number of them.
  */
 export function createUnsentAnswers(sent: Backlog["sent"]) {
-  const readers = new Map<string, AnswersOf>();
+  const readers = new Map<string, Reader & { readonly answers: Set<Answer> }>();
+
+  /** The answers that one caller has not read. Each is far smaller than what a socket may have unsent. */
+  function readerOf(key: string) {
+    const answers = new Set<Answer>();
+    const terminate = () => {
+      for (const answer of [...answers]) answer.drop();
+    };
+    const reader = readers.get(key) ?? {
+      answers,
+      // Only the total of all clients applies: an answer is never larger than a page.
+      buffered: () => 0,
+      unsent: () => answers.values().reduce((sum, { left }) => sum + left.length, 0),
+      closeSlow: terminate,
+      terminate,
+    };
+    readers.set(key, reader);
+    return reader;
+  }
 
   function stream(key: string, bytes: Uint8Array): ReadableStream<Uint8Array> {
-    const reader = readers.get(key) ?? new AnswersOf();
-    readers.set(key, reader);
+    const reader = readerOf(key);
     const answer: Answer = { left: bytes, drop: () => {} };
     reader.answers.add(answer);
     sent(bytes.length);
@@ -64,26 +81,4 @@ export function createUnsentAnswers(sent: Backlog["sent"]) {
 interface Answer {
   left: Uint8Array;
   drop(): void;
-}
-
-/** The answers that one caller has not read. Each is far smaller than what a socket may have unsent. */
-class AnswersOf implements Reader {
-  readonly answers = new Set<Answer>();
-
-  /** Only the total of all clients applies: an answer is never larger than a page. */
-  buffered(): number {
-    return 0;
-  }
-
-  unsent(): number {
-    return [...this.answers].reduce((sum, { left }) => sum + left.length, 0);
-  }
-
-  closeSlow(): void {
-    this.terminate();
-  }
-
-  terminate(): void {
-    for (const answer of [...this.answers]) answer.drop();
-  }
 }

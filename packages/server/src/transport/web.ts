@@ -48,16 +48,17 @@ interface Served {
   bodies: Record<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
-/** The files by path, and the policy of the page. */
-interface Client {
-  files: Map<string, Served>;
-  policy: string;
-}
-
 /** The pages and files of the web client. */
 export function createWebClient(log: Logger): Routes {
   /** Loaded with the first request, so that a service without visitors does not pay for it. */
-  const client = once(async () => clientOf(await loadWebFiles(log)));
+  const client = once(async () => {
+    const loaded = await loadWebFiles(log);
+    const page = loaded.find(({ path }) => path === INDEX);
+    return {
+      files: new Map(loaded.map((file) => [file.path, served(file)])),
+      policy: webPolicy(new TextDecoder().decode(page?.plain)),
+    };
+  });
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {
     const { files, policy } = await client();
@@ -76,14 +77,6 @@ export function createWebClient(log: Logger): Routes {
     },
     missing: (path, request) =>
       isNavigation(path, request) ? serve(INDEX, request, 404) : undefined,
-  };
-}
-
-function clientOf(files: readonly WebFile[]): Client {
-  const page = files.find(({ path }) => path === INDEX);
-  return {
-    files: new Map(files.map((file) => [file.path, served(file)])),
-    policy: webPolicy(new TextDecoder().decode(page?.plain)),
   };
 }
 
