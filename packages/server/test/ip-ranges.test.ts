@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isLoopbackHost } from "../src/rules/addresses.ts";
-import { isPublicAddress } from "../src/security/ip-ranges.ts";
+import { isPublicAddress } from "../src/security/address.ts";
 
 describe("an address is public", () => {
   test.each([

@@ -3,7 +3,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { badField } from "../rules/failure.ts";
-import { isPublicAddress } from "./ip-ranges.ts";
+import { isPublicAddress } from "./address.ts";
 
 /** Why a request to an address that somebody supplied failed. */
 export type FetchErrorCode =

@@ -4,6 +4,7 @@ import type { Passwords } from "./passwords.ts";
 import type { PendingAttempt, SignInThrottle } from "./sign-in-throttle.ts";
 
 interface OwnServices {
+  readonly store: Pick<Store, "read">;
   readonly signInThrottle: SignInThrottle;
   readonly passwords: Passwords;
   readonly caller: Caller;
@@ -14,7 +15,11 @@ interface OwnServices {
  * Begins an attempt of a caller to prove a secret of their own account; throws `rate_limited`. The
  * caller counts as a device: failed sign-ins of others do not make the owner of the account wait.
  */
-export function ownAttempt({ signInThrottle, caller, origin }: OwnServices): PendingAttempt {
+export function ownAttempt({
+  signInThrottle,
+  caller,
+  origin,
+}: Omit<OwnServices, "store">): PendingAttempt {
   const { username } = caller.account;
   const device =
     caller.kind === "session" ? `session ${caller.session_id}` : `service key ${caller.key.name}`;
@@ -33,10 +38,7 @@ export const ownDetails = ({ caller, origin }: Pick<OwnServices, "caller" | "ori
 export async function ownHash({
   store,
   caller,
-}: {
-  readonly store: Pick<Store, "read">;
-  readonly caller: Caller;
-}): Promise<string | null> {
+}: Pick<OwnServices, "store" | "caller">): Promise<string | null> {
   const known = await store.read((tx) => tx.credentials(caller.account.username));
   return known?.password_hash ?? null;
 }

@@ -269,13 +269,13 @@ class Connection implements Client, Reader {
   /** Whether earlier calls of the account are not paid for; goes on once they are. */
   #owes(): boolean {
     const ms = owedMs(this.#shared.services.rates, this.#payer());
-    if (ms > 0) this.#paying ??= setTimeout(() => this.#paid(), ms);
+    if (ms > 0) {
+      this.#paying ??= setTimeout(() => {
+        this.#paying = null;
+        this.#startWaiting();
+      }, ms);
+    }
     return ms > 0;
-  }
-
-  #paid(): void {
-    this.#paying = null;
-    this.#startWaiting();
   }
 
   #startWaiting(): void {

@@ -131,27 +131,19 @@ async function answerTo(
   for (;;) {
     const { id, sender, turn } = await followed.next(signal);
     if (sender.username !== agent || !turn) continue;
+    // A later turn answers all messages before its trigger. Null: the trigger was deleted since.
+    const trigger =
+      turn.triggered_by === question.id
+        ? question
+        : await call("getMessage", { message_id: turn.triggered_by }).catch(nullIfMissing);
     // Read again: the caller may have left the conversation since.
-    if (await isAnswered(question, turn.triggered_by, call))
-      return call("getMessage", { message_id: id });
+    if (trigger && trigger.seq >= question.seq) return call("getMessage", { message_id: id });
   }
 }
 
-/** Whether a turn with this trigger answers the question: a later one answers all messages before it. */
-async function isAnswered(
-  question: Message,
-  trigger: string,
-  call: CallOperation,
-): Promise<boolean> {
-  if (trigger === question.id) return true;
-  try {
-    const { seq } = await call("getMessage", { message_id: trigger });
-    return seq > question.seq;
-  } catch (error) {
-    // It was deleted since.
-    if (error instanceof Failure && error.code === "not_found") return false;
-    throw error;
-  }
+function nullIfMissing(error: unknown): null {
+  if (error instanceof Failure && error.code === "not_found") return null;
+  throw error;
 }
 
 function statusOf({ turn, tool_calls }: Message): Asked["status"] {

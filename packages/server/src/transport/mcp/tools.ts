@@ -5,24 +5,17 @@ import { createSchemaBook } from "../reference/schemas.ts";
 import { AskAgentInput } from "./ask-agent.ts";
 
 /** What a client may assume of a tool. Clients ask people before they call some of them. */
-interface Hints {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  /** Whether it reaches others: people who read it, or agents that act on it. */
-  readonly openWorldHint: boolean;
-}
-
-const reads: Hints = {
+const reads = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
+  /** Whether it reaches others: people who read it, or agents that act on it. */
   openWorldHint: false,
 };
-const adds: Hints = { ...reads, readOnlyHint: false };
-const removes: Hints = { ...adds, destructiveHint: true };
+const adds = { ...reads, readOnlyHint: false };
+const removes = { ...adds, destructiveHint: true };
 /** Each call sends another message. */
-const sends: Hints = { ...adds, idempotentHint: false, openWorldHint: true };
+const sends = { ...adds, idempotentHint: false, openWorldHint: true };
 
 /** The operations that are tools, in the order in which they are listed. */
 const offered = {
@@ -35,10 +28,7 @@ const offered = {
   sendMessage: sends,
   addReaction: adds,
   removeReaction: removes,
-} as const satisfies Partial<Record<OperationName, Hints>>;
-
-/** A tool as clients see it in a list. */
-type ToolListing = Tool & { readonly annotations: Hints };
+} as const satisfies Partial<Record<OperationName, typeof reads>>;
 
 /** The tool that calls several operations. */
 export const ASK_AGENT = "ask_agent";
@@ -53,7 +43,7 @@ export const operationOf: ReadonlyMap<string, OperationName> = new Map(
 );
 
 /** All tools, in the order in which they are listed. */
-export const listings: ToolListing[] = [
+export const listings: Tool[] = [
   ...Object.entries(offered).map(([name, annotations]) => {
     const { summary, input }: Operation = operations[name as OperationName];
     return {
