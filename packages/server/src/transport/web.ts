@@ -41,13 +41,6 @@ const INDEX = "/index.html";
 const VIEWS =
   /^\/(?:(?:c\/[\w-]+|agents|settings(?:\/(?:security|notifications|tool-servers|data))?|waiting|sign-in|reset-password|oauth\/tool-servers\/callback|operate(?:\/(?:accounts|reports|audit))?)\/?)?$/;
 
-type Encoding = "br" | "gzip" | "identity";
-interface Served {
-  type: string;
-  etag: string;
-  bodies: Record<Encoding, Uint8Array<ArrayBuffer>>;
-}
-
 /** The pages and files of the web client. */
 export function createWebClient(log: Logger): Routes {
   /** Loaded with the first request, so that a service without visitors does not pay for it. */
@@ -55,18 +48,18 @@ export function createWebClient(log: Logger): Routes {
     const loaded = await loadWebFiles(log);
     const page = loaded.find(({ path }) => path === INDEX);
     return {
-      files: new Map(loaded.map((file) => [file.path, served(file)])),
+      files: new Map(loaded.map((file) => [file.path, { file, etag: etagOf(file) }])),
       policy: webPolicy(new TextDecoder().decode(page?.plain)),
     };
   });
 
   async function serve(path: string, request: Request, status = 200): Promise<Response> {
     const { files, policy } = await client();
-    const file = files.get(path);
-    if (!file) throw notFound("page");
+    const found = files.get(path);
+    if (!found) throw notFound("page");
     // The names of assets contain a hash of their content, so they never change.
     const headers = path.startsWith("/assets/") ? assetHeaders : pageHeaders(policy);
-    return respond(request, headers, file, status);
+    return respond(request, { ...headers, etag: found.etag }, found.file, status);
   }
 
   return {
@@ -80,11 +73,7 @@ export function createWebClient(log: Logger): Routes {
   };
 }
 
-const served = ({ type, plain, gzip, brotli }: WebFile): Served => ({
-  type,
-  etag: `"${Bun.hash(plain).toString(36)}"`,
-  bodies: { identity: plain, gzip, br: brotli },
-});
+const etagOf = ({ plain }: WebFile) => `"${Bun.hash(plain).toString(36)}"`;
 
 const assetHeaders = { "cache-control": "public, max-age=31536000, immutable" };
 
@@ -106,23 +95,20 @@ function isNavigation(path: string, { method, headers }: Request): boolean {
 
 function respond(
   request: Request,
-  given: Record<string, string>,
-  { type, etag, bodies }: Served,
+  given: Record<string, string> & { etag: string },
+  { type, plain, gzip, brotli }: WebFile,
   status: number,
 ): Response {
-  const headers = new Headers({ ...given, "content-type": type, etag, vary: "accept-encoding" });
-  if (status === 200 && request.headers.get("if-none-match")?.includes(etag)) {
+  const headers = new Headers({ ...given, "content-type": type, vary: "accept-encoding" });
+  if (status === 200 && request.headers.get("if-none-match")?.includes(given.etag)) {
     return new Response(null, { status: 304, headers });
   }
-  const encoding = acceptedEncoding(request.headers.get("accept-encoding") ?? "");
-  if (encoding !== "identity") headers.set("content-encoding", encoding);
-  return new Response(bodies[encoding], { status, headers });
-}
-
-function acceptedEncoding(header: string): Encoding {
-  const names = header.split(",").map((each) => each.trim().split(";")[0]);
-  if (names.includes("br")) return "br";
-  return names.includes("gzip") ? "gzip" : "identity";
+  const accepted = request.headers.get("accept-encoding") ?? "";
+  const names = accepted.split(",").map((each) => each.trim().split(";")[0]);
+  const encoding = (["br", "gzip"] as const).find((each) => names.includes(each));
+  if (encoding) headers.set("content-encoding", encoding);
+  const body = encoding ? { br: brotli, gzip }[encoding] : plain;
+  return new Response(body, { status, headers });
 }
 
 const WEB = join(import.meta.dir, "../../../web");
