@@ -16,10 +16,8 @@ import {
   thinksThenStops,
 } from "@parley/testkit/provider-responders.ts";
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
-import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
-import { adapters } from "../src/agents/providers/index.ts";
-import { sleep } from "../src/agents/providers/sleep.ts";
-import { createProviderSource } from "../src/agents/providers/source.ts";
+import { type CallOptions, callModel, sleep } from "../src/agents/providers/call.ts";
+import { adapters, createProviderSource } from "../src/agents/providers/index.ts";
 import {
   API_KEY,
   callOutcome,

@@ -8,8 +8,11 @@ import { type Responder, startProvider } from "@parley/testkit/provider-server.t
 import { toolsFolder } from "@parley/testkit/tools.ts";
 import type { ModelRequest } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
-import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
-import { createProviderSource } from "../src/agents/providers/source.ts";
+import {
+  adapters,
+  createProviderSource,
+  type ProtocolName,
+} from "../src/agents/providers/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import { API_KEY, PROTOCOLS, requestTo } from "./support/model-call.ts";
 import { TOOL_PARAMS, TOOL_ROUNDS, TOOLS } from "./support/tool-round.ts";

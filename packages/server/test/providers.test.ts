@@ -11,8 +11,7 @@ import {
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import type { ModelOutput } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
-import { adapters } from "../src/agents/providers/index.ts";
-import { createProviderSource } from "../src/agents/providers/source.ts";
+import { adapters, createProviderSource } from "../src/agents/providers/index.ts";
 import type {
   AssistantPart,
   FilePart,

@@ -1,6 +1,5 @@
 import type { ExternalTurns } from "../agents/external/index.ts";
-import type { KeyTester } from "../agents/key-test.ts";
-import type { ModelLists } from "../agents/model-lists.ts";
+import type { KeyTester, ModelLists } from "../agents/keys.ts";
 import type { ToolServers } from "../agents/tools/servers.ts";
 import type { ToolRequests } from "../agents/tools/tool-requests.ts";
 import type { Changes } from "../changes/stream.ts";

@@ -2,9 +2,12 @@ import { expect } from "bun:test";
 import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import type { ModelOutput, ModelRequest } from "../../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../../src/agents/providers/call.ts";
-import { adapters, type ProtocolName } from "../../src/agents/providers/index.ts";
+import {
+  adapters,
+  createProviderSource,
+  type ProtocolName,
+} from "../../src/agents/providers/index.ts";
 import { ProviderError } from "../../src/agents/providers/provider-errors.ts";
-import { createProviderSource } from "../../src/agents/providers/source.ts";
 
 export const PROTOCOLS: ProtocolName[] = ["anthropic", "openai"];
 export const API_KEY = "marker-key-7f3a9";

@@ -20,7 +20,7 @@ export const anthropic: Adapter = { request, models, parser };
 
 function request(request: ModelRequest): HttpRequest {
   return {
-    url: endpointUrl(request.base_url, messagesPath).href,
+    url: endpointUrl(request.base_url, withVersion, "/messages").href,
     headers: { ...streamHeaders, ...access(request.api_key) },
     body: JSON.stringify({
       model: request.model,
@@ -40,10 +40,9 @@ const access = (apiKey: string) => ({
 
 /** Base URLs are configured with and without the version. */
 const withVersion = (base: string) => (base.endsWith("/v1") ? base : `${base}/v1`);
-const messagesPath = (base: string) => `${withVersion(base)}/messages`;
 
 function models({ base_url, api_key }: Pick<ModelRequest, "base_url" | "api_key">) {
-  const url = endpointUrl(base_url, (base) => `${withVersion(base)}/models`);
+  const url = endpointUrl(base_url, withVersion, "/models");
   // Pages have 20 models by default, and this many at most.
   url.searchParams.set("limit", "1000");
   return { url: url.href, headers: { accept: "application/json", ...access(api_key) } };

@@ -1,3 +1,4 @@
+import { untilAborted } from "../../security/guarded-fetch.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 /**
@@ -13,7 +14,6 @@ export class AttemptDeadline implements Disposable {
   #timer: NodeJS.Timeout | undefined;
   /** The same as `signal.aborted`, which is too slow to read for each packet. */
   #ended = false;
-  #rejectWait: (reason: unknown) => void = () => {};
 
   constructor(caller: AbortSignal) {
     caller.throwIfAborted();
@@ -30,12 +30,9 @@ export class AttemptDeadline implements Disposable {
    * `ProviderError` for any other error. Works even if the step ignores `signal`.
    */
   async waitFor<T>(step: Promise<T>, timeoutMs: number): Promise<T> {
-    const ended = Promise.withResolvers<never>();
-    this.#rejectWait = ended.reject;
-    if (this.signal.aborted) ended.reject(this.signal.reason);
     const timer = setTimeout(() => this.#end(providerErrors.timeout()), timeoutMs);
     try {
-      return await Promise.race([ended.promise, step]);
+      return await untilAborted(step, this.signal);
     } catch (error) {
       throw this.signal.aborted ? this.signal.reason : providerErrors.unreachable(error);
     } finally {
@@ -90,6 +87,5 @@ export class AttemptDeadline implements Disposable {
   #end(reason: unknown): void {
     this.#ended = true;
     this.#controller.abort(reason);
-    this.#rejectWait(reason);
   }
 }

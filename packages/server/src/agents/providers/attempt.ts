@@ -4,6 +4,7 @@ import { AttemptDeadline } from "./attempt-deadline.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { providerErrors } from "./provider-errors.ts";
 import { type Backpressure, SseReader } from "./sse-reader.ts";
+import { readStart } from "./wire.ts";
 
 /** The part of `fetch` that a call needs. */
 export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
@@ -90,45 +91,16 @@ async function openStream(
   timeouts: Timeouts,
 ): Promise<ReadableStream<Uint8Array>> {
   const { signal } = deadline;
+  const post = { method: "POST", headers, body, redirect: "manual", signal } as const;
   // Bun's own timeout is off: it is shorter than what `timeouts` may allow.
-  const init = {
-    method: "POST",
-    headers,
-    body,
-    redirect: "manual",
-    signal,
-    timeout: false,
-  } as const;
+  const init = { ...post, timeout: false } as const;
   const response = await deadline.waitFor(fetch(url, init), timeouts.headersMs);
   if (!response.ok) {
-    throw errorFromResponse(response, await readErrorBody(response, deadline, timeouts));
+    const body = readStart(response, MAX_ERROR_BODY_BYTES);
+    // The status alone is enough to classify the error.
+    const start = await deadline.waitFor(body, timeouts.errorBodyMs).catch(() => "");
+    throw errorFromResponse(response, `${start}`);
   }
   if (response.body === null) throw providerErrors.incompleteAnswer();
   return response.body;
-}
-
-/** The beginning of an error body. Empty if it cannot be read. */
-async function readErrorBody(
-  { body }: Response,
-  deadline: AttemptDeadline,
-  { errorBodyMs }: Timeouts,
-): Promise<string> {
-  if (body === null) return "";
-  const start = readStart(body, MAX_ERROR_BODY_BYTES);
-  return deadline.waitFor(start, errorBodyMs).catch(withoutBody);
-}
-
-/** The status alone is enough to classify the error. */
-const withoutBody = () => "";
-
-async function readStart(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytesLeft = maxBytes;
-  for await (const chunk of body) {
-    text += decoder.decode(chunk.subarray(0, bytesLeft), { stream: true });
-    bytesLeft -= chunk.length;
-    if (bytesLeft <= 0) break;
-  }
-  return text;
 }

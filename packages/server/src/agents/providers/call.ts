@@ -1,8 +1,8 @@
+import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { ModelOutput, ModelRequest } from "./adapter.ts";
 import type { AttemptOptions, Timeouts } from "./attempt.ts";
+import type { ModelSource } from "./index.ts";
 import { ProviderError } from "./provider-errors.ts";
-import { sleep } from "./sleep.ts";
-import type { ModelSource } from "./source.ts";
 
 export interface CallOptions extends Partial<Omit<AttemptOptions, "timeouts">> {
   timeouts?: Partial<Timeouts>;
@@ -85,4 +85,11 @@ function canRetry(error: unknown, attempt: number, retry: Retry): error is Provi
 function retryDelayMs(error: ProviderError, attempt: number, { backoffMs }: Retry): number {
   const jitter = 0.5 + Math.random() / 2;
   return (error.retry_after_ms ?? 0) + backoffMs * 2 ** (attempt - 1) * jitter;
+}
+
+/** Resolves after the given time. Rejects with the signal's reason as soon as it aborts. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await untilAborted(promise, signal).finally(() => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import type { AgentModel } from "@parley/protocol";
 import type { Adapter, ModelRequest } from "./adapter.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { ProviderError, providerErrors } from "./provider-errors.ts";
-import { parseJson, valueAt } from "./wire.ts";
+import { parseJson, readStart, valueAt } from "./wire.ts";
 
 /** A person waits for the list. */
 const TIMEOUT_MS = 10_000;
@@ -23,25 +23,14 @@ export async function listModels(
   const init = { method: "GET", headers, redirect: "manual", signal } as const;
   try {
     const response = await fetch(url, init);
-    const text = await readBounded(response);
-    if (!response.ok) throw errorFromResponse(response, text);
-    return modelsIn(parseJson(text));
+    const body = await readStart(response, MAX_BYTES + 1);
+    if (body.length > MAX_BYTES) throw providerErrors.tooMuchData();
+    if (!response.ok) throw errorFromResponse(response, `${body}`);
+    return modelsIn(parseJson(`${body}`));
   } catch (error) {
     if (error instanceof ProviderError) throw error;
     throw signal.aborted ? providerErrors.timeout() : providerErrors.unreachable(error);
   }
-}
-
-async function readBounded({ body }: Response): Promise<string> {
-  if (body === null) return "";
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw providerErrors.tooMuchData();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Both protocols have `data` with an `id` each; Anthropic's also `display_name`, OpenAI's `created`. */

@@ -1,8 +1,15 @@
-import type { Adapter, AdapterOutput, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
+import type {
+  Adapter,
+  AdapterOutput,
+  HttpRequest,
+  ModelRequest,
+  Parser,
+  SentToolUse,
+} from "./adapter.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { encodeMessage, encodeTool } from "./openai-content.ts";
-import { ToolDeltas } from "./openai-tool-deltas.ts";
 import { OpenAiThoughts } from "./thoughts.ts";
+import { type OpenCall, ToolCalls, toToolUse } from "./tool-calls.ts";
 import {
   endpointUrl,
   keyHeader,
@@ -18,7 +25,7 @@ import {
 export const openai: Adapter = { request, models, parser };
 
 function request(request: ModelRequest): HttpRequest {
-  const url = endpointUrl(request.base_url, completionsPath);
+  const url = endpointUrl(request.base_url, withVersion, "/chat/completions");
   const system = request.system === "" ? [] : [{ role: "system", content: request.system }];
   return {
     url: url.href,
@@ -36,12 +43,11 @@ function request(request: ModelRequest): HttpRequest {
 
 /** Base URLs usually end in a version (`/v1`, `/v1beta/openai`). A bare host gets `/v1`. */
 const withVersion = (base: string) => (base === "" ? "/v1" : base);
-const completionsPath = (base: string) => `${withVersion(base)}/chat/completions`;
 
 const access = (apiKey: string) => ({ authorization: `Bearer ${keyHeader(apiKey)}` });
 
 function models({ base_url, api_key }: Pick<ModelRequest, "base_url" | "api_key">) {
-  const url = endpointUrl(base_url, (base) => `${withVersion(base)}/models`);
+  const url = endpointUrl(base_url, withVersion, "/models");
   return { url: url.href, headers: { accept: "application/json", ...access(api_key) } };
 }
 
@@ -95,3 +101,63 @@ function endOutputs(reason: unknown): AdapterOutput[] {
 }
 
 const isText = (value: unknown) => typeof value === "string" && value !== "";
+
+/** A call and what the server identifies its fragments by. */
+interface IndexedCall {
+  readonly call: OpenCall;
+  readonly index: unknown;
+  readonly id: unknown;
+}
+
+/**
+ * Assembles the tool calls of one answer. OpenAI identifies the fragments of a call by its index and
+ * sends its id and name in the first one. Compatible servers omit the index, give all calls the same
+ * one, omit the id, send another with each fragment or repeat the name. Many send a whole call at once.
+ */
+class ToolDeltas {
+  readonly #calls = new ToolCalls();
+  #open: IndexedCall[] = [];
+
+  add(deltas: unknown): AdapterOutput[] {
+    if (!Array.isArray(deltas)) return [];
+    return deltas.map((delta) => {
+      const call = this.#callOf(delta) ?? this.#start(delta);
+      const before = call.arguments.length;
+      this.#calls.append(call, valueAt(delta, "function", "arguments"));
+      this.#calls.keep(call, providerFields(delta));
+      return thinkingOutput(call.arguments.slice(before));
+    });
+  }
+
+  /** The calls in the order of their first fragments. Only the end tells that they are complete. */
+  takeAll(): SentToolUse[] {
+    const calls = this.#open;
+    this.#open = [];
+    return calls.map(({ call }) => toToolUse(call));
+  }
+
+  #start(delta: unknown): OpenCall {
+    const id = valueAt(delta, "id");
+    const call = this.#calls.start(id, valueAt(delta, "function", "name"));
+    this.#open.push({ call, index: valueAt(delta, "index"), id });
+    return call;
+  }
+
+  /** The call that a fragment belongs to. Undefined if it begins another one. */
+  #callOf(delta: unknown): OpenCall | undefined {
+    const index = valueAt(delta, "index");
+    const id = valueAt(delta, "id");
+    const hasIndex = typeof index === "number";
+    const last = this.#open.findLast((open) => !hasIndex || open.index === index);
+    const isNamed = Boolean(valueAt(delta, "function", "name"));
+    const isOther = id ? id !== last?.id : !hasIndex;
+    return isNamed && isOther ? undefined : last?.call;
+  }
+}
+
+/** Gemini signs its calls in `extra_content`, and refuses them without the signature. */
+function providerFields(delta: unknown): Record<string, unknown> {
+  if (typeof delta !== "object" || delta === null || Array.isArray(delta)) return {};
+  const known = new Set(["index", "id", "type", "function"]);
+  return Object.fromEntries(Object.entries(delta).filter(([name]) => !known.has(name)));
+}

@@ -73,7 +73,8 @@ const toolName = (name: unknown) =>
 const parseArguments = (json: string): Pick<SentToolUse, "input" | "isBare"> =>
   json.trim() === "" ? { input: {}, isBare: true } : { input: parseObject(json) };
 
-function parseObject(json: string): ToolUse["input"] {
+/** Null if it is no JSON object, or a deep one. */
+export function parseObject(json: string): ToolUse["input"] {
   try {
     const value = JSON.parse(json);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

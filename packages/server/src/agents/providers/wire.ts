@@ -3,10 +3,14 @@ import { providerErrors } from "./provider-errors.ts";
 
 /** What the wire protocols have in common. Values that a provider sent are untrusted. */
 
-/** Appends to the path of a base URL and keeps its query. */
-export function endpointUrl(baseUrl: string, path: (basePath: string) => string): URL {
+/** Appends to the path of a base URL, which `withVersion` completes, and keeps its query. */
+export function endpointUrl(
+  baseUrl: string,
+  withVersion: (basePath: string) => string,
+  path: string,
+): URL {
   const url = new URL(baseUrl);
-  url.pathname = path(url.pathname.replace(/\/+$/, ""));
+  url.pathname = `${withVersion(url.pathname.replace(/\/+$/, ""))}${path}`;
   return url;
 }
 
@@ -32,6 +36,18 @@ export const objectSchema = (schema: Readonly<Record<string, unknown>>): object 
   ...Object.fromEntries(Object.entries(schema).filter(([key]) => !REJECTED.has(key))),
   type: "object",
 });
+
+/** The beginning of a body: at most this many bytes. */
+export async function readStart({ body }: Response, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let left = maxBytes;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) break;
+  }
+  return Buffer.concat(chunks);
+}
 
 export function parseJson(data: string): unknown {
   try {

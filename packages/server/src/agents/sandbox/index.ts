@@ -1,8 +1,8 @@
 import type { AdapterOutput, ModelOutput, ModelRequest } from "../providers/adapter.ts";
 import { Answer } from "../providers/answer.ts";
+import { sleep } from "../providers/call.ts";
+import type { ModelSource } from "../providers/index.ts";
 import { providerErrors } from "../providers/provider-errors.ts";
-import { sleep } from "../providers/sleep.ts";
-import type { ModelSource } from "../providers/source.ts";
 import { toToolUse } from "../providers/tool-calls.ts";
 import { estimateTokens, readRequest } from "./request.ts";
 import { type AnswerScript, scriptFor } from "./script.ts";

@@ -1,5 +1,4 @@
-import type { SandboxRequest } from "./request.ts";
-import type { SandboxResult } from "./request-tools.ts";
+import type { SandboxRequest, SandboxResult } from "./request.ts";
 
 const KEYWORDS = `- \`buy\`, \`buy 3 ACME\`: a card with buttons
 - \`alert\`: a card that sets a price alert

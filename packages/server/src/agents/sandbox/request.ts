@@ -1,52 +1,59 @@
-import type { ModelMessage } from "../../rules/model-content.ts";
+import type { ModelMessage, ToolResultPart } from "../../rules/model-content.ts";
+import { isFunctionOf } from "../../rules/tool-names.ts";
 import type { ModelRequest } from "../providers/adapter.ts";
-import { filesOf } from "./request-files.ts";
-import { type Command, commandsIn, newResults, type SandboxResult } from "./request-tools.ts";
+import { parseObject } from "../providers/tool-calls.ts";
+import { filesOf, type SandboxFile } from "./request-files.ts";
 
-/** What the sandbox reads from a request. */
-export interface SandboxRequest {
-  /** Who wrote the last message, if it is labelled. */
-  sender: string | undefined;
-  /** The last message, without its label, mentions and descriptions of files. */
-  text: string;
-  /** The lines of the last message that ask for a tool call. */
-  commands: Command[];
-  /** The names of the tools that are offered. */
-  tools: string[];
-  /** The results of tools, if no message follows them. */
-  results: SandboxResult[];
-  /** Descriptions of the files since the last answer. */
-  newFiles: string[];
-  /** Descriptions of all files. */
-  files: string[];
-  /** Estimated. */
-  inputTokens: number;
+/** A call that the sandbox makes. */
+export interface SandboxCall {
+  name: string;
+  input: Record<string, unknown>;
 }
 
-export async function readRequest(request: ModelRequest): Promise<SandboxRequest> {
-  const { system, messages, tools } = request;
+/** A line of a message that asks for a call. */
+export interface Command {
+  name: string;
+  /** JSON, if the line is right. */
+  input: string;
+}
+
+/** The result of a call, as the sandbox repeats it. */
+export interface SandboxResult {
+  /** The name of the tool. May have markup, as the text. */
+  tool: string;
+  text: string;
+  failed: boolean;
+}
+
+export type SandboxRequest = Awaited<ReturnType<typeof readRequest>>;
+
+/** What the sandbox reads from a request. */
+export async function readRequest({ system, messages, tools }: ModelRequest) {
   const firstNew = messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const texts = messages.map(textOf);
+  const texts = messages.map(({ content }) => textOf(content));
   const asked = messages.findLastIndex(({ role }, at) => role === "user" && texts[at] !== "");
-  const files = await Promise.all(messages.map((each) => filesOf(each, textOf(each))));
-  const described = (from: number) =>
-    files
-      .slice(from)
-      .flat()
-      .map((each) => each.description);
+  const files = await Promise.all(messages.map((each, at) => filesOf(each, texts[at] ?? "")));
+  const described = (from: number) => files.slice(from).flatMap(descriptionsOf);
   const read = system + texts.join("") + (tools.length === 0 ? "" : JSON.stringify(tools));
   const fileTokens = files.flat().reduce((sum, { tokens }) => sum + tokens, 0);
   return {
+    /** Estimated. */
     inputTokens: estimateTokens(read.length) + fileTokens,
+    /** The names of the tools that are offered. */
     tools: tools.map(({ name }) => name),
+    /** The results of tools, if no message follows them. */
     results: asked >= firstNew ? [] : newResults(messages, firstNew),
+    /** Descriptions of the files since the last answer. */
     newFiles: described(firstNew),
+    /** Descriptions of all files. */
     files: described(0),
     ...lastMessage(texts[asked] ?? "", system),
   };
 }
 
-const textOf = ({ content }: ModelMessage): string =>
+const descriptionsOf = (files: readonly SandboxFile[]) => files.map((each) => each.description);
+
+const textOf = (content: ModelMessage["content"] | ToolResultPart["content"]): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);
@@ -62,18 +69,61 @@ const FILE_LINE = /^ *\(file "(?:[^"\\]|\\.)*", [^\n]*\)$/gm;
  * The last labelled message in the user's text. Later lines of a message may look labelled too
  * ("note: …"), so a label there counts only if the system text names the sender.
  */
-function lastMessage(
-  userText: string,
-  system: string,
-): Pick<SandboxRequest, "sender" | "text" | "commands"> {
+function lastMessage(userText: string, system: string) {
   const text = userText.replace(NAMES, "");
   const labels = [...text.matchAll(LABEL)];
   const last = labels.findLast(({ index, 1: name = "" }) => index === 0 || system.includes(name));
   const content = last ? text.slice(last.index + last[0].length) : text;
   const written = content.replaceAll(FILE_LINE, "");
   return {
+    /** Who wrote it, if it is labelled. */
     sender: last?.[1],
+    /** Without its label, mentions and descriptions of files. */
     text: written.replaceAll(MENTION, "").trim(),
+    /** The lines that ask for a tool call. */
     commands: commandsIn(written),
   };
+}
+
+/** The results from this message on: those that the model is asked to go on with. */
+function newResults(messages: readonly ModelMessage[], from: number): SandboxResult[] {
+  const calls = messages.flatMap(({ content }) =>
+    content.filter((part) => part.type === "tool_use"),
+  );
+  const names = new Map(calls.map(({ id, name }) => [id, name]));
+  return messages
+    .slice(from)
+    .flatMap(({ content }) => content.filter((part) => part.type === "tool_result"))
+    .map(({ tool_use_id, content, is_error }) => ({
+      tool: names.get(tool_use_id) ?? "",
+      text: textOf(content),
+      failed: is_error,
+    }));
+}
+
+const COMMAND = /^(?:@\S+\s+)*\/tool\s+(\S+)\s*(.*)$/;
+
+/** The lines `/tool <name> {json}` of a message. Without JSON there are no arguments. */
+const commandsIn = (message: string): Command[] =>
+  message.split("\n").flatMap((line) => {
+    const [, name, input] = COMMAND.exec(line.trim()) ?? [];
+    return name === undefined ? [] : [{ name, input: input || "{}" }];
+  });
+
+/**
+ * The command with the name of an offered tool. Names of servers may have spaces, and other characters
+ * that names of functions do not have.
+ */
+export function offeredCommand(command: Command, tools: readonly string[]): Command {
+  if (tools.includes(command.name)) return command;
+  const [, written = "", input = "{}"] =
+    /^([^{]*)(\{.*)?$/.exec(`${command.name} ${command.input}`) ?? [];
+  const name = tools.find((each) => isFunctionOf(each, written.trim()));
+  return name === undefined ? command : { name, input };
+}
+
+/** Undefined if the arguments are no JSON object. */
+export function readCommand({ name, input: json }: Command): SandboxCall | undefined {
+  const input = parseObject(json);
+  return input ? { name, input } : undefined;
 }

@@ -1,7 +1,6 @@
 import { type ProviderError, providerErrors } from "../providers/provider-errors.ts";
 import * as replies from "./replies.ts";
-import type { SandboxRequest } from "./request.ts";
-import { offeredCommand, readCommand, type SandboxCall } from "./request-tools.ts";
+import { offeredCommand, readCommand, type SandboxCall, type SandboxRequest } from "./request.ts";
 
 export interface AnswerScript {
   text: string;
