@@ -4,7 +4,7 @@ import { deflateSync } from "node:zlib";
 import type { File } from "@parley/protocol";
 import { createContextFiles } from "../src/agents/context-files/index.ts";
 import { PdfInspector } from "../src/agents/context-files/pdf-pages.ts";
-import { scaleImage } from "../src/agents/context-files/scale-image.ts";
+import { scaleImage } from "../src/agents/context-files/prepare-file.ts";
 import { type PdfFacts, scanPdf } from "../src/agents/context-files/scan-pdf.ts";
 import { Semaphore } from "../src/agents/context-files/semaphore.ts";
 import type { Blob, Blobs } from "../src/files/blobs.ts";

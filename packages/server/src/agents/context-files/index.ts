@@ -3,11 +3,11 @@ import type { Blobs } from "../../files/blobs.ts";
 import { decodeInTurn } from "../../files/decoding.ts";
 import type { Logger } from "../../observe/log.ts";
 import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
+import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { FileRecord } from "../../store/files.ts";
 import type { Store } from "../../store/store.ts";
 import { PdfInspector } from "./pdf-pages.ts";
 import { bytesToRead, type ModelLimits, maxPreparedBytes, prepareFile } from "./prepare-file.ts";
-import { readBytes } from "./read-bytes.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /** How long a turn waits for its files. */
@@ -74,7 +74,8 @@ export function createContextFiles(services: ContextFileServices) {
       return {
         loaded,
         async load(files, limits) {
-          const records = await recordsOf(store, files);
+          const stored = await store.read((tx) => tx.files(files.map(({ id }) => id)));
+          const records = new Map(stored.map((record) => [record.id, record]));
           const signal = AbortSignal.any([turn, AbortSignal.timeout(timeoutMs)]);
           for (const { id } of files) loaded.set(id, { status: "unavailable" });
           const loadOne = async (file: File) => {
@@ -96,10 +97,33 @@ export function createContextFiles(services: ContextFileServices) {
   };
 }
 
-/** The stored records of files, by id. */
-async function recordsOf(store: Pick<Store, "read">, files: readonly File[]) {
-  const records = await store.read((tx) => tx.files(files.map(({ id }) => id)));
-  return new Map(records.map((record) => [record.id, record]));
+/** The first bytes of an object, or all of it. Null if there is no such object. */
+async function readBytes(
+  blobs: Blobs,
+  name: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  const blob = await untilAborted(blobs.open(name), signal);
+  if (!blob) return null;
+  const end = Math.min(blob.size, maxBytes);
+  if (end === 0) return new Uint8Array();
+  const range = end < blob.size ? { start: 0, end } : undefined;
+  const reader = (await untilAborted(blob.stream(range), signal)).getReader();
+  try {
+    const bytes = new Uint8Array(end);
+    let length = 0;
+    while (length < end) {
+      const { done, value } = await untilAborted(reader.read(), signal);
+      if (done) return bytes.subarray(0, length);
+      bytes.set(value.subarray(0, end - length), length);
+      length += value.length;
+    }
+    return bytes;
+  } finally {
+    // Not awaited: a storage that hangs would delay the turn. The bytes that were needed are read.
+    reader.cancel().catch(() => {});
+  }
 }
 
 const heldBytes = (file: LoadedFile) => (file.status === "shown" ? file.part.data.length : 0);

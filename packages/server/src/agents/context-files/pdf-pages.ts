@@ -14,16 +14,11 @@ export class PdfInspector {
     const remembered = this.#remembered.get(fileId);
     if (remembered) return remembered;
     const facts = await scanOnThread(bytes);
-    if (facts) this.#remember(fileId, facts);
-    return facts;
-  }
-
-  #remember(fileId: string, facts: PdfFacts): void {
-    const [oldest] = this.#remembered.keys();
-    if (oldest !== undefined && this.#remembered.size >= MAX_REMEMBERED) {
-      this.#remembered.delete(oldest);
-    }
+    if (!facts) return null;
+    const [oldest = ""] = this.#remembered.keys();
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.delete(oldest);
     this.#remembered.set(fileId, facts);
+    return facts;
   }
 }
 

@@ -1,8 +1,4 @@
-/** A share of what a semaphore limits. Disposing it gives it back. */
-export interface Permit extends Disposable {
-  /** Gives back what exceeds this amount. */
-  shrink(amount: number): void;
-}
+import { untilAborted } from "../../security/guarded-fetch.ts";
 
 interface Waiter {
   readonly amount: number;
@@ -13,7 +9,7 @@ interface Waiter {
 export class Semaphore {
   readonly #capacity: number;
   #free: number;
-  readonly #waiters: Waiter[] = [];
+  readonly #waiters = new Set<Waiter>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -21,49 +17,38 @@ export class Semaphore {
   }
 
   /** Waits until the amount is free. An amount above the capacity takes all of it. */
-  async acquire(wanted: number, signal: AbortSignal): Promise<Permit> {
+  async acquire(wanted: number, signal: AbortSignal) {
     signal.throwIfAborted();
-    const amount = Math.min(wanted, this.#capacity);
-    if (this.#waiters.length === 0 && amount <= this.#free) this.#free -= amount;
-    else await this.#wait(amount, signal);
-    return this.#permit(amount);
-  }
-
-  #wait(amount: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        this.#grantNext();
-        reject(signal.reason);
-      };
-      const waiter: Waiter = {
-        amount,
-        grant() {
-          signal.removeEventListener("abort", abort);
-          resolve();
-        },
-      };
-      this.#waiters.push(waiter);
-      signal.addEventListener("abort", abort, { once: true });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { amount: Math.min(wanted, this.#capacity), grant: resolve };
+    this.#waiters.add(waiter);
+    this.#grantNext();
+    await untilAborted(promise, signal).catch((error) => {
+      const wasGranted = !this.#waiters.delete(waiter);
+      this.#release(wasGranted ? waiter.amount : 0);
+      throw error;
     });
-  }
-
-  #permit(amount: number): Permit {
-    let held = amount;
+    let held = waiter.amount;
+    /** Gives back what exceeds this amount. */
     const shrink = (kept: number) => {
       const given = Math.max(0, held - kept);
       held -= given;
-      this.#free += given;
-      this.#grantNext();
+      this.#release(given);
     };
     return { shrink, [Symbol.dispose]: () => shrink(0) };
   }
 
+  #release(amount: number): void {
+    this.#free += amount;
+    this.#grantNext();
+  }
+
   #grantNext(): void {
-    for (let [next] = this.#waiters; next && next.amount <= this.#free; [next] = this.#waiters) {
-      this.#waiters.shift();
-      this.#free -= next.amount;
-      next.grant();
+    for (const waiter of this.#waiters) {
+      if (waiter.amount > this.#free) return;
+      this.#waiters.delete(waiter);
+      this.#free -= waiter.amount;
+      waiter.grant();
     }
   }
 }
