@@ -12,7 +12,7 @@ import { freePort } from "@parley/testkit/postgres.ts";
 import { tool as toolPath } from "@parley/testkit/tools.ts";
 import { until } from "@parley/testkit/until.ts";
 import { z } from "zod";
-import type { Elicit } from "../src/agents/tools/servers.ts";
+import type { Elicit } from "../src/agents/tools/mcp-client.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-tool-files-"));

@@ -9,7 +9,7 @@ import {
   tool,
 } from "@parley/testkit/tool-server.ts";
 import { until } from "@parley/testkit/until.ts";
-import type { Elicit } from "../src/agents/tools/servers.ts";
+import type { Elicit } from "../src/agents/tools/mcp-client.ts";
 import { sealToolSecrets } from "../src/domain/tools.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 

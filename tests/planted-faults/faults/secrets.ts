@@ -18,7 +18,7 @@ export const secrets: readonly Fault[] = [
   },
   {
     name: "people see the whole address of an operator's tool server, with the key in it",
-    file: "packages/server/src/agents/tools/operator-servers.ts",
+    file: "packages/server/src/agents/tools/server-directory.ts",
     find: "new URL(setting.url).origin",
     replace: "setting.url",
     tests: ["tests/operator-tools.test.ts"],

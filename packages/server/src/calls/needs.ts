@@ -1,7 +1,7 @@
 import type { ExternalTurns } from "../agents/external/index.ts";
 import type { KeyTester, ModelLists } from "../agents/keys.ts";
+import type { ToolRequests } from "../agents/tools/offered.ts";
 import type { ToolServers } from "../agents/tools/servers.ts";
-import type { ToolRequests } from "../agents/tools/tool-requests.ts";
 import type { Changes } from "../changes/stream.ts";
 import type { Config } from "../config/config.ts";
 import type { Exports } from "../files/exports/exports.ts";

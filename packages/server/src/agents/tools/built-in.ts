@@ -9,8 +9,8 @@ import type { Store } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
 import type { TurnFiles } from "../context-files/index.ts";
 import { isTextFile } from "../providers/file-text.ts";
+import type { UsableTool } from "./granted-tools.ts";
 import { MAX_RESULT_BYTES } from "./result-text.ts";
-import type { GrantedTool } from "./servers.ts";
 
 /** What a built-in tool returns. The parts are shown to the model and not stored. */
 export interface BuiltInResult {
@@ -151,16 +151,10 @@ const all: Readonly<Record<string, BuiltIn>> = {
   current_time,
 };
 
-/** Like a tool of a server, but of none. */
-type BuiltInTool = Omit<GrantedTool, "server_id" | "fingerprint"> & {
-  readonly server_id: null;
-  readonly fingerprint: null;
-};
-
-let described: readonly BuiltInTool[] | null = null;
+let described: readonly UsableTool[] | null = null;
 
 /** For every agent, without a grant: they show what the agent can read anyway. */
-export function builtInTools(): readonly BuiltInTool[] {
+export function builtInTools(): readonly UsableTool[] {
   // Schemas are made on first use: that takes longer than loading this file.
   described ??= Object.entries(all).map(([name, { title, description, input }]) => ({
     server_id: null,

@@ -1,6 +1,6 @@
 /** Everything that uses the MCP client. `load-client.ts` loads it. */
 export { createToolAuthorization } from "./authorization.ts";
-export { connectByHttp } from "./connection.ts";
+export { connectByHttp, connectByStdio } from "./connection.ts";
 export {
   callError,
   contactError,
@@ -9,4 +9,3 @@ export {
   isTimeout,
 } from "./contact-error.ts";
 export { createServerAuth } from "./server-auth.ts";
-export { connectByStdio } from "./stdio-connection.ts";

@@ -5,6 +5,7 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { z } from "zod";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { ToolRecord } from "../../store/tools.ts";
@@ -23,16 +24,9 @@ export interface CallOptions {
   readonly onProgress?: (text: string) => void;
 }
 
-export interface TimedCallOptions extends CallOptions {
+interface TimedCallOptions extends CallOptions {
   /** What is left of the time for the call. */
   readonly timeoutMs: number;
-}
-
-/** Where a server is, and what it is contacted with. */
-export interface HttpTarget {
-  readonly url: string;
-  readonly fetch: GuardedFetch;
-  readonly auth: AuthProvider;
 }
 
 export interface Timeouts {
@@ -49,31 +43,6 @@ export interface Timeouts {
   readonly elicitMs: number;
 }
 
-/**
- * A connection to a tool server. It makes one call at a time, so that a question of the server belongs
- * to the call in progress.
- */
-export interface Connection {
-  listTools(signal: AbortSignal): Promise<ToolRecord[]>;
-  /**
-   * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
-   * abort; the server is told, and the connection cannot be used again.
-   */
-  callTool(
-    tool: string,
-    input: Record<string, unknown>,
-    options: TimedCallOptions,
-  ): Promise<ToolResult>;
-  /** True once a call failed. */
-  readonly hasFailed: boolean;
-  /** False once a call failed or it is closed, and while the server still answers an earlier call. */
-  readonly isUsable: boolean;
-  /** Is called when the server announces that its tools have changed. */
-  onListChanged: () => void;
-  /** Never rejects. */
-  close(): Promise<void>;
-}
-
 const NO_RESULT = "The server ended its answer without a result.";
 /** The client parses the end of an answer meanwhile. */
 const PARSE_MS = 100;
@@ -82,6 +51,8 @@ const MAX_LIST_PAGES = 8;
 const CANCEL_MS = 2000;
 /** A server decides when to reconnect to its stream of notifications: not more often than this. */
 const MIN_RECONNECT_MS = 5000;
+/** Of a program. */
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 const ToolPage = z.looseObject({
   tools: z.array(z.unknown()),
@@ -89,7 +60,7 @@ const ToolPage = z.looseObject({
 });
 
 export function connectByHttp(
-  { url, fetch, auth }: HttpTarget,
+  { url, fetch, auth }: { url: string; fetch: GuardedFetch; auth: AuthProvider },
   timeouts: Timeouts,
   signal: AbortSignal,
 ): Promise<Connection> {
@@ -107,6 +78,23 @@ export function connectByHttp(
   return connect({ transport, timeouts, broken: broken.promise, answers, end }, signal);
 }
 
+/** Starts the program. It ends with the connection, and with this process. */
+export function connectByStdio(
+  { command, args, env }: { command: string; args: string[]; env: Record<string, string> },
+  timeouts: Timeouts,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const transport = new StdioClientTransport({
+    command,
+    args,
+    env,
+    // Not written to the log: it may contain secrets.
+    stderr: "ignore",
+    maxBufferSize: MAX_MESSAGE_BYTES,
+  });
+  return connect({ transport, timeouts }, signal);
+}
+
 interface Parts {
   readonly transport: Transport;
   readonly timeouts: Timeouts;
@@ -118,7 +106,7 @@ interface Parts {
 }
 
 /** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
-export async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
+async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
   const { transport, timeouts } = parts;
   const connection = new McpConnection(parts);
   try {
@@ -132,12 +120,23 @@ export async function connect(parts: Parts, signal: AbortSignal): Promise<Connec
   }
 }
 
-class McpConnection implements Connection {
+export type Connection = Pick<
+  McpConnection,
+  "listTools" | "callTool" | "hasFailed" | "isUsable" | "onListChanged" | "close"
+>;
+
+/**
+ * A connection to a tool server. It makes one call at a time, so that a question of the server belongs
+ * to the call in progress.
+ */
+class McpConnection {
   readonly client: McpClient;
+  /** Is called when the server announces that its tools have changed. */
   onListChanged = () => {};
   #elicit: Elicit | null = null;
   readonly #parts: Parts;
   readonly #broken: Promise<never>;
+  /** True once a call failed. */
   hasFailed = false;
   #isClosed = false;
 
@@ -157,6 +156,7 @@ class McpConnection implements Connection {
     };
   }
 
+  /** False once a call failed or it is closed, and while the server still answers an earlier call. */
   get isUsable(): boolean {
     return !this.hasFailed && !this.#isClosed && !this.#parts.answers?.isAnswering();
   }
@@ -198,6 +198,10 @@ class McpConnection implements Connection {
     return toolList(sent);
   }
 
+  /**
+   * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
+   * abort; the server is told, and the connection cannot be used again.
+   */
   async callTool(
     tool: string,
     input: Record<string, unknown>,
@@ -254,6 +258,7 @@ class McpConnection implements Connection {
     }
   }
 
+  /** Never rejects. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

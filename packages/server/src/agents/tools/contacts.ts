@@ -1,9 +1,8 @@
 import type { Logger } from "../../observe/log.ts";
-import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
+import type { ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
 import { loadClient } from "./load-client.ts";
-import type { PooledConnection, PoolKey } from "./pool.ts";
-import { ConnectionPool } from "./pool.ts";
+import { ConnectionPool, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
@@ -18,15 +17,9 @@ export interface KnownServer
   save(state: ToolServerState): Promise<void>;
 }
 
-/** A connection, and the tools of its server: as they are now if the connection is new. */
-export interface Contact {
-  readonly lease: PooledConnection;
-  readonly tools: readonly ToolRecord[];
-}
-
 export type Contacts = ReturnType<typeof createContacts>;
 
-export interface ContactsOptions {
+interface ContactsOptions {
   readonly timeouts: Timeouts;
   readonly log: Logger;
 }
@@ -35,7 +28,8 @@ export interface ContactsOptions {
 export function createContacts(options: ContactsOptions) {
   const pool = new ConnectionPool();
 
-  async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
+  /** A connection, and the tools of its server: as they are now if the connection is new. */
+  async function acquire(server: KnownServer, signal: AbortSignal) {
     let { tools } = server;
     const openOne = async () => {
       const opened = await open(server, options, signal);
@@ -45,6 +39,8 @@ export function createContacts(options: ContactsOptions) {
     const lease = await pool.acquire(server, openOne, signal);
     return { lease, tools };
   }
+
+  type Contact = Awaited<ReturnType<typeof acquire>>;
 
   /** The tools as they are now. Asks the server if the connection is not new. */
   const currentTools = async (server: KnownServer, contact: Contact, signal: AbortSignal) =>

@@ -9,7 +9,7 @@ import type { ElicitationAnswer } from "../../store/elicitations.ts";
 import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import { FormRefused } from "./errors.ts";
-import type { Elicit } from "./servers.ts";
+import type { Elicit } from "./mcp-client.ts";
 
 /** Each question is a message to everybody in the conversation. */
 const MAX_QUESTIONS_PER_CALL = 8;
@@ -62,12 +62,6 @@ export function createElicitations(store: Store) {
   };
 }
 
-interface Asked {
-  readonly id: string;
-  readonly message: string;
-  readonly schema: Record<string, unknown>;
-}
-
 /**
  * Posts the form as a message of the agent. False if the agent has left the conversation or the call has
  * ended. Throws `FormRefused` if the form is longer than a message may be.
@@ -75,7 +69,7 @@ interface Asked {
 async function post(
   tx: WriteTx,
   call: ToolCallRecord,
-  { id, message, schema }: Asked,
+  { id, message, schema }: Parameters<Elicit>[0] & { id: string },
 ): Promise<boolean> {
   const { agent, server, owner_id, conversation_id } = call;
   const conversation = await tx.conversation(call.conversation_uuid, agent.id);

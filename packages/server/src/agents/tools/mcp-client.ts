@@ -33,18 +33,16 @@ const acceptEverything = {
     (data) => ({ valid: true, data: data as Value, errorMessage: undefined }),
 };
 
-interface Handlers {
-  /** The tools have changed. */
-  onListChanged(): void;
-  elicit: Elicit;
-}
-
 /**
  * The official client, for servers that nobody trusts. The schemas of the protocol are not used for what
  * can be large: they take seconds to refuse a megabyte of nonsense.
  */
 export class McpClient extends Client {
-  constructor(probeMs: number, { onListChanged, elicit }: Handlers) {
+  /** `onListChanged` is called when the tools have changed. */
+  constructor(
+    probeMs: number,
+    { onListChanged, elicit }: { onListChanged(): void; elicit: Elicit },
+  ) {
     super(
       { name: "parley", version: VERSION },
       {

@@ -3,13 +3,16 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 import type { CallOptions } from "./connection.ts";
 import type { Contacts, KnownServer } from "./contacts.ts";
-import type { GrantedTool } from "./granted-tools.ts";
 import { loadClient } from "./load-client.ts";
 import { failedCall, REFUSED, type ToolResult } from "./result-text.ts";
 import type { ServerDirectory } from "./server-directory.ts";
 
 /** The tool that a call is for, by name and as it was when the call was asked for. */
-export type CalledTool = Pick<GrantedTool, "server_id" | "tool" | "fingerprint">;
+interface CalledTool {
+  readonly server_id: string;
+  readonly tool: string;
+  readonly fingerprint: string;
+}
 
 export interface PermittedCallOptions extends CallOptions {
   /** A person approved the tool as it was shown: the server is asked whether it still is that tool. */
@@ -21,7 +24,7 @@ export interface PermittedCallOptions extends CallOptions {
 /** Whether a call may be made, needs approval first, or must not be made. */
 export type CallPermission = "permitted" | "asks" | "refused";
 
-export interface ServerCallsOptions {
+interface ServerCallsOptions {
   readonly directory: ServerDirectory;
   readonly contacts: Contacts;
   /** For a call and the wait for a connection. */
@@ -31,28 +34,16 @@ export interface ServerCallsOptions {
 }
 
 /** How a call of a tool ended: `error` is an error that the tool reported itself. */
-type Outcome = "ok" | "error" | "failed" | "timeout" | "refused" | "aborted";
+const OUTCOMES = ["ok", "error", "failed", "timeout", "refused", "aborted"] as const;
+type Outcome = (typeof OUTCOMES)[number];
 
-/** Makes `ToolServers.call`, which counts the calls by outcome. */
-export function createServerCalls({
-  directory,
-  contacts,
-  callMs,
-  log,
-  metrics,
-}: ServerCallsOptions) {
-  const outcomes = ["ok", "error", "failed", "timeout", "refused", "aborted"];
-  const count = metrics.counter(
-    "parley_tool_calls_total",
-    "Calls of tools by outcome.",
-    "outcome",
-    outcomes,
-  );
-  const countSeconds = metrics.counter(
+export function createServerCalls(options: ServerCallsOptions) {
+  const { directory, contacts, callMs, log, metrics } = options;
+  const counter = (name: string, help: string) => metrics.counter(name, help, "outcome", OUTCOMES);
+  const count = counter("parley_tool_calls_total", "Calls of tools by outcome.");
+  const countSeconds = counter(
     "parley_tool_call_seconds_total",
     "Time that calls of tools took, by outcome.",
-    "outcome",
-    outcomes,
   );
 
   async function outcomeOf(
@@ -110,6 +101,12 @@ export function createServerCalls({
     return make(server, called, input, options, endsAt);
   }
 
+  /**
+   * Calls a tool of a server of the owner or of the operator, unless it is another one by now: its
+   * fingerprint tells. A call has 60 s, the wait for a connection included, without the time in which
+   * `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the reason of
+   * the signal, after the server was told. Counts the calls by outcome.
+   */
   return async (
     ownerId: number,
     called: CalledTool,

@@ -9,8 +9,10 @@ import type { Store, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnFiles } from "../context-files/index.ts";
 import { type BuiltInResult, runBuiltIn } from "../tools/built-in.ts";
-import { boundedText, failedCall, REFUSED } from "../tools/result-text.ts";
-import type { CallPermission, Elicit, ToolResult, ToolServers } from "../tools/servers.ts";
+import type { Elicit } from "../tools/mcp-client.ts";
+import { boundedText, failedCall, REFUSED, type ToolResult } from "../tools/result-text.ts";
+import type { CallPermission } from "../tools/server-calls.ts";
+import type { ToolServers } from "../tools/servers.ts";
 import type { AdmittedTurn } from "./prepare.ts";
 
 export interface CallServices {
