@@ -43,7 +43,7 @@ function conversationWith(file: Pick<File, "type" | "size">, maxHeldBytes?: numb
     opened,
     newTurn: () => loader.open(new AbortController().signal),
     readFile: (files: TurnFiles) =>
-      runBuiltIn(services, { turn, owner_id: 1, provider, files }, "read_file", {
+      runBuiltIn({ ...services, turn, owner_id: 1, provider, files }, "read_file", {
         file_id: FILE_ID,
       }),
   };

@@ -22,7 +22,7 @@ import { admitTurn, type PreparedTurn, prepareTurn, reserveRound } from "./turn/
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */
-export interface TurnServices extends AskServices, Omit<CallServices, "config" | "log"> {
+export interface TurnServices extends AskServices, CallServices {
   contextFiles: ContextFiles;
 }
 
@@ -70,20 +70,20 @@ async function answerTurn(
   using files = services.contextFiles.open(signal);
   const admitted = await services.store.read((tx) => admitTurn(tx, services, id));
   if (!admitted) return false;
-  const place = { ...admitted, files, signal };
+  const place = { ...services, ...admitted, files, signal };
   // Some providers offer models that know no tools.
   const offered =
     admitted.provider.tools === false
       ? new Map()
       : await offeredTools(services.toolServers, admitted.agent, signal);
   // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
-  if (await hasRequestedCalls(services, place)) await prepareTurn(services, id, files, offered);
-  await makeCalls(services, place, await startWaitingCalls(services, place, offered));
+  if (await hasRequestedCalls(place)) await prepareTurn(services, id, files, offered);
+  await makeCalls(place, await startWaitingCalls(place, offered));
   const prepared = await prepareTurn(services, id, files, offered);
   if (!prepared || signal.aborted) return false;
   const model = openModel(services, prepared, running, written);
   try {
-    return await answerInRounds(services, { ...prepared, files, signal }, model, written);
+    return await answerInRounds({ ...place, ...prepared }, model, written);
   } finally {
     await model.close();
   }
@@ -94,7 +94,6 @@ async function answerTurn(
  * for no more or a call waits for the owner. False if this node no longer runs the turn.
  */
 async function answerInRounds(
-  services: TurnServices,
   turn: PreparedTurn & CallingTurn,
   { stream, ask }: TurnModel,
   { rounds }: Written,
@@ -115,9 +114,9 @@ async function answerInRounds(
     if (earlier + uses.length > MAX_CALLS) throw tooManyCalls();
     const text_bytes = Buffer.byteLength(stream.written());
     const round = { uses, offered: turn.tools, text_bytes, earlier, rounds };
-    const stored = await storeCalls(services, turn, round);
+    const stored = await storeCalls(turn, round);
     if (!stored) return false;
-    const { calls, parts, tokens } = await makeCalls(services, turn, stored);
+    const { calls, parts, tokens } = await makeCalls(turn, stored);
     const pending = calls.filter(({ status }) => status === "pending");
     if (pending.length > 0) {
       stream.write(cardAfter(stream.written(), pending));
@@ -129,7 +128,7 @@ async function answerInRounds(
     made.push(...said);
     input_tokens += partTokens(said) + tokens;
     const spent_tokens = tokensOf(totalUsage(rounds));
-    const reserved = await reserveRound(services, turn, { spent_tokens, input_tokens });
+    const reserved = await reserveRound(turn, { spent_tokens, input_tokens });
     if (reserved === null) return false;
     max_output_tokens = reserved;
   }

@@ -1,4 +1,4 @@
-import type { File, Message } from "@parley/protocol";
+import type { Message } from "@parley/protocol";
 import { z } from "zod";
 import type { Provider } from "../../config/config.ts";
 import { whyNotShown } from "../../rules/context-files.ts";
@@ -21,13 +21,10 @@ export interface BuiltInResult {
   readonly is_error: boolean;
 }
 
-interface BuiltInServices {
+/** Where a built-in tool is used: in the conversation of a turn, with the eyes of the agent's owner. */
+interface BuiltInPlace {
   readonly store: Pick<Store, "read" | "search">;
   readonly config: { readonly limits: { readonly image_pixels: number } };
-}
-
-/** Where a built-in tool is used: in the conversation of a turn, with the eyes of the agent's owner. */
-export interface BuiltInPlace {
   readonly turn: Pick<TurnRecord, "conversation_id" | "conversation_uuid">;
   readonly owner_id: number;
   readonly provider: Provider;
@@ -39,11 +36,7 @@ interface BuiltIn<Input extends z.ZodType = z.ZodType> {
   readonly title: string;
   readonly description: string;
   readonly input: Input;
-  run(
-    services: BuiltInServices,
-    place: BuiltInPlace,
-    input: z.output<Input>,
-  ): Promise<BuiltInResult>;
+  run(place: BuiltInPlace, input: z.output<Input>): Promise<BuiltInResult>;
 }
 
 const tool = <Input extends z.ZodType>(definition: BuiltIn<Input>): BuiltIn =>
@@ -60,7 +53,7 @@ const search_messages = tool({
   title: "Search messages",
   description: `Finds messages of this conversation that contain all the given words, newest first, at most ${MAX_FOUND}.`,
   input: z.object({ query: z.string().min(1).max(200).describe("The words to search for.") }),
-  run: async ({ store }, { turn, owner_id }, { query }) => {
+  run: async ({ store, turn, owner_id }, { query }) => {
     const words = searchWords(query);
     if (words.length === 0) return failed("The query has no words to search for.");
     const scope = { viewerId: owner_id, conversationId: turn.conversation_id };
@@ -80,7 +73,7 @@ const read_messages = tool({
     before: z.uuid().optional().describe("The id of a message."),
     limit: z.int().min(1).max(MAX_READ).optional(),
   }),
-  run: async ({ store }, { turn, owner_id }, { before, limit = MAX_READ }) =>
+  run: async ({ store, turn, owner_id }, { before, limit = MAX_READ }) =>
     store.read(async (tx) => {
       const place = before === undefined ? null : await tx.message(before);
       if (before !== undefined && place?.conversation_id !== turn.conversation_id) {
@@ -103,14 +96,14 @@ const read_file = tool({
   description:
     "Shows a text file, a PDF or a picture that was sent in this conversation. The lists of messages have the ids of their files.",
   input: z.object({ file_id: z.uuid().describe("The id of the file.") }),
-  run: async (services, place, { file_id }) => {
-    const file = await visibleFile(services, place, file_id);
+  run: async (place, { file_id }) => {
+    const file = await visibleFile(place, file_id);
     if (!file) return failed("There is no file with this id in this conversation.");
     const { files, provider } = place;
     if (files.loaded.get(file_id)?.status !== "shown") {
       const why = whyNotShown(file, files.loaded);
       if (why !== null) return failed(`Not shown: ${why}.`);
-      const { image_pixels } = services.config.limits;
+      const { image_pixels } = place.config.limits;
       await files.load([file], { ...provider, image_pixels });
     }
     const loaded = files.loaded.get(file_id);
@@ -129,7 +122,7 @@ const current_time = tool({
   input: z.object({
     time_zone: z.string().max(64).optional().describe("Such as Europe/Berlin. Default: UTC."),
   }),
-  run: async (_, __, { time_zone = "UTC" }) => {
+  run: async (_, { time_zone = "UTC" }) => {
     const now = new Date();
     try {
       const local = new Intl.DateTimeFormat("en-GB", {
@@ -171,17 +164,13 @@ export function builtInTools(): readonly UsableTool[] {
 
 /** Without what models do not need: every request has it, and the owner pays for it. */
 function schemaOf(input: z.ZodType): Record<string, unknown> {
-  const {
-    $schema: _,
-    additionalProperties: __,
-    ...schema
-  } = z.toJSONSchema(input, { io: "input" });
+  const described = z.toJSONSchema(input, { io: "input" });
+  const { $schema: _, additionalProperties: __, ...schema } = described;
   return schema;
 }
 
 /** Runs a built-in tool. What is wrong with the arguments is told to the model. */
 export async function runBuiltIn(
-  services: BuiltInServices,
   place: BuiltInPlace,
   name: string,
   given: Readonly<Record<string, unknown>>,
@@ -190,14 +179,10 @@ export async function runBuiltIn(
   if (!builtIn) return failed("There is no such tool.");
   const parsed = builtIn.input.safeParse(given);
   if (!parsed.success) return failed(`Wrong arguments: ${z.prettifyError(parsed.error)}`);
-  return builtIn.run(services, place, parsed.data);
+  return builtIn.run(place, parsed.data);
 }
 
-async function visibleFile(
-  { store }: BuiltInServices,
-  { turn, owner_id }: BuiltInPlace,
-  fileId: string,
-): Promise<File | undefined> {
+function visibleFile({ store, turn, owner_id }: BuiltInPlace, fileId: string) {
   return store.read(async (tx) => {
     const [record] = await tx.files([fileId]);
     if (record?.conversation_uuid !== turn.conversation_uuid || record.message_uuid === null)

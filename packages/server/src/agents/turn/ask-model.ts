@@ -29,7 +29,7 @@ export interface Written {
 
 export const nothingWritten = (): Written => ({ content: "", rounds: [], usage: null });
 
-export interface ModelQuestion {
+interface ModelQuestion {
   /** What the model wrote earlier in the turn, and the results of its calls. */
   readonly made: readonly ModelMessage[];
   /** Estimated. */
@@ -37,29 +37,16 @@ export interface ModelQuestion {
   readonly max_output_tokens: number;
 }
 
-export interface ModelAnswer {
-  /** What it wrote now. It is in the stream. */
-  readonly text: string;
-  readonly uses: readonly ToolUse[];
-  readonly end: "stop" | "length";
-}
+export type TurnModel = ReturnType<typeof openModel>;
+export type ModelAnswer = Awaited<ReturnType<TurnModel["ask"]>>;
 
-/** The model of one turn, and the stream that its texts go to. */
-export interface TurnModel {
-  readonly stream: AnswerStream;
-  /** Calls the model once. What it used is added to the rounds. */
-  ask(question: ModelQuestion): Promise<ModelAnswer>;
-  /** Resolves when all that was streamed and recorded is stored. */
-  close(): Promise<void>;
-}
-
-/** Throws a `TurnFailed` if there is no key. */
+/** The model of one turn, and the stream that its texts go to. Throws a `TurnFailed` if there is no key. */
 export function openModel(
   services: AskServices,
   prepared: PreparedTurn,
   running: AbortController,
   written: Written,
-): TurnModel {
+) {
   const { turn, agent, provider, context } = prepared;
   const { api_key, source: payer } = openKey(services, agent);
   const source = sourceOf(api_key, provider, services.config);
@@ -92,7 +79,8 @@ export function openModel(
 
   return {
     stream,
-    async ask({ made, input_tokens, max_output_tokens }) {
+    /** Calls the model once. What it used is added to the rounds, what it wrote is in the stream. */
+    async ask({ made, input_tokens, max_output_tokens }: ModelQuestion) {
       const began = performance.now();
       const before = stream.written().length;
       const answer = newAnswer(stream, attempts.reported);
@@ -128,6 +116,7 @@ export function openModel(
       written.rounds.push({ duration_ms, usage: used() });
       return { text: text(), uses: answer.uses, end: answer.end() };
     },
+    /** Resolves when all that was streamed and recorded is stored. */
     async close() {
       written.content = stream.written();
       // The receipt must be complete when the turn ends.

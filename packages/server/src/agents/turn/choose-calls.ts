@@ -10,15 +10,14 @@ import type { ToolUse } from "../providers/adapter.ts";
 import type { OfferedTool, OfferedTools } from "../tools/offered.ts";
 import { REFUSED } from "../tools/result-text.ts";
 import type { ToolServers } from "../tools/servers.ts";
-import type { CallingTurn, CallServices } from "./make-calls.ts";
+import type { CallingTurn } from "./make-calls.ts";
+import { runningTurn } from "./prepare.ts";
 
 /** Which calls a turn makes: those that it continues after, and those that its model asks for. */
 
 /** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
-export async function hasRequestedCalls(
-  { store }: CallServices,
-  { turn: { continues_uuid } }: CallingTurn,
-): Promise<boolean> {
+export async function hasRequestedCalls({ store, turn }: CallingTurn): Promise<boolean> {
+  const { continues_uuid } = turn;
   if (continues_uuid === null) return false;
   return store.read(async (tx) => {
     const message = await tx.message(continues_uuid);
@@ -33,16 +32,14 @@ export async function hasRequestedCalls(
  * begun is not made again, and neither is one that the agent may not make any more.
  */
 export async function startWaitingCalls(
-  { store, node }: CallServices,
-  { turn, conversation }: CallingTurn,
+  { store, node, turn, conversation }: CallingTurn,
   offered: OfferedTools,
 ): Promise<ToolCallRecord[]> {
   const { continues_uuid } = turn;
   if (continues_uuid === null) return [];
   return store.write(async (tx) => {
-    const current = await tx.turn(turn.id);
     const message = await tx.message(continues_uuid);
-    if (current?.status !== "running" || current.node !== node || !message) return [];
+    if (!message || !(await runningTurn(tx, node, turn.id))) return [];
     const open = (await tx.toolCallsOf([message.id])).filter(({ status }) => status === "running");
     const started: ToolCallRecord[] = [];
     for (const call of open) {
@@ -62,11 +59,7 @@ export async function startWaitingCalls(
 const isRequested = ({ decided_at }: ToolCallRecord) => decided_at === null;
 
 /** Whether the agent may use the tool that was approved, or without approval the one that it has now. */
-const isAllowed = (
-  call: ToolCallRecord,
-  offered: OfferedTools,
-  { kind }: ConversationRecord,
-): boolean =>
+const isAllowed = (call: ToolCallRecord, offered: OfferedTools, { kind }: ConversationRecord) =>
   [...offered.values()].some(
     (tool) =>
       tool.server_id === call.server_id &&
@@ -76,7 +69,7 @@ const isAllowed = (
   );
 
 /** The calls that the model asked for in one round. */
-export interface AskedRound {
+interface AskedRound {
   readonly uses: readonly ToolUse[];
   readonly offered: OfferedTools;
   /** The length in bytes of what the agent has written so far. */
@@ -92,15 +85,13 @@ export interface AskedRound {
  * if this node no longer runs the turn.
  */
 export function storeCalls(
-  { store, node, toolServers }: CallServices,
-  { turn, agent, conversation }: CallingTurn,
+  { store, node, toolServers, turn, agent, conversation }: CallingTurn,
   round: AskedRound,
 ): Promise<ToolCallRecord[] | null> {
   return store.write(async (tx) => {
-    const current = await tx.turn(turn.id);
-    if (current?.status !== "running" || current.node !== node) return null;
+    const current = await runningTurn(tx, node, turn.id);
+    if (!current || current.message_id === null || current.message_uuid === null) return null;
     const { message_id, message_uuid, conversation_id, conversation_uuid } = current;
-    if (message_id === null || message_uuid === null) return null;
     for (const [place, use] of round.uses.entries()) {
       const tool = await permittedTool(tx, toolServers, agent, round.offered.get(use.name));
       const call = {
@@ -123,9 +114,7 @@ export function storeCalls(
 }
 
 /** A tool that was offered, with what the agent may do with it now. */
-interface PermittedTool extends OfferedTool {
-  readonly isPermitted: boolean;
-}
+type PermittedTool = OfferedTool & { readonly isPermitted: boolean };
 
 /** The tool and its grant may have changed since the tool was offered to the model. */
 async function permittedTool(

@@ -11,10 +11,7 @@ import type { ModelRequest } from "../providers/adapter.ts";
 import { ProviderError } from "../providers/provider-errors.ts";
 
 /** Leaves out of a request what a provider may have refused. */
-export interface Fallback {
-  readonly leftOut: "tools" | "provider fields" | "files" | "calls";
-  apply(request: ModelRequest): ModelRequest;
-}
+export type Fallback = NonNullable<ReturnType<typeof fallback>>;
 
 /** Statuses that may mean a refusal of calls without thoughts. Others mean no credit or an unknown model. */
 const INVALID: ReadonlySet<number | undefined> = new Set([400, 422]);
@@ -24,12 +21,12 @@ const INVALID: ReadonlySet<number | undefined> = new Set([400, 422]);
  * the fields and thoughts of earlier calls, and others reject calls without them. Returns what to leave
  * out of the refused request; null if nothing can be.
  */
-export function fallback(request: ModelRequest, error: unknown): Fallback | null {
+export function fallback(request: ModelRequest, error: unknown) {
   if (!(error instanceof ProviderError) || error.status === undefined) return null;
   const { messages, tools } = request;
   // A provider that was told the results of calls accepts tools.
   if (isAboutTools(error) && tools.length > 0 && !haveCalls(messages)) {
-    return { leftOut: "tools", apply: (each) => ({ ...each, tools: [] }) };
+    return { leftOut: "tools", apply: (each: ModelRequest) => ({ ...each, tools: [] }) };
   }
   const isTooLong = error.code === "context_too_long";
   if (!isTooLong && error.code !== "provider_refused") return null;
@@ -47,9 +44,12 @@ const isAboutTools = ({ error }: ProviderError) =>
   error.code === "provider_refused" && error.parameters?.reason === "tools";
 
 const inMessages = (
-  leftOut: Fallback["leftOut"],
+  leftOut: string,
   change: (messages: readonly ModelMessage[]) => ModelRequest["messages"],
-): Fallback => ({
+) => ({
   leftOut,
-  apply: (request) => ({ ...request, messages: change(request.messages) }),
+  apply: (request: ModelRequest): ModelRequest => ({
+    ...request,
+    messages: change(request.messages),
+  }),
 });

@@ -1,4 +1,5 @@
 import { transient } from "../../changes/change.ts";
+import type { Config } from "../../config/config.ts";
 import { APPROVAL_MS, changeToolCall } from "../../domain/tool-calls.ts";
 import { toolPermission } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -18,55 +19,38 @@ import type { AdmittedTurn } from "./prepare.ts";
 export interface CallServices {
   readonly node: string;
   readonly store: Store;
-  readonly config: { readonly limits: { readonly image_pixels: number } };
+  readonly config: Config;
   readonly toolServers: ToolServers;
   /** Asks the owner for what a tool needs to know, in the conversation. */
   readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
   readonly log: Logger;
 }
 
-/** The turn that makes calls. */
-export interface CallingTurn extends AdmittedTurn {
+/** The turn that makes calls, and what it makes them with. */
+export interface CallingTurn extends AdmittedTurn, CallServices {
   readonly files: TurnFiles;
   readonly signal: AbortSignal;
 }
 
-/** What the model is told about calls. */
-export interface CallResults {
-  /** As they are now: one whose tool or grant has changed waits for approval. */
-  readonly calls: readonly ToolCallRecord[];
-  readonly parts: readonly ToolResultPart[];
-  /** Estimated, of pictures and documents among them. */
-  readonly tokens: number;
-}
-
 /** Makes the calls among these that run, at the same time, and returns what the model is told. */
-export async function makeCalls(
-  services: CallServices,
-  place: CallingTurn,
-  calls: readonly ToolCallRecord[],
-): Promise<CallResults> {
+export async function makeCalls(place: CallingTurn, calls: readonly ToolCallRecord[]) {
   const running = calls.filter(({ status }) => status === "running");
-  if (running.length > 0) await showStatus(services, place, running);
+  if (running.length > 0) await showStatus(place, running);
   const results = await Promise.all(
-    calls.map((call) =>
-      call.status === "running" ? makeCall(services, place, call) : resultOf(call),
-    ),
+    calls.map((call) => (call.status === "running" ? makeCall(place, call) : resultOf(call))),
   );
-  if (running.length > 0) await showStatus(services, place, []);
+  if (running.length > 0) await showStatus(place, []);
   return {
+    /** As they are now: one whose tool or grant has changed waits for approval. */
     calls: results.map(({ call }) => call),
     parts: results.map(({ part }) => part),
+    /** Estimated, of pictures and documents among them. */
     tokens: results.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
 
 /** Tells people what the agent does right now. */
-function showStatus(
-  { store }: CallServices,
-  { turn }: CallingTurn,
-  calls: readonly ToolCallRecord[],
-): Promise<void> {
+function showStatus({ store, turn }: CallingTurn, calls: readonly ToolCallRecord[]) {
   const { message_uuid, conversation_uuid } = turn;
   const titles = [...new Set(calls.map(({ title }) => title))].join(", ");
   const text = titles === "" ? "" : `Using ${titles}`;
@@ -75,19 +59,15 @@ function showStatus(
   return store.note((tx) => tx.signal(status));
 }
 
-async function makeCall(
-  services: CallServices,
-  place: CallingTurn,
-  call: ToolCallRecord,
-): Promise<CallResult> {
-  const result = await performed(services, place, call);
+async function makeCall(place: CallingTurn, call: ToolCallRecord) {
+  const result = await performed(place, call);
   place.signal.throwIfAborted();
   const isAsked = result.needs_approval && call.message_id === place.turn.message_id;
-  const ended = await services.store.write(async (tx) => {
+  const ended = await place.store.write(async (tx) => {
     const current = await tx.toolCall(call.uuid);
     // It was ended meanwhile.
     if (current?.status !== "running") return current;
-    if (!isAsked || !(await askAgain(tx, services.toolServers, current))) {
+    if (!isAsked || !(await askAgain(tx, place.toolServers, current))) {
       await endCall(tx, current, isAsked ? failedCall(REFUSED) : result);
     }
     return tx.toolCall(call.uuid);
@@ -96,30 +76,25 @@ async function makeCall(
 }
 
 function performed(
-  services: CallServices,
-  { turn, provider, files, signal }: CallingTurn,
+  place: CallingTurn,
   call: ToolCallRecord,
 ): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
+  const { log, turn, signal } = place;
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
-    const place = { turn, owner_id, provider, files };
-    return runBuiltIn(services, place, tool, call.arguments).catch((error) => {
-      services.log.error({ err: error, turn: turn.id, tool }, "built-in tool failed");
+    return runBuiltIn({ ...place, owner_id }, tool, call.arguments).catch((error) => {
+      log.error({ err: error, turn: turn.id, tool }, "built-in tool failed");
       return failedCall("The tool failed. Try again later.");
     });
   }
   const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
-  return services.toolServers.call(
-    owner_id,
-    called,
-    { ...call.arguments },
-    {
-      signal,
-      elicit: services.elicit(call, signal),
-      isApproved: call.decided_at !== null,
-      permission: () => callPermission(services, call, server_id),
-    },
-  );
+  const options = {
+    signal,
+    elicit: place.elicit(call, signal),
+    isApproved: call.decided_at !== null,
+    permission: () => callPermission(place, call, server_id),
+  };
+  return place.toolServers.call(owner_id, called, { ...call.arguments }, options);
 }
 
 /** What the agent may do now with the tool that the call is for. An approval is for this very call. */
@@ -141,11 +116,7 @@ function callPermission(
  * Has the owner decide about a call that was not made because its tool or its grant has changed. False if
  * the agent may not use the tool any more.
  */
-async function askAgain(
-  tx: WriteTx,
-  toolServers: ToolServers,
-  call: ToolCallRecord,
-): Promise<boolean> {
+async function askAgain(tx: WriteTx, toolServers: ToolServers, call: ToolCallRecord) {
   const { server_id } = call;
   if (server_id === null) return false;
   const permission = await toolPermission(tx, { ...call, server_id }, toolServers.operatorTools());
@@ -165,19 +136,14 @@ function endCall(tx: WriteTx, call: ToolCallRecord, { text, is_error }: BuiltInR
   return changeToolCall(tx, call, { ...outcome, finished_at: Date.now() });
 }
 
-interface CallResult {
-  readonly call: ToolCallRecord;
-  readonly part: ToolResultPart;
-  readonly tokens: number;
-}
-
-function resultOf(call: ToolCallRecord, result?: BuiltInResult): CallResult {
-  const { parts = [], tokens = 0 } = result ?? {};
+function resultOf(call: ToolCallRecord, { parts = [], tokens = 0 }: Partial<BuiltInResult> = {}) {
   const content = [{ type: "text" as const, text: resultText(call) }, ...parts];
   const is_error = call.status !== "done";
-  return {
-    call,
-    part: { type: "tool_result", tool_use_id: call.model_id, content, is_error },
-    tokens,
+  const part: ToolResultPart = {
+    type: "tool_result",
+    tool_use_id: call.model_id,
+    content,
+    is_error,
   };
+  return { call, part, tokens };
 }

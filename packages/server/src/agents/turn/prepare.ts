@@ -39,6 +39,12 @@ export interface PreparedTurn extends AdmittedTurn {
   readonly max_output_tokens: number;
 }
 
+/** The turn; null if this node no longer runs it. */
+export async function runningTurn(tx: ReadTx, node: string, id: number) {
+  const turn = await tx.turn(id);
+  return turn?.status === "running" && turn.node === node ? turn : null;
+}
+
 /**
  * The turn, if this node runs it and it may call its provider; null if this node no longer runs it.
  * Throws a `TurnFailed` if the provider must not be called.
@@ -48,8 +54,8 @@ export async function admitTurn(
   { node, config }: Pick<PrepareServices, "node" | "config">,
   id: number,
 ): Promise<AdmittedTurn | null> {
-  const turn = await tx.turn(id);
-  if (turn?.status !== "running" || turn.node !== node) return null;
+  const turn = await runningTurn(tx, node, id);
+  if (!turn) return null;
   if (turn.refusal !== null) throw new TurnFailed(refusalError(turn.refusal));
   const agent = await tx.agent(turn.agent.id);
   const provider = config.providers.get(turn.agent.provider ?? "");
@@ -124,12 +130,12 @@ const NO_TOOLS: OfferedTools = new Map();
  * `TurnFailed` if the limits are used up.
  */
 export function reserveRound(
-  services: PrepareServices,
-  { turn: { id }, context, by_operator }: PreparedTurn,
-  needed: Omit<NeededTokens, "file_tokens">,
+  prepared: PreparedTurn & PrepareServices,
+  needed: NeededTokens,
 ): Promise<number | null> {
-  return services.store.write(async (tx) => {
-    const admitted = await admitTurn(tx, services, id);
+  const { store, turn, context, by_operator } = prepared;
+  return store.write(async (tx) => {
+    const admitted = await admitTurn(tx, prepared, turn.id);
     if (!admitted) return null;
     const { provider } = admitted;
     if (needed.input_tokens + MIN_ANSWER_TOKENS > provider.context_tokens) throw tooLong();
@@ -148,7 +154,7 @@ const tooLong = () =>
 const reserve = (
   tx: WriteTx,
   { turn, context, max_output_tokens, by_operator }: Omit<PreparedTurn, "tools">,
-  needed: Omit<NeededTokens, "file_tokens">,
+  needed: NeededTokens,
 ) =>
   tx.reserveTurn(turn, {
     ...needed,
@@ -163,15 +169,16 @@ interface NeededTokens {
   readonly spent_tokens: number;
   /** Estimated. */
   readonly input_tokens: number;
-  /** The part of it that is for the contents of files. */
-  readonly file_tokens: number;
 }
 
-/** The longest answer within the limits in force, or why they do not allow one. */
+/**
+ * The longest answer within the limits in force, or why they do not allow one. `file_tokens` is the part
+ * of the input that is for the contents of files.
+ */
 async function allowTokens(
   tx: WriteTx,
   { turn, agent, provider, by_operator }: AdmittedTurn,
-  { spent_tokens, input_tokens, file_tokens }: NeededTokens,
+  { spent_tokens, input_tokens, file_tokens }: NeededTokens & { file_tokens: number },
 ): Promise<Allowance> {
   // Usage is settled on the day on which the turn started too.
   const startedAt = turn.started_at ?? Date.now();
