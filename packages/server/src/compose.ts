@@ -1,14 +1,14 @@
 import type { Server } from "bun";
 import { createContextFiles } from "./agents/context-files/index.ts";
-import { Deltas } from "./agents/deltas.ts";
-import { Dispatcher } from "./agents/dispatcher.ts";
-import { ExternalTurns } from "./agents/external/index.ts";
+import { createDeltas } from "./agents/deltas.ts";
+import { createDispatcher } from "./agents/dispatcher.ts";
+import { createExternalTurns } from "./agents/external/index.ts";
 import { createKeyTester, createModelLists } from "./agents/keys.ts";
 import { createElicitations } from "./agents/tools/elicitation.ts";
 import { loadClient } from "./agents/tools/load-client.ts";
 import { createToolRequests } from "./agents/tools/offered.ts";
 import { createToolServers } from "./agents/tools/servers.ts";
-import { TurnLoads } from "./agents/turn-loads.ts";
+import { createTurnLoads } from "./agents/turn-loads.ts";
 import type { Bound } from "./calls/bind.ts";
 import { createInvoke } from "./calls/invoke.ts";
 import type { Needs } from "./calls/needs.ts";
@@ -168,16 +168,16 @@ export async function compose(config: Config): Promise<Running> {
 function buildAgents(services: Services, changes: Changes, cluster: Cluster, node: string) {
   const { config, store, vault, files, toolServers, externalTurns, log, metrics } = services;
   const asking = createElicitations(store);
-  const agents = new Dispatcher({
+  const agents = createDispatcher({
     node,
     config,
     store: yieldingStore(store),
     vault,
-    deltas: new Deltas(store, node),
+    deltas: createDeltas(store, node),
     contextFiles: createContextFiles({ store, blobs: files?.blobs ?? null, log }),
     toolServers,
     elicit: asking.ask,
-    loads: new TurnLoads(cluster),
+    loads: createTurnLoads(cluster),
     log,
   });
   changes.listen((change) => agents.receive(change));
@@ -310,7 +310,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
       ...hookRates(limits, cluster),
     }),
     ...limited,
-    externalTurns: new ExternalTurns({ store, changes, connected: hub, log }),
+    externalTurns: createExternalTurns({ store, changes, connected: hub, log }),
     keyTester: createKeyTester({ config, vault, log }),
     toolServers: servers,
     toolRequests: createToolRequests(store, servers),

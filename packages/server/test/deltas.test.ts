@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Deltas } from "../src/agents/deltas.ts";
+import { createDeltas } from "../src/agents/deltas.ts";
 import { type Change, frameOf } from "../src/changes/change.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import type { TurnRecord } from "../src/store/turns.ts";
@@ -36,7 +36,7 @@ function slowStore() {
 
 test("end() resolves after all text was sent in order, however slow the store is", async () => {
   const { sent, store } = slowStore();
-  const streams = new Deltas(store, NODE);
+  const streams = createDeltas(store, NODE);
   const answers = Array.from({ length: 60 }, async (_, id) => {
     const stream = streams.open(turnRecord(id), new AbortController());
     let written = "";
@@ -57,7 +57,7 @@ test("end() resolves after all text was sent in order, however slow the store is
 test("a failed write rejects end() and later writes", async () => {
   const failure = new Error("the store is full");
   const store = { note: () => Promise.reject(failure) } as unknown as Store;
-  const stream = new Deltas(store, NODE).open(turnRecord(1), new AbortController());
+  const stream = createDeltas(store, NODE).open(turnRecord(1), new AbortController());
   stream.write("one");
   await expect(stream.end()).rejects.toBe(failure);
   expect(() => stream.write("two")).toThrow(failure);
@@ -68,7 +68,7 @@ test("a turn that was ended elsewhere aborts its call and sends nothing", async 
   const tx = { appendChunks: () => [1], signal: (change: Change) => sent.push(change) };
   const note = async (unit: (tx: WriteTx) => unknown) => unit(tx as unknown as WriteTx);
   const call = new AbortController();
-  const stream = new Deltas({ note } as unknown as Store, NODE).open(turnRecord(1), call);
+  const stream = createDeltas({ note } as unknown as Store, NODE).open(turnRecord(1), call);
   stream.write("one");
   await stream.end();
   expect(call.signal.aborted).toBe(true);

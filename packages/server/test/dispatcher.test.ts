@@ -7,11 +7,11 @@ import { fails, stallsAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { createContextFiles } from "../src/agents/context-files/index.ts";
-import { Deltas } from "../src/agents/deltas.ts";
-import { Dispatcher } from "../src/agents/dispatcher.ts";
+import { createDeltas } from "../src/agents/deltas.ts";
+import { createDispatcher } from "../src/agents/dispatcher.ts";
 import { createElicitations } from "../src/agents/tools/elicitation.ts";
 import { createToolServers } from "../src/agents/tools/servers.ts";
-import { TurnLoads } from "../src/agents/turn-loads.ts";
+import { createTurnLoads } from "../src/agents/turn-loads.ts";
 import { alone, type Cluster } from "../src/changes/cluster.ts";
 import { readConfig } from "../src/config/config.ts";
 import { stopTurns } from "../src/domain/turns.ts";
@@ -60,16 +60,16 @@ const withIdleNode: Cluster = {
 function nodeOn(store: Store, environment = {}, cluster = alone) {
   const fetch = createGuardedFetch({ allowPrivate: false });
   const servers = createToolServers({ store, vault, fetch, log, metrics: createMetrics() });
-  const agents = new Dispatcher({
+  const agents = createDispatcher({
     node: NODE,
     config: readConfig(environment),
     store,
     vault,
-    deltas: new Deltas(store, NODE),
+    deltas: createDeltas(store, NODE),
     contextFiles: createContextFiles({ store, blobs: null, log }),
     toolServers: servers,
     elicit: createElicitations(store).ask,
-    loads: new TurnLoads(cluster),
+    loads: createTurnLoads(cluster),
     log,
   });
   return {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import { ExternalTurns } from "../src/agents/external/index.ts";
+import { createExternalTurns } from "../src/agents/external/index.ts";
 import { createLogger } from "../src/observe/log.ts";
 import { EXTERNAL } from "../src/rules/agents.ts";
 import type { AgentCaller } from "../src/security/caller.ts";
@@ -35,7 +35,7 @@ test("a turn whose program disconnects while it claims is given to the next one,
     leaving.abort();
     return result;
   };
-  const turns = new ExternalTurns({
+  const turns = createExternalTurns({
     store: { ...store, write },
     changes,
     connected: nobody,
@@ -67,7 +67,7 @@ test("after an outage of the store, programs can be seen again before their turn
       calls.push(call === store.ready ? "looks for the store" : "ends turns");
       return call(...values);
     }) as Call;
-  const turns = new ExternalTurns({
+  const turns = createExternalTurns({
     store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
     changes,
     connected: nobody,
@@ -88,7 +88,7 @@ test("a turn that a connected program does not claim is ended as agent_offline",
   const store = openSqliteStore(join(folder, "parley.db"));
   const { agent, turn_id } = await agentWithTurn(store);
   const connected = { ...nobody, people: () => [{ account: agent }] };
-  const turns = new ExternalTurns({
+  const turns = createExternalTurns({
     store,
     changes,
     connected,

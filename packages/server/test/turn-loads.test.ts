@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TurnLoads } from "../src/agents/turn-loads.ts";
+import { createTurnLoads } from "../src/agents/turn-loads.ts";
 import { alone, type Cluster } from "../src/changes/cluster.ts";
 
 /** Nodes that receive at once what the others send. */
@@ -16,13 +16,13 @@ function nodes(...names: string[]) {
         };
       },
     };
-    return new TurnLoads(cluster);
+    return createTurnLoads(cluster);
   });
   return { loads, reported: () => new Promise((resolve) => setImmediate(resolve)) };
 }
 
 test("a single node may claim all turns that wait", () => {
-  const loads = new TurnLoads(alone);
+  const loads = createTurnLoads(alone);
   loads.report(1000);
   expect(loads.share(100)).toBe(100);
 });

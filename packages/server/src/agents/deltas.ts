@@ -9,18 +9,6 @@ const FLUSH_INTERVAL_MS_PER_STREAM = 1 / 5;
 /** How often streams are checked for a flush. All streams share one timer. */
 const TICK_MS = 5;
 
-/** Writes one answer into the conversation. */
-export interface AnswerStream {
-  /** Resolves when the stream takes more text. Undefined if it does at once. */
-  backpressure(): Promise<void> | undefined;
-  /** Throws if earlier text could not be stored. */
-  write(text: string): void;
-  /** Resolves when all text is stored and sent. Rejects if some of it could not be stored. */
-  end(): Promise<void>;
-  /** All text so far. */
-  written(): string;
-}
-
 interface Stream {
   readonly turn: TurnRecord;
   readonly running: AbortController;
@@ -43,106 +31,85 @@ interface Flush {
   readonly chunk: NewChunk;
 }
 
+export type Deltas = ReturnType<typeof createDeltas>;
+export type AnswerStream = ReturnType<Deltas["open"]>;
+
 /**
  * Stores the text of running turns and emits it as deltas in the same unit of work, so a crash
  * loses only text that nobody has seen. The first text of a stream is flushed at once, later text
  * is batched, and all streams that are due share one unit of work.
  */
-export class Deltas {
-  readonly #store: Store;
-  readonly #node: string;
+export function createDeltas(store: Store, node: string) {
   /** Streams with buffered text. */
-  readonly #buffered = new Set<Stream>();
+  const buffered = new Set<Stream>();
   /** Streams under backpressure, with the function that releases them. */
-  readonly #held = new Map<Stream, () => void>();
-  #openStreams = 0;
-  #timer: NodeJS.Timeout | undefined;
+  const held = new Map<Stream, () => void>();
+  let openStreams = 0;
+  let timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, node: string) {
-    this.#store = store;
-    this.#node = node;
-  }
-
-  /** `running` is aborted if the turn was ended by someone else. */
-  open(turn: TurnRecord, running: AbortController): AnswerStream {
-    this.#openStreams++;
-    const stream = newStream(turn, running);
-    return {
-      write: (text) => this.#write(stream, text),
-      backpressure: () => this.#hold(stream),
-      end: () => this.#end(stream),
-      written: () => stream.written,
-    };
-  }
-
-  #write(stream: Stream, text: string): void {
+  function write(stream: Stream, text: string): void {
     if (stream.failure) throw stream.failure.error;
     if (text === "") return;
     stream.written += text;
     stream.buffered += text;
-    this.#buffered.add(stream);
+    buffered.add(stream);
     // The first text, and text after a silence, does not wait for the timer.
-    if (!this.#timer || isFirst(stream)) this.#flush();
-    if (this.#buffered.has(stream)) this.#startTimer();
+    if (!timer || isFirst(stream)) flush();
+    if (buffered.has(stream)) startTimer();
   }
 
-  #hold(stream: Stream): Promise<void> | undefined {
-    if (this.#isDue(stream, performance.now())) return undefined;
-    this.#startTimer();
-    return new Promise((resolve) => void this.#held.set(stream, resolve));
+  function hold(stream: Stream): Promise<void> | undefined {
+    if (isDue(stream, performance.now())) return undefined;
+    startTimer();
+    return new Promise((resolve) => void held.set(stream, resolve));
   }
 
-  async #end(stream: Stream): Promise<void> {
+  async function end(stream: Stream): Promise<void> {
     stream.flushedAt = Number.NEGATIVE_INFINITY;
-    this.#openStreams--;
+    openStreams--;
     // Another stream's flush may take the rest of this one along while it waits.
     do {
-      if (!stream.isStoring) this.#flush();
+      if (!stream.isStoring) flush();
       await stream.stored;
-    } while (stream.isStoring || this.#buffered.has(stream));
+    } while (stream.isStoring || buffered.has(stream));
   }
 
-  #intervalMs(): number {
-    return Math.max(FLUSH_INTERVAL_MS, this.#openStreams * FLUSH_INTERVAL_MS_PER_STREAM);
+  const intervalMs = () => Math.max(FLUSH_INTERVAL_MS, openStreams * FLUSH_INTERVAL_MS_PER_STREAM);
+  const isDue = (stream: Stream, now: number) => stream.flushedAt + intervalMs() <= now;
+
+  function startTimer(): void {
+    timer ??= setTimeout(tick, TICK_MS);
   }
 
-  #isDue(stream: Stream, now: number): boolean {
-    return stream.flushedAt + this.#intervalMs() <= now;
-  }
-
-  #startTimer(): void {
-    this.#timer ??= setTimeout(() => this.#tick(), TICK_MS);
-  }
-
-  #tick(): void {
-    this.#release();
+  function tick(): void {
+    release();
     // Released streams read and write what has arrived before this runs.
-    setImmediate(() => this.#flush());
-    this.#timer = undefined;
-    if (this.#held.size + this.#buffered.size > 0) this.#startTimer();
+    setImmediate(flush);
+    timer = undefined;
+    if (held.size + buffered.size > 0) startTimer();
   }
 
   /** Releases held streams that are due, at most twice the average per tick: this spreads bursts. */
-  #release(): void {
+  function release(): void {
     const now = performance.now();
-    let left = Math.ceil((2 * this.#openStreams * TICK_MS) / this.#intervalMs());
-    for (const [stream, release] of this.#held) {
-      if (!this.#isDue(stream, now)) continue;
-      this.#held.delete(stream);
-      release();
+    let left = Math.ceil((2 * openStreams * TICK_MS) / intervalMs());
+    for (const [stream, resume] of held) {
+      if (!isDue(stream, now)) continue;
+      held.delete(stream);
+      resume();
       if (--left === 0) break;
     }
   }
 
-  #flush(): void {
+  function flush(): void {
     const now = performance.now();
-    const streams = [...this.#buffered].filter(
-      (stream) => !stream.isStoring && !this.#held.has(stream) && this.#isDue(stream, now),
+    const streams = [...buffered].filter(
+      (stream) => !stream.isStoring && !held.has(stream) && isDue(stream, now),
     );
     if (streams.length === 0) return;
-    const stored = this.#storeFlushes(streams);
+    const stored = storeFlushes(streams);
     for (const stream of streams) {
-      this.#buffered.delete(stream);
+      buffered.delete(stream);
       stream.isStoring = true;
       stream.stored = stored;
     }
@@ -150,14 +117,14 @@ export class Deltas {
     stored.catch(() => undefined);
   }
 
-  async #storeFlushes(streams: readonly Stream[]): Promise<void> {
+  async function storeFlushes(streams: readonly Stream[]): Promise<void> {
     const flushes = streams.map(takeBuffered);
     try {
-      await storeDeltas(this.#store, this.#node, flushes);
+      await storeDeltas(store, node, flushes);
     } catch (error) {
       // Text that arrived meanwhile is dropped too: it must not follow a gap.
       for (const stream of streams) {
-        this.#buffered.delete(stream);
+        buffered.delete(stream);
         stream.failure = { error };
       }
       throw error;
@@ -165,19 +132,35 @@ export class Deltas {
       for (const stream of streams) stream.isStoring = false;
     }
   }
-}
 
-const newStream = (turn: TurnRecord, running: AbortController): Stream => ({
-  turn,
-  running,
-  written: "",
-  buffered: "",
-  offset: 0,
-  flushedAt: Number.NEGATIVE_INFINITY,
-  isStoring: false,
-  stored: Promise.resolve(),
-  failure: null,
-});
+  return {
+    /** Writes one answer into the conversation. `running` is aborted if someone else ended the turn. */
+    open(turn: TurnRecord, running: AbortController) {
+      openStreams++;
+      const stream: Stream = {
+        turn,
+        running,
+        written: "",
+        buffered: "",
+        offset: 0,
+        flushedAt: Number.NEGATIVE_INFINITY,
+        isStoring: false,
+        stored: Promise.resolve(),
+        failure: null,
+      };
+      return {
+        /** Throws if earlier text could not be stored. */
+        write: (text: string) => write(stream, text),
+        /** Resolves when the stream takes more text. Undefined if it does at once. */
+        backpressure: () => hold(stream),
+        /** Resolves when all text is stored and sent. Rejects if some of it could not be stored. */
+        end: () => end(stream),
+        /** All text so far. */
+        written: () => stream.written,
+      };
+    },
+  };
+}
 
 const isFirst = (stream: Stream) => stream.offset === 0;
 

@@ -20,7 +20,7 @@ const BUSY_RETRY_MS = 10;
 /** How long other nodes have to claim the turns that were handed over to them. */
 const HAND_OVER_MS = 200;
 
-export interface DispatcherServices extends TurnServices {
+interface DispatcherServices extends TurnServices {
   readonly loads: TurnLoads;
 }
 
@@ -28,210 +28,162 @@ export interface DispatcherServices extends TurnServices {
  * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
  * and conversation. Of several nodes, each claims its share and hands the rest over.
  */
-export class Dispatcher {
-  readonly #services: DispatcherServices;
+export function createDispatcher(services: DispatcherServices) {
+  const { store, node, loads, log } = services;
   /** Aborts the turns that run here, by id. */
-  readonly #running = new Map<number, AbortController>();
-  #isStopping = false;
-  #claiming: Promise<void> | null = null;
+  const running = new Map<number, AbortController>();
+  let isStopping = false;
+  let claiming: Promise<void> | null = null;
   /** Whether turns may have been queued since the last claim began. */
-  #claimAgain = false;
+  let mustClaim = false;
   /** How many turns other nodes have handed over since then. */
-  #handedOver = 0;
-  #handOverTimer: NodeJS.Timeout | undefined;
-  #takingOver: Promise<void> | null = null;
-  #renewalTimer: NodeJS.Timeout | undefined;
-  #renewedAt = performance.now();
-  #isGracePeriod = false;
-
-  constructor(services: DispatcherServices) {
-    this.#services = services;
-    services.loads.onHandOver((count) => this.#claimAtLeast(count));
-  }
-
-  /** Takes over the turns of an earlier process and starts to claim turns. */
-  start(): void {
-    this.#takeOverInBackground();
-    this.#scheduleRenewal();
-  }
-
-  /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
-  receive(change: Delivered): void {
-    if (change.kind === "turns_queued") this.#wake();
-    else if (change.kind === "turns_ended") {
-      for (const { id } of change.turns) this.#running.get(id)?.abort();
-    }
-  }
-
-  /** The number of turns that run on this node. */
-  running(): number {
-    return this.#running.size;
-  }
-
-  /** Aborts every turn and releases the leases. Another process takes the turns over. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    clearTimeout(this.#renewalTimer);
-    clearTimeout(this.#handOverTimer);
-    const ids = [...this.#running.keys()];
-    for (const running of this.#running.values()) running.abort();
-    await Promise.all([this.#release(ids), this.#claiming, this.#takingOver]);
-  }
+  let handedOver = 0;
+  let handOverTimer: NodeJS.Timeout | undefined;
+  let takingOver: Promise<void> | null = null;
+  let renewalTimer: NodeJS.Timeout | undefined;
+  let renewedAt = performance.now();
+  let isGracePeriod = false;
 
   /** Releases leases, so that another node can take the turns over before they would expire. */
-  async #release(ids: readonly number[]): Promise<void> {
-    const { store, node, log } = this.#services;
-    await store
-      .note(async (tx) => {
-        await tx.renewNode(node, 0);
-        await tx.renewLeases(node, ids, 0);
-      })
-      .catch((error) => log.warn({ err: error }, "turn lease release failed"));
+  const release = (ids: readonly number[]) =>
+    renewFor(ids, 0).catch((error) => log.warn({ err: error }, "turn lease release failed"));
+
+  /** A note, because a renewal that waits behind many writes would come too late. */
+  const renewFor = (ids: readonly number[], leaseMs: number) =>
+    store.note(async (tx) => {
+      await tx.renewNode(node, leaseMs);
+      await tx.renewLeases(node, ids, leaseMs);
+    });
+
+  function wake(): void {
+    mustClaim = true;
+    startClaiming();
   }
 
-  #wake(): void {
-    this.#claimAgain = true;
-    this.#startClaiming();
+  function claimAtLeast(count: number): void {
+    handedOver += count;
+    startClaiming();
   }
 
-  #claimAtLeast(count: number): void {
-    this.#handedOver += count;
-    this.#startClaiming();
-  }
-
-  #startClaiming(): void {
-    if (this.#isStopping) return;
-    this.#claiming ??= this.#claim().catch((error) =>
-      this.#services.log.error({ err: error }, "turn claim failed"),
-    );
+  function startClaiming(): void {
+    if (isStopping) return;
+    claiming ??= claim().catch((error) => log.error({ err: error }, "turn claim failed"));
   }
 
   /** Claims and runs turns until none is left to claim. */
-  async #claim(): Promise<void> {
+  async function claim(): Promise<void> {
     try {
-      while ((this.#claimAgain || this.#handedOver > 0) && !this.#isStopping) {
-        const [handsOver, least] = [this.#claimAgain, this.#handedOver];
-        this.#claimAgain = false;
-        this.#handedOver = 0;
-        const { turns, more, left } = await this.#claimBatch(least);
-        await this.#runAll(turns.map(({ id }) => id));
-        if (left > 0 && handsOver) this.#handOver(left);
-        if (more) this.#claimAgain = true;
+      while ((mustClaim || handedOver > 0) && !isStopping) {
+        const [handsOver, least] = [mustClaim, handedOver];
+        mustClaim = false;
+        handedOver = 0;
+        const { turns, more, left } = await claimBatch(least);
+        await runAll(turns.map(({ id }) => id));
+        if (left > 0 && handsOver) handOver(left);
+        if (more) mustClaim = true;
         if (more && turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
       }
     } finally {
-      this.#claiming = null;
+      claiming = null;
     }
   }
 
-  #claimBatch(least: number): Promise<ClaimedTurns> {
-    const { store, node, loads } = this.#services;
+  function claimBatch(least: number): Promise<ClaimedTurns> {
     const share = (waiting: number) => Math.max(least, loads.share(waiting));
     return store.write(async (tx) => {
       const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS, share);
-      for (const turn of claimed.turns) await this.#begin(tx, turn);
+      for (const turn of claimed.turns) await begin(tx, turn);
       return claimed;
     });
   }
 
   /** Hands turns over to other nodes, and claims those that they do not claim in time. */
-  #handOver(count: number): void {
-    if (this.#isStopping) return;
-    this.#services.loads.handOver(count);
-    this.#handOverTimer ??= setTimeout(() => {
-      this.#handOverTimer = undefined;
-      this.#claimAtLeast(MAX_CLAIMED_TURNS);
+  function handOver(count: number): void {
+    if (isStopping) return;
+    loads.handOver(count);
+    handOverTimer ??= setTimeout(() => {
+      handOverTimer = undefined;
+      claimAtLeast(MAX_CLAIMED_TURNS);
     }, HAND_OVER_MS);
   }
 
-  async #begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
+  async function begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
     const { agent, conversation_uuid } = turn;
     const conversation = await tx.conversation(conversation_uuid, agent.id);
     if (!conversation) return;
     const settings = await tx.agent(agent.id);
-    const model = settings ? modelOf(settings, this.#services.config) : "";
+    const model = settings ? modelOf(settings, services.config) : "";
     await beginTurn(tx, turn, conversation, model);
   }
 
   /** Starts turns that this node has claimed. If it stops meanwhile, they are left to others. */
-  async #runAll(ids: readonly number[]): Promise<void> {
-    if (this.#isStopping) return this.#release(ids);
-    for (const id of ids) void this.#run(id);
+  async function runAll(ids: readonly number[]): Promise<void> {
+    if (isStopping) return release(ids);
+    for (const id of ids) void run(id);
   }
 
-  async #run(id: number): Promise<void> {
-    const running = new AbortController();
+  async function run(id: number): Promise<void> {
+    const controller = new AbortController();
     // A turn that this node lost and has taken over again.
-    this.#running.get(id)?.abort();
-    this.#running.set(id, running);
-    this.#services.loads.report(this.#running.size);
+    running.get(id)?.abort();
+    running.set(id, controller);
+    loads.report(running.size);
     try {
-      await runTurn(this.#services, id, running);
+      await runTurn(services, id, controller);
     } catch (error) {
-      this.#services.log.error({ err: error, turn: id }, "turn failed");
-      await this.#endAsFailed(id);
+      log.error({ err: error, turn: id }, "turn failed");
+      await endAsFailed(id);
     } finally {
-      if (this.#running.get(id) === running) this.#running.delete(id);
-      this.#services.loads.report(this.#running.size);
+      if (running.get(id) === controller) running.delete(id);
+      loads.report(running.size);
     }
-    this.#wake();
+    wake();
   }
 
-  async #endAsFailed(id: number): Promise<void> {
-    const { store, node, log } = this.#services;
+  async function endAsFailed(id: number): Promise<void> {
     const error = { code: "internal", parameters: { reason: "server" } } as const;
     await store
       .write((tx) => endTurn(tx, id, { status: "failed", error }, node))
       .catch((failure) => log.error({ err: failure, turn: id }, "turn end failed"));
   }
 
-  #scheduleRenewal(): void {
-    this.#renewalTimer = setTimeout(async () => {
-      await this.#renewLeases().catch((error) =>
-        this.#services.log.error({ err: error }, "turn lease renewal failed"),
-      );
-      if (!this.#isStopping) this.#scheduleRenewal();
+  function scheduleRenewal(): void {
+    renewalTimer = setTimeout(async () => {
+      await renewLeases().catch((error) => log.error({ err: error }, "turn lease renewal failed"));
+      if (!isStopping) scheduleRenewal();
     }, LEASE_RENEWAL_MS);
   }
 
   /** Renews the leases of this node, then takes over turns with expired leases. */
-  async #renewLeases(): Promise<void> {
-    const { store, node } = this.#services;
-    const ids = [...this.#running.keys()];
-    if (ids.length === 0) await store.ready();
-    // A note, because a renewal that waits behind many writes would come too late.
-    else
-      await store.note(async (tx) => {
-        await tx.renewNode(node, LEASE_MS);
-        await tx.renewLeases(node, ids, LEASE_MS);
-      });
+  async function renewLeases(): Promise<void> {
+    if (running.size === 0) await store.ready();
+    else await renewFor([...running.keys()], LEASE_MS);
     const now = performance.now();
-    const isLate = now - this.#renewedAt > 2 * LEASE_RENEWAL_MS;
-    this.#renewedAt = now;
+    const isLate = now - renewedAt > 2 * LEASE_RENEWAL_MS;
+    renewedAt = now;
     // The store was unavailable, perhaps to all nodes: the others renew their leases first.
-    this.#isGracePeriod = isLate && !this.#isGracePeriod;
-    if (!this.#isGracePeriod) this.#takeOverInBackground();
+    isGracePeriod = isLate && !isGracePeriod;
+    if (!isGracePeriod) takeOverInBackground();
   }
 
   /** Not awaited: a takeover that waits for locks must not delay the next renewal. */
-  #takeOverInBackground(): void {
-    if (this.#isStopping) return;
-    this.#takingOver ??= this.#takeOverTurns()
-      .catch((error) => this.#services.log.error({ err: error }, "turn takeover failed"))
+  function takeOverInBackground(): void {
+    if (isStopping) return;
+    takingOver ??= takeOverTurns()
+      .catch((error) => log.error({ err: error }, "turn takeover failed"))
       .finally(() => {
-        this.#takingOver = null;
-        this.#wake();
+        takingOver = null;
+        wake();
       });
   }
 
   /** Takes over turns with expired leases: runs them again if nothing was streamed, else ends them. */
-  async #takeOverTurns(): Promise<void> {
-    const { store, node } = this.#services;
+  async function takeOverTurns(): Promise<void> {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
         // It runs here, and the next renewal comes: this process was paused, or the row was locked.
-        if (turn.node === node && this.#running.has(turn.id)) continue;
+        if (turn.node === node && running.has(turn.id)) continue;
         if (turn.node === EXTERNAL_NODE) {
           await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });
         } else if (turn.rounds.length > 0) await endAndContinue(tx, turn);
@@ -239,14 +191,41 @@ export class Dispatcher {
           await endTurn(tx, turn.id, { status: "failed", error: INTERRUPTED });
         } else {
           await tx.adoptTurn(turn.id, node, LEASE_MS);
-          await this.#begin(tx, turn);
+          await begin(tx, turn);
           ids.push(turn.id);
         }
       }
       return ids;
     });
-    await this.#runAll(adopted);
+    await runAll(adopted);
   }
+
+  loads.onHandOver(claimAtLeast);
+  return {
+    /** Takes over the turns of an earlier process and starts to claim turns. */
+    start(): void {
+      takeOverInBackground();
+      scheduleRenewal();
+    },
+    /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
+    receive(change: Delivered): void {
+      if (change.kind === "turns_queued") wake();
+      else if (change.kind === "turns_ended") {
+        for (const { id } of change.turns) running.get(id)?.abort();
+      }
+    },
+    /** The number of turns that run on this node. */
+    running: () => running.size,
+    /** Aborts every turn and releases the leases. Another process takes the turns over. */
+    async stop(): Promise<void> {
+      isStopping = true;
+      clearTimeout(renewalTimer);
+      clearTimeout(handOverTimer);
+      const ids = [...running.keys()];
+      for (const controller of running.values()) controller.abort();
+      await Promise.all([release(ids), claiming, takingOver]);
+    },
+  };
 }
 
 const INTERRUPTED = { code: "interrupted", parameters: { reason: "restart" } } as const;

@@ -10,7 +10,7 @@ import type { AccountRecord } from "../../store/accounts.ts";
 import type { Store } from "../../store/store.ts";
 import type { OfflineWaits } from "../../store/turns.ts";
 import { type Claim, claimAgain, claimTurn, requestedTurns } from "./claim-turn.ts";
-import { type ConnectedAccount, type ConnectedAccounts, Presence } from "./presence.ts";
+import { type ConnectedAccount, type ConnectedAccounts, createPresence } from "./presence.ts";
 import { WaitingClaims } from "./waiting-claims.ts";
 
 const TICK_MS = 1000;
@@ -23,14 +23,14 @@ const MAX_OFFLINE_TURNS = 100;
 /** Turns of one agent that its sockets are told of at once. */
 const MAX_ANNOUNCED_TURNS = 10;
 
-export interface ClaimOptions {
+interface ClaimOptions {
   /** Null: the turn that waits longest. */
   readonly turnId: number | null;
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-export interface ExternalTurnsOptions {
+interface ExternalTurnsOptions {
   readonly store: Store;
   readonly changes: Pick<Changes, "signalHere">;
   readonly connected: ConnectedAccounts;
@@ -43,130 +43,54 @@ export interface ExternalTurnsOptions {
   readonly unclaimedMs?: number;
 }
 
+export type ExternalTurns = ReturnType<typeof createExternalTurns>;
+
 /** The turns of external agents: programs claim them, on any node. */
-export class ExternalTurns {
-  readonly #options: ExternalTurnsOptions;
-  readonly #waiting = new WaitingClaims();
-  readonly #presence: Presence;
+export function createExternalTurns(options: ExternalTurnsOptions) {
+  const { store, changes, connected, log, tickMs = TICK_MS } = options;
+  const { offlineMs = OFFLINE_MS, unclaimedMs = UNCLAIMED_MS } = options;
+  const claims = new WaitingClaims();
+  const presence = createPresence(store, connected);
   /** The turns that the sockets of each agent on this node were told of, while it has any. */
-  readonly #announced = new WeakMap<ConnectedAccount, ReadonlySet<number>>();
+  const announced = new WeakMap<ConnectedAccount, ReadonlySet<number>>();
   /** Claimed turns that did not reach their programs, with the ids of their agents. */
-  readonly #lost = new Map<number, number>();
+  const lost = new Map<number, number>();
   /** Since when programs have had the time to connect again. */
-  #graceSince = Number.POSITIVE_INFINITY;
+  let graceSince = Number.POSITIVE_INFINITY;
   /** When the last check that reached the store began. */
-  #checkedAt = Number.POSITIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
-  #ticking: Promise<void> = Promise.resolve();
-  #isStopping = false;
-
-  constructor(options: ExternalTurnsOptions) {
-    this.#options = options;
-    this.#presence = new Presence(options.store, options.connected);
-  }
-
-  start(): void {
-    this.#graceSince = performance.now();
-    this.#checkedAt = this.#graceSince;
-    this.#scheduleTick();
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    clearTimeout(this.#timer);
-    this.#waiting.end(() => true);
-    await this.#ticking;
-  }
-
-  /** A program makes calls as the agent. */
-  seen({ id }: Pick<AccountRecord, "id">): void {
-    this.#presence.seen(id);
-  }
-
-  /** Resolves to null if there is no turn to claim, or the client is gone. */
-  async claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null> {
-    const { store } = this.#options;
-    const { turnId, waitMs, signal } = options;
-    const deadline = performance.now() + waitMs;
-    this.seen(caller.account);
-    while (!this.#isStopping && !signal.aborted) {
-      // Before the claim, so that a turn that is queued during it wakes this call.
-      using waiting = this.#waiting.open(caller, signal);
-      const lost = this.#takeLost(caller.account, turnId);
-      const claim = await store
-        .write<Claim>((tx) =>
-          lost === null
-            ? claimTurn(tx, { agentId: caller.account.id, turnId })
-            : claimAgain(tx, lost),
-        )
-        .catch((error) => {
-          if (lost !== null) this.#lost.set(lost, caller.account.id);
-          throw error;
-        });
-      if (claim.kind === "claimed" && !signal.aborted) return claim.turn;
-      if (claim.kind === "claimed") this.#keepLost(caller.account, claim.turn);
-      if (claim.kind === "busy") await Bun.sleep(BUSY_RETRY_MS);
-      if (claim.kind !== "none") continue;
-      const left = deadline - performance.now();
-      if (left <= 0 || !(await waiting.wait(left))) return null;
-    }
-    return null;
-  }
-
-  /**
-   * Wakes programs when turns were queued, tells those that connect of the turns that wait, and ends the
-   * calls of those whose token was revoked.
-   */
-  receive(change: Delivered): void {
-    if (change.kind === "turns_queued") {
-      for (const username of change.agents ?? []) {
-        this.#waiting.wake(username);
-        this.#announce(username);
-      }
-    } else if (change.kind === "agent_connected") {
-      const agent = this.#options.connected.person(change.username);
-      if (agent) this.#announced.delete(agent);
-      this.#announce(change.username);
-    } else if (change.kind === "turns_ended") {
-      for (const { id } of change.turns) this.#lost.delete(id);
-    } else if (change.kind === "session_ended") {
-      this.#waiting.end(({ token_id }) => token_id === change.session_id);
-    } else if (change.kind === "account_suspended") {
-      this.#waiting.end(({ account }) => account.username === change.username);
-    }
-  }
+  let checkedAt = Number.POSITIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  let ticking: Promise<void> = Promise.resolve();
+  let isStopping = false;
 
   /** Keeps a claimed turn for the next call of the agent: the client of this one is gone. */
-  #keepLost({ id, username }: AccountRecord, { turn_id }: ClaimedTurn): void {
-    this.#lost.set(turn_id, id);
-    this.#waiting.wake(username);
+  function keepLost({ id, username }: AccountRecord, { turn_id }: ClaimedTurn): void {
+    lost.set(turn_id, id);
+    claims.wake(username);
   }
 
   /** The id of a turn of the agent that did not reach its program: the wanted one, or any. */
-  #takeLost(agent: AccountRecord, wanted: number | null): number | null {
-    for (const [id, agentId] of this.#lost) {
+  function takeLost(agent: AccountRecord, wanted: number | null): number | null {
+    for (const [id, agentId] of lost) {
       if (agentId !== agent.id || (wanted !== null && wanted !== id)) continue;
-      this.#lost.delete(id);
+      lost.delete(id);
       return id;
     }
     return null;
   }
 
-  #announce(username: string): void {
-    this.#sendRequests(username).catch((error) =>
-      this.#options.log.error({ err: error }, "turn request not sent"),
-    );
+  function announce(username: string): void {
+    sendRequests(username).catch((error) => log.error({ err: error }, "turn request not sent"));
   }
 
   /** Tells the sockets of an agent on this node of turns that they were not told of before. */
-  async #sendRequests(username: string): Promise<void> {
-    const { store, changes, connected } = this.#options;
+  async function sendRequests(username: string): Promise<void> {
     const agent = connected.person(username);
     if (!agent) return;
     const { id } = agent.account;
     const requests = await store.read((tx) => requestedTurns(tx, id, MAX_ANNOUNCED_TURNS));
-    const before = this.#announced.get(agent);
-    this.#announced.set(agent, new Set(requests.map(({ turn_id }) => turn_id)));
+    const before = announced.get(agent);
+    announced.set(agent, new Set(requests.map(({ turn_id }) => turn_id)));
     for (const request of requests) {
       if (before?.has(request.turn_id)) continue;
       // Each node tells its own sockets, so that none is told twice.
@@ -174,38 +98,36 @@ export class ExternalTurns {
     }
   }
 
-  #scheduleTick(): void {
-    if (this.#isStopping) return;
-    this.#timer = setTimeout(() => {
-      this.#ticking = this.#tick()
-        .catch((error) => this.#options.log.error({ err: error }, "external turn check failed"))
-        .then(() => this.#scheduleTick());
-    }, this.#options.tickMs ?? TICK_MS);
+  function scheduleTick(): void {
+    if (isStopping) return;
+    timer = setTimeout(() => {
+      ticking = tick()
+        .catch((error) => log.error({ err: error }, "external turn check failed"))
+        .then(scheduleTick);
+    }, tickMs);
   }
 
-  async #tick(): Promise<void> {
-    const { store, offlineMs = OFFLINE_MS, unclaimedMs = UNCLAIMED_MS } = this.#options;
+  async function tick(): Promise<void> {
     const now = performance.now();
-    await this.#presence.flush(this.#waiting.agents());
+    await presence.flush(claims.agents());
     // Nodes could not store which programs they have, or programs could not reach this node.
-    if (this.#isLate(this.#checkedAt)) this.#graceSince = performance.now();
+    if (isLate(checkedAt)) graceSince = performance.now();
     // Null if programs have not had that much time to connect again.
-    const ifPassed = (ms: number) => (now - this.#graceSince > ms ? ms : null);
+    const ifPassed = (ms: number) => (now - graceSince > ms ? ms : null);
     const waits = { offlineMs: ifPassed(offlineMs), unclaimedMs: ifPassed(unclaimedMs) };
     if (waits.offlineMs !== null || waits.unclaimedMs !== null) {
-      await this.#failOfflineTurns(now, waits);
+      await failOfflineTurns(now, waits);
     } else await store.ready();
-    this.#checkedAt = now;
+    checkedAt = now;
   }
 
-  #isLate = (checkedAt: number): boolean =>
-    performance.now() - checkedAt > LATE_FACTOR * (this.#options.tickMs ?? TICK_MS);
+  const isLate = (since: number) => performance.now() - since > LATE_FACTOR * tickMs;
 
   /** Ends the turns that wait for agents without a program, or whose program claims none. */
-  async #failOfflineTurns(now: number, waits: OfflineWaits): Promise<void> {
-    await this.#options.store.write(async (tx) => {
+  const failOfflineTurns = (now: number, waits: OfflineWaits) =>
+    store.write(async (tx) => {
       // The unit itself may have waited for the store.
-      if (this.#isLate(now)) return;
+      if (isLate(now)) return;
       const turns = await tx.claimOfflineTurns(waits, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
       for (const turn of turns) {
         const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
@@ -217,5 +139,69 @@ export class ExternalTurns {
         await endTurn(tx, turn.id, { status: "failed", error }, EXTERNAL_NODE);
       }
     });
-  }
+
+  return {
+    start(): void {
+      graceSince = performance.now();
+      checkedAt = graceSince;
+      scheduleTick();
+    },
+    async stop(): Promise<void> {
+      isStopping = true;
+      clearTimeout(timer);
+      claims.end(() => true);
+      await ticking;
+    },
+    /** A program makes calls as the agent. */
+    seen: ({ id }: Pick<AccountRecord, "id">) => presence.seen(id),
+    /** Resolves to null if there is no turn to claim, or the client is gone. */
+    async claim(caller: AgentCaller, wanted: ClaimOptions): Promise<ClaimedTurn | null> {
+      const { account } = caller;
+      const { turnId, waitMs, signal } = wanted;
+      const deadline = performance.now() + waitMs;
+      presence.seen(account.id);
+      while (!isStopping && !signal.aborted) {
+        // Before the claim, so that a turn that is queued during it wakes this call.
+        using waiting = claims.open(caller, signal);
+        const again = takeLost(account, turnId);
+        const claim = await store
+          .write<Claim>((tx) =>
+            again === null ? claimTurn(tx, { agentId: account.id, turnId }) : claimAgain(tx, again),
+          )
+          .catch((error) => {
+            if (again !== null) lost.set(again, account.id);
+            throw error;
+          });
+        if (claim.kind === "claimed" && !signal.aborted) return claim.turn;
+        if (claim.kind === "claimed") keepLost(account, claim.turn);
+        if (claim.kind === "busy") await Bun.sleep(BUSY_RETRY_MS);
+        if (claim.kind !== "none") continue;
+        const left = deadline - performance.now();
+        if (left <= 0 || !(await waiting.wait(left))) return null;
+      }
+      return null;
+    },
+    /**
+     * Wakes programs when turns were queued, tells those that connect of the turns that wait, and ends the
+     * calls of those whose token was revoked.
+     */
+    receive(change: Delivered): void {
+      if (change.kind === "turns_queued") {
+        for (const username of change.agents ?? []) {
+          claims.wake(username);
+          announce(username);
+        }
+      } else if (change.kind === "agent_connected") {
+        const agent = connected.person(change.username);
+        if (agent) announced.delete(agent);
+        announce(change.username);
+      } else if (change.kind === "turns_ended") {
+        for (const { id } of change.turns) lost.delete(id);
+      } else if (change.kind === "session_ended") {
+        claims.end(({ token_id }) => token_id === change.session_id);
+      } else if (change.kind === "account_suspended") {
+        claims.end(({ account }) => account.username === change.username);
+      }
+    },
+  };
 }

@@ -5,18 +5,9 @@ import type { AgentCaller } from "../../security/caller.ts";
 /** Calls that the agents of one person may have waiting on this node: each keeps a connection open. */
 const MAX_WAITING = 64;
 
-/** A `claimTurn` that waits for a turn. */
-export interface WaitingClaim {
-  /** Resolves to true when there may be a turn, and to false when the wait is over. */
-  wait(ms: number): Promise<boolean>;
-  [Symbol.dispose](): void;
-}
-
 interface Entry {
   readonly caller: AgentCaller;
-  /** Null: nothing has happened yet. */
-  outcome: boolean | null;
-  settle(outcome: boolean): void;
+  settle(isWoken: boolean): void;
 }
 
 /** The programs that wait for turns on this node. They wait in memory alone. */
@@ -28,22 +19,28 @@ export class WaitingClaims {
    * Begins to listen for turns of the agent. Throws `rate_limited` if too many calls of its owner's
    * agents wait already.
    */
-  open(caller: AgentCaller, signal: AbortSignal): WaitingClaim {
+  open(caller: AgentCaller, signal: AbortSignal) {
     const owner = ownerNameOf(caller.account);
     const entries = this.#entries.get(owner) ?? new Set<Entry>();
     if (entries.size >= MAX_WAITING) throw rateLimited(1, "too many calls wait for turns");
-    const entry: Entry = {
-      caller,
-      outcome: null,
-      settle: (outcome) => {
-        entry.outcome = outcome;
-      },
+    const { promise: settled, resolve } = Promise.withResolvers<void>();
+    let outcome = false;
+    const settle = (isWoken: boolean) => {
+      outcome = isWoken;
+      resolve();
     };
+    const entry: Entry = { caller, settle };
     this.#entries.set(owner, entries.add(entry));
-    const abort = () => entry.settle(false);
+    const abort = () => settle(false);
     signal.addEventListener("abort", abort);
     return {
-      wait: (ms) => settled(entry, ms),
+      /** Resolves to true when there may be a turn, and to false when the wait is over. */
+      wait: async (ms: number): Promise<boolean> => {
+        const timer = setTimeout(resolve, ms);
+        await settled;
+        clearTimeout(timer);
+        return outcome;
+      },
       [Symbol.dispose]: () => {
         signal.removeEventListener("abort", abort);
         entries.delete(entry);
@@ -72,15 +69,4 @@ export class WaitingClaims {
   *#all(): Generator<Entry> {
     for (const entries of this.#entries.values()) yield* entries;
   }
-}
-
-function settled(entry: Entry, ms: number): Promise<boolean> {
-  if (entry.outcome !== null) return Promise.resolve(entry.outcome);
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms);
-    entry.settle = (outcome) => {
-      clearTimeout(timer);
-      resolve(outcome);
-    };
-  });
 }
