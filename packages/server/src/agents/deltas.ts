@@ -12,7 +12,6 @@ const TICK_MS = 5;
 interface Stream {
   readonly turn: TurnRecord;
   readonly running: AbortController;
-  /** All text. */
   written: string;
   /** Text that is not flushed yet. */
   buffered: string;
@@ -155,7 +154,6 @@ export function createDeltas(store: Store, node: string) {
         backpressure: () => hold(stream),
         /** Resolves when all text is stored and sent. Rejects if some of it could not be stored. */
         end: () => end(stream),
-        /** All text so far. */
         written: () => stream.written,
       };
     },

@@ -5,7 +5,8 @@ import { EXTERNAL_NODE } from "../rules/agents.ts";
 import { modelOf } from "../rules/keys.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { ClaimedTurns, TurnRecord } from "../store/turns.ts";
-import { runTurn, type TurnServices } from "./turn.ts";
+import type { TurnServices } from "./turn/prepare.ts";
+import { runTurn } from "./turn.ts";
 import type { TurnLoads } from "./turn-loads.ts";
 
 /**
@@ -214,7 +215,6 @@ export function createDispatcher(services: DispatcherServices) {
         for (const { id } of change.turns) running.get(id)?.abort();
       }
     },
-    /** The number of turns that run on this node. */
     running: () => running.size,
     /** Aborts every turn and releases the leases. Another process takes the turns over. */
     async stop(): Promise<void> {

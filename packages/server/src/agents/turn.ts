@@ -5,11 +5,9 @@ import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model
 import { partTokens } from "../rules/tool-context.ts";
 import { tokensOf, totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
-import type { ContextFiles } from "./context-files/index.ts";
 import { providerErrors } from "./providers/provider-errors.ts";
 import { offeredTools } from "./tools/offered.ts";
 import {
-  type AskServices,
   type ModelAnswer,
   nothingWritten,
   openModel,
@@ -17,14 +15,15 @@ import {
   type Written,
 } from "./turn/ask-model.ts";
 import { hasRequestedCalls, startWaitingCalls, storeCalls } from "./turn/choose-calls.ts";
-import { type CallingTurn, type CallServices, makeCalls } from "./turn/make-calls.ts";
-import { admitTurn, type PreparedTurn, prepareTurn, reserveRound } from "./turn/prepare.ts";
+import { makeCalls } from "./turn/make-calls.ts";
+import {
+  admitTurn,
+  type PreparedTurn,
+  prepareTurn,
+  reserveRound,
+  type TurnServices,
+} from "./turn/prepare.ts";
 import { TurnFailed } from "./turn-failed.ts";
-
-/** What a turn needs. */
-export interface TurnServices extends AskServices, CallServices {
-  contextFiles: ContextFiles;
-}
 
 /** A turn that asks for more calls fails. */
 const MAX_CALLS = 16;
@@ -70,20 +69,20 @@ async function answerTurn(
   using files = services.contextFiles.open(signal);
   const admitted = await services.store.read((tx) => admitTurn(tx, services, id));
   if (!admitted) return false;
-  const place = { ...services, ...admitted, files, signal };
+  const place = { ...admitted, files, signal };
   // Some providers offer models that know no tools.
   const offered =
     admitted.provider.tools === false
       ? new Map()
       : await offeredTools(services.toolServers, admitted.agent, signal);
   // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
-  if (await hasRequestedCalls(place)) await prepareTurn(services, id, files, offered);
+  if (await hasRequestedCalls(place)) await prepareTurn(place, offered);
   await makeCalls(place, await startWaitingCalls(place, offered));
-  const prepared = await prepareTurn(services, id, files, offered);
+  const prepared = await prepareTurn(place, offered);
   if (!prepared || signal.aborted) return false;
-  const model = openModel(services, prepared, running, written);
+  const model = openModel(prepared, running, written);
   try {
-    return await answerInRounds({ ...place, ...prepared }, model, written);
+    return await answerInRounds(prepared, model, written);
   } finally {
     await model.close();
   }
@@ -94,7 +93,7 @@ async function answerTurn(
  * for no more or a call waits for the owner. False if this node no longer runs the turn.
  */
 async function answerInRounds(
-  turn: PreparedTurn & CallingTurn,
+  turn: PreparedTurn,
   { stream, ask }: TurnModel,
   { rounds }: Written,
 ): Promise<boolean> {

@@ -2,21 +2,15 @@ import type { Turn } from "@parley/protocol";
 import type { ModelMessage } from "../../rules/model-content.ts";
 import { estimateTokens } from "../../rules/token-estimate.ts";
 import { addUsage, totalUsage } from "../../rules/usage.ts";
-import type { Store } from "../../store/store.ts";
-import type { TurnRecord, TurnRound } from "../../store/turns.ts";
-import type { AnswerStream, Deltas } from "../deltas.ts";
-import { type KeyServices, openKey, operatorKeyError, sourceOf } from "../keys.ts";
+import type { TurnRound } from "../../store/turns.ts";
+import type { AnswerStream } from "../deltas.ts";
+import { openKey, operatorKeyError, sourceOf } from "../keys.ts";
 import type { ModelOutput, ModelRequest, ToolUse } from "../providers/adapter.ts";
 import { callModel } from "../providers/call.ts";
 import type { ProviderError } from "../providers/provider-errors.ts";
 import { definitionOf } from "../tools/offered.ts";
 import { type Fallback, fallback } from "./fallbacks.ts";
 import type { PreparedTurn } from "./prepare.ts";
-
-export interface AskServices extends KeyServices {
-  readonly store: Store;
-  readonly deltas: Deltas;
-}
 
 /** What the model of a turn has sent so far. The store may have less of it. */
 export interface Written {
@@ -41,17 +35,12 @@ export type TurnModel = ReturnType<typeof openModel>;
 export type ModelAnswer = Awaited<ReturnType<TurnModel["ask"]>>;
 
 /** The model of one turn, and the stream that its texts go to. Throws a `TurnFailed` if there is no key. */
-export function openModel(
-  services: AskServices,
-  prepared: PreparedTurn,
-  running: AbortController,
-  written: Written,
-) {
+export function openModel(prepared: PreparedTurn, running: AbortController, written: Written) {
   const { turn, agent, provider, context } = prepared;
-  const { api_key, source: payer } = openKey(services, agent);
-  const source = sourceOf(api_key, provider, services.config);
-  const stream = services.deltas.open(turn, running);
-  const attempts = attemptRecorder(services, turn);
+  const { api_key, source: payer } = openKey(prepared, agent);
+  const source = sourceOf(api_key, provider, prepared.config);
+  const stream = prepared.deltas.open(turn, running);
+  const attempts = attemptRecorder(prepared);
   /** What the provider has refused in this turn. It is left out of later requests too. */
   const refused: Fallback[] = [];
   const options = {
@@ -72,7 +61,7 @@ export function openModel(
         refused.push(other);
         const { status } = error as ProviderError;
         const message = `provider refused request with ${other.leftOut}`;
-        services.log.warn({ turn: turn.id, status }, message);
+        prepared.log.warn({ turn: turn.id, status }, message);
       }
     }
   }
@@ -108,9 +97,8 @@ export function openModel(
           const earlier = totalUsage(written.rounds);
           written.usage = earlier ? addUsage(earlier, used()) : used();
         }
-        throw payer === "own"
-          ? error
-          : operatorKeyError(error, turn.agent.provider ?? "", services);
+        if (payer === "own") throw error;
+        throw operatorKeyError(error, turn.agent.provider ?? "", prepared);
       }
       const duration_ms = Math.round(performance.now() - began);
       written.rounds.push({ duration_ms, usage: used() });
@@ -165,7 +153,7 @@ function newAnswer(stream: AnswerStream, reportedInput: (tokens: number) => void
 }
 
 /** Stores in the background, in order, what is known of the attempts: others may end the turn. */
-function attemptRecorder({ store, log }: AskServices, { id, tries: earlier }: TurnRecord) {
+function attemptRecorder({ store, log, turn: { id, tries: earlier } }: PreparedTurn) {
   let pending = Promise.resolve();
   let tries = earlier;
   const record = (input_tokens: number | null) => {

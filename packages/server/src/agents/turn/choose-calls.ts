@@ -10,13 +10,12 @@ import type { ToolUse } from "../providers/adapter.ts";
 import type { OfferedTool, OfferedTools } from "../tools/offered.ts";
 import { REFUSED } from "../tools/result-text.ts";
 import type { ToolServers } from "../tools/servers.ts";
-import type { CallingTurn } from "./make-calls.ts";
-import { runningTurn } from "./prepare.ts";
+import { type AdmittedTurn, runningTurn } from "./prepare.ts";
 
 /** Which calls a turn makes: those that it continues after, and those that its model asks for. */
 
 /** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
-export async function hasRequestedCalls({ store, turn }: CallingTurn): Promise<boolean> {
+export async function hasRequestedCalls({ store, turn }: AdmittedTurn): Promise<boolean> {
   const { continues_uuid } = turn;
   if (continues_uuid === null) return false;
   return store.read(async (tx) => {
@@ -32,7 +31,7 @@ export async function hasRequestedCalls({ store, turn }: CallingTurn): Promise<b
  * begun is not made again, and neither is one that the agent may not make any more.
  */
 export async function startWaitingCalls(
-  { store, node, turn, conversation }: CallingTurn,
+  { store, node, turn, conversation }: AdmittedTurn,
   offered: OfferedTools,
 ): Promise<ToolCallRecord[]> {
   const { continues_uuid } = turn;
@@ -85,7 +84,7 @@ interface AskedRound {
  * if this node no longer runs the turn.
  */
 export function storeCalls(
-  { store, node, toolServers, turn, agent, conversation }: CallingTurn,
+  { store, node, toolServers, turn, agent, conversation }: AdmittedTurn,
   round: AskedRound,
 ): Promise<ToolCallRecord[] | null> {
   return store.write(async (tx) => {

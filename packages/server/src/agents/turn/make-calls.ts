@@ -1,39 +1,19 @@
 import { transient } from "../../changes/change.ts";
-import type { Config } from "../../config/config.ts";
 import { APPROVAL_MS, changeToolCall } from "../../domain/tool-calls.ts";
 import { toolPermission } from "../../domain/tools.ts";
-import type { Logger } from "../../observe/log.ts";
 import type { ToolResultPart } from "../../rules/model-content.ts";
 import { needsApproval } from "../../rules/tool-calls.ts";
 import { resultText } from "../../rules/tool-context.ts";
-import type { Store, WriteTx } from "../../store/store.ts";
+import type { WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
-import type { TurnFiles } from "../context-files/index.ts";
 import { type BuiltInResult, runBuiltIn } from "../tools/built-in.ts";
-import type { Elicit } from "../tools/mcp-client.ts";
 import { boundedText, failedCall, REFUSED, type ToolResult } from "../tools/result-text.ts";
 import type { CallPermission } from "../tools/server-calls.ts";
 import type { ToolServers } from "../tools/servers.ts";
 import type { AdmittedTurn } from "./prepare.ts";
 
-export interface CallServices {
-  readonly node: string;
-  readonly store: Store;
-  readonly config: Config;
-  readonly toolServers: ToolServers;
-  /** Asks the owner for what a tool needs to know, in the conversation. */
-  readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
-  readonly log: Logger;
-}
-
-/** The turn that makes calls, and what it makes them with. */
-export interface CallingTurn extends AdmittedTurn, CallServices {
-  readonly files: TurnFiles;
-  readonly signal: AbortSignal;
-}
-
 /** Makes the calls among these that run, at the same time, and returns what the model is told. */
-export async function makeCalls(place: CallingTurn, calls: readonly ToolCallRecord[]) {
+export async function makeCalls(place: AdmittedTurn, calls: readonly ToolCallRecord[]) {
   const running = calls.filter(({ status }) => status === "running");
   if (running.length > 0) await showStatus(place, running);
   const results = await Promise.all(
@@ -50,7 +30,7 @@ export async function makeCalls(place: CallingTurn, calls: readonly ToolCallReco
 }
 
 /** Tells people what the agent does right now. */
-function showStatus({ store, turn }: CallingTurn, calls: readonly ToolCallRecord[]) {
+function showStatus({ store, turn }: AdmittedTurn, calls: readonly ToolCallRecord[]) {
   const { message_uuid, conversation_uuid } = turn;
   const titles = [...new Set(calls.map(({ title }) => title))].join(", ");
   const text = titles === "" ? "" : `Using ${titles}`;
@@ -59,7 +39,7 @@ function showStatus({ store, turn }: CallingTurn, calls: readonly ToolCallRecord
   return store.note((tx) => tx.signal(status));
 }
 
-async function makeCall(place: CallingTurn, call: ToolCallRecord) {
+async function makeCall(place: AdmittedTurn, call: ToolCallRecord) {
   const result = await performed(place, call);
   place.signal.throwIfAborted();
   const isAsked = result.needs_approval && call.message_id === place.turn.message_id;
@@ -76,7 +56,7 @@ async function makeCall(place: CallingTurn, call: ToolCallRecord) {
 }
 
 function performed(
-  place: CallingTurn,
+  place: AdmittedTurn,
   call: ToolCallRecord,
 ): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
   const { log, turn, signal } = place;
@@ -99,7 +79,7 @@ function performed(
 
 /** What the agent may do now with the tool that the call is for. An approval is for this very call. */
 function callPermission(
-  { store, toolServers }: CallServices,
+  { store, toolServers }: AdmittedTurn,
   call: ToolCallRecord,
   server_id: string,
 ): Promise<CallPermission> {
@@ -127,7 +107,6 @@ async function askAgain(tx: WriteTx, toolServers: ToolServers, call: ToolCallRec
   return true;
 }
 
-/** Stores the outcome. */
 function endCall(tx: WriteTx, call: ToolCallRecord, { text, is_error }: BuiltInResult) {
   const bounded = boundedText(text);
   const outcome = is_error

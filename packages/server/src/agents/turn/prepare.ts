@@ -1,35 +1,39 @@
-import type { Config, Provider } from "../../config/config.ts";
+import type { Provider } from "../../config/config.ts";
 import { type Allowance, allowance, MIN_ANSWER_TOKENS } from "../../rules/budget.ts";
 import type { ModelContext } from "../../rules/context.ts";
 import { refusalError } from "../../rules/dispatch.ts";
 import { keySourceOf } from "../../rules/keys.ts";
-import type { AgentRecord } from "../../store/agents.ts";
-import type { ConversationRecord } from "../../store/conversations.ts";
 import type { ReadTx, Store, WriteTx } from "../../store/store.ts";
-import type { TurnRecord } from "../../store/turns.ts";
-import type { TurnFiles } from "../context-files/index.ts";
-import { keyMissing } from "../keys.ts";
+import type { ToolCallRecord } from "../../store/tool-calls.ts";
+import type { ContextFiles, TurnFiles } from "../context-files/index.ts";
+import type { Deltas } from "../deltas.ts";
+import { type KeyServices, keyMissing } from "../keys.ts";
+import type { Elicit } from "../tools/mcp-client.ts";
 import type { OfferedTools } from "../tools/offered.ts";
+import type { ToolServers } from "../tools/servers.ts";
 import { interrupted, overBudget, TurnFailed } from "../turn-failed.ts";
-import { readContext } from "./read-context.ts";
+import { readContext, type TurnPlace } from "./read-context.ts";
 
 /** Files of messages that arrive while files are loaded are loaded too, but not endlessly. */
 const MAX_LOADS = 3;
 
-interface PrepareServices {
+export interface TurnServices extends KeyServices {
   readonly node: string;
   readonly store: Store;
-  readonly config: Config;
+  readonly deltas: Deltas;
+  readonly contextFiles: ContextFiles;
+  readonly toolServers: ToolServers;
+  /** Asks the owner for what a tool needs to know, in the conversation. */
+  readonly elicit: (call: ToolCallRecord, signal: AbortSignal) => Elicit;
 }
 
-/** A turn that may call its provider. */
-export interface AdmittedTurn {
-  readonly turn: TurnRecord;
-  readonly agent: AgentRecord;
+/** A turn that may call its provider, and everything that its steps need. */
+export interface AdmittedTurn extends TurnPlace, TurnServices {
   readonly provider: Provider;
-  readonly conversation: ConversationRecord;
   /** Whether the operator's key pays. */
   readonly by_operator: boolean;
+  readonly files: TurnFiles;
+  readonly signal: AbortSignal;
 }
 
 export interface PreparedTurn extends AdmittedTurn {
@@ -49,11 +53,12 @@ export async function runningTurn(tx: ReadTx, node: string, id: number) {
  * The turn, if this node runs it and it may call its provider; null if this node no longer runs it.
  * Throws a `TurnFailed` if the provider must not be called.
  */
-export async function admitTurn(
+export async function admitTurn<Services extends TurnServices>(
   tx: ReadTx,
-  { node, config }: Pick<PrepareServices, "node" | "config">,
+  services: Services,
   id: number,
-): Promise<AdmittedTurn | null> {
+) {
+  const { node, config } = services;
   const turn = await runningTurn(tx, node, id);
   if (!turn) return null;
   if (turn.refusal !== null) throw new TurnFailed(refusalError(turn.refusal));
@@ -67,7 +72,8 @@ export async function admitTurn(
   if (agent.owner.suspended_at !== null) throw new TurnFailed({ code: "agent_suspended" });
   const keySource = keySourceOf(agent, config);
   if (keySource === null) throw keyMissing();
-  return { turn, agent, provider, conversation, by_operator: keySource === "operator" };
+  const by_operator = keySource === "operator";
+  return { ...services, turn, agent, provider, conversation, by_operator };
 }
 
 /**
@@ -77,26 +83,24 @@ export async function admitTurn(
  * is not in it.
  */
 export async function prepareTurn(
-  services: PrepareServices,
-  id: number,
-  files: TurnFiles,
+  place: AdmittedTurn,
   tools: OfferedTools,
 ): Promise<PreparedTurn | null> {
-  const { image_pixels } = services.config.limits;
+  const { image_pixels } = place.config.limits;
   for (let loads = 0; ; loads++) {
     // Files that are not loaded by then are left out.
     const isLast = loads === MAX_LOADS;
-    const prepared = await services.store.write(async (tx) => {
-      const admitted = await admitTurn(tx, services, id);
+    const prepared = await place.store.write(async (tx) => {
+      const admitted = await admitTurn(tx, place, place.turn.id);
       if (!admitted) return null;
-      const plan = await affordablePlan(tx, admitted, files, tools);
+      const plan = await affordablePlan(tx, admitted, tools);
       const { unloaded } = plan.context;
       if (unloaded.length > 0 && !isLast) return { unloaded, provider: admitted.provider };
       await reserve(tx, plan, { spent_tokens: 0, input_tokens: plan.context.input_tokens });
       return plan;
     });
     if (prepared === null || !("unloaded" in prepared)) return prepared;
-    await files.load(prepared.unloaded, { ...prepared.provider, image_pixels });
+    await place.files.load(prepared.unloaded, { ...prepared.provider, image_pixels });
   }
 }
 
@@ -104,10 +108,9 @@ export async function prepareTurn(
 async function affordablePlan(
   tx: WriteTx,
   admitted: AdmittedTurn,
-  files: TurnFiles,
   tools: OfferedTools,
 ): Promise<PreparedTurn> {
-  const { turn } = admitted;
+  const { turn, files } = admitted;
   const context = await readContext(tx, { ...admitted, loaded: files.loaded, tools });
   // A turn that continues goes on with the results of calls, which were made.
   if (turn.trigger_deleted && turn.continues_uuid === null && !context.isAsked) {
@@ -119,7 +122,7 @@ async function affordablePlan(
   }
   // Providers reject calls in the context if there are no tools.
   if (tools.size === 0 || turn.continues_uuid !== null) throw overBudget(allowed.refusal);
-  return affordablePlan(tx, admitted, files, NO_TOOLS);
+  return affordablePlan(tx, admitted, NO_TOOLS);
 }
 
 const NO_TOOLS: OfferedTools = new Map();
@@ -129,11 +132,8 @@ const NO_TOOLS: OfferedTools = new Map();
  * longest answer that the limits allow. Null if this node no longer runs the turn. Throws a
  * `TurnFailed` if the limits are used up.
  */
-export function reserveRound(
-  prepared: PreparedTurn & PrepareServices,
-  needed: NeededTokens,
-): Promise<number | null> {
-  const { store, turn, context, by_operator } = prepared;
+export function reserveRound(prepared: PreparedTurn, needed: NeededTokens): Promise<number | null> {
+  const { store, turn, by_operator } = prepared;
   return store.write(async (tx) => {
     const admitted = await admitTurn(tx, prepared, turn.id);
     if (!admitted) return null;
@@ -143,7 +143,7 @@ export function reserveRound(
     const allowed = await allowTokens(tx, paid, { ...needed, file_tokens: 0 });
     if ("refusal" in allowed) throw overBudget(allowed.refusal);
     const { output_tokens } = allowed;
-    await reserve(tx, { ...paid, context, max_output_tokens: output_tokens }, needed);
+    await reserve(tx, { ...paid, max_output_tokens: output_tokens }, needed);
     return Math.min(output_tokens, provider.context_tokens - needed.input_tokens);
   });
 }
@@ -153,7 +153,7 @@ const tooLong = () =>
 
 const reserve = (
   tx: WriteTx,
-  { turn, context, max_output_tokens, by_operator }: Omit<PreparedTurn, "tools">,
+  { turn, context, max_output_tokens, by_operator }: PreparedTurn,
   needed: NeededTokens,
 ) =>
   tx.reserveTurn(turn, {
@@ -163,7 +163,6 @@ const reserve = (
     by_operator,
   });
 
-/** The tokens that a call of the model needs. */
 interface NeededTokens {
   /** What earlier calls of the turn have used. */
   readonly spent_tokens: number;
