@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Connection } from "../src/agents/tools/connection.ts";
-import { ConnectionPool } from "../src/agents/tools/pool.ts";
+import { createConnectionPool } from "../src/agents/tools/pool.ts";
 
 const connection = (): Connection => ({
   listTools: async () => [],
@@ -14,7 +14,7 @@ const connection = (): Connection => ({
 const { signal } = new AbortController();
 
 test("connections that one person holds leave others theirs", async () => {
-  const pool = new ConnectionPool();
+  const pool = createConnectionPool();
   const open = async () => connection();
   const acquire = (owner_id: number, server: number) =>
     pool.acquire({ key: `${owner_id}/${server}`, owner_id }, open, signal);

@@ -164,7 +164,11 @@ async function discover(url: string, fetchFn: FetchLike): Promise<Discovered & {
     throw conflict("the server names another resource than itself");
   }
   checkTamperProof(String(found.authorizationServerUrl), "the authorization server");
-  checkEndpoints(metadata);
+  const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata;
+  // The owner's browser opens one of them, and codes and tokens are sent to the others.
+  for (const endpoint of [authorization_endpoint, token_endpoint, registration_endpoint]) {
+    if (endpoint !== undefined) checkTamperProof(endpoint, "the authorization server");
+  }
   const scope = challenge.scope ?? resourceMetadata?.scopes_supported?.join(" ");
   return {
     server_url: String(found.authorizationServerUrl),
@@ -190,14 +194,6 @@ async function challengeOf(url: string, fetchFn: FetchLike) {
   });
   await response.body?.cancel();
   return extractWWWAuthenticateParams(response);
-}
-
-/** The owner's browser opens one of them, and codes and tokens are sent to the others. */
-function checkEndpoints(metadata: AuthorizationServerMetadata) {
-  const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata;
-  for (const endpoint of [authorization_endpoint, token_endpoint, registration_endpoint]) {
-    if (endpoint !== undefined) checkTamperProof(endpoint, "the authorization server");
-  }
 }
 
 /** Others could read tokens that are sent by http, except on this machine. */

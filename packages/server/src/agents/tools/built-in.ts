@@ -42,7 +42,6 @@ interface BuiltIn<Input extends z.ZodType = z.ZodType> {
 const tool = <Input extends z.ZodType>(definition: BuiltIn<Input>): BuiltIn =>
   definition as unknown as BuiltIn;
 
-/** The name of the server that the built-in tools belong to. */
 const SERVER = "parley";
 const MAX_FOUND = 20;
 const MAX_READ = 50;

@@ -105,79 +105,44 @@ interface Parts {
   end?(): Promise<void>;
 }
 
-/** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
-async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
-  const { transport, timeouts } = parts;
-  const connection = new McpConnection(parts);
-  try {
-    await connection.within(signal, () =>
-      connection.client.connect(transport, { timeout: timeouts.contactMs }),
-    );
-    return connection;
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
-}
-
-export type Connection = Pick<
-  McpConnection,
-  "listTools" | "callTool" | "hasFailed" | "isUsable" | "onListChanged" | "close"
->;
+export type Connection = Awaited<ReturnType<typeof connect>>;
 
 /**
- * A connection to a tool server. It makes one call at a time, so that a question of the server belongs
- * to the call in progress.
+ * Connects to a tool server. The connection makes one call at a time, so that a question of the server
+ * belongs to the call in progress. Rejects with a `ContactError`'s cause, and with the reason of the
+ * signal after an abort.
  */
-class McpConnection {
-  readonly client: McpClient;
-  /** Is called when the server announces that its tools have changed. */
-  onListChanged = () => {};
-  #elicit: Elicit | null = null;
-  readonly #parts: Parts;
-  readonly #broken: Promise<never>;
-  /** True once a call failed. */
-  hasFailed = false;
-  #isClosed = false;
-
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#broken = parts.broken ?? new Promise(() => {});
-    this.#broken.catch(() => {
-      // The calls that wait for an answer reject with the error.
-      this.hasFailed = true;
-    });
-    this.client = new McpClient(parts.timeouts.contactMs, {
-      onListChanged: () => this.onListChanged(),
-      elicit: async (request) => (await this.#elicit?.(request)) ?? { action: "decline" },
-    });
-    this.client.onclose = () => {
-      this.hasFailed = true;
-    };
-  }
-
-  /** False once a call failed or it is closed, and while the server still answers an earlier call. */
-  get isUsable(): boolean {
-    return !this.hasFailed && !this.#isClosed && !this.#parts.answers?.isAnswering();
-  }
-
-  async listTools(signal: AbortSignal): Promise<ToolRecord[]> {
-    if (!this.client.getServerCapabilities()?.tools) return [];
-    return this.within(signal, (ended) => this.#listPages(ended));
-  }
+async function connect(
+  { transport, timeouts, broken = new Promise(() => {}), answers, end }: Parts,
+  signal: AbortSignal,
+) {
+  const { contactMs, elicitMs } = timeouts;
+  let hasFailed = false;
+  let isClosed = false;
+  let answer: Elicit | null = null;
+  const client = new McpClient(contactMs, {
+    onListChanged: () => connection.onListChanged(),
+    elicit: async (request) => (await answer?.(request)) ?? { action: "decline" },
+  });
+  client.onclose = () => {
+    hasFailed = true;
+  };
+  broken.catch(() => {
+    // The calls that wait for an answer reject with the error.
+    hasFailed = true;
+  });
 
   /** Runs work with a signal that is aborted at the end: by the caller, by the timeout, or when it is done. */
-  async within<Result>(
-    signal: AbortSignal,
+  async function within<Result>(
+    caller: AbortSignal,
     work: (ended: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const { contactMs } = this.#parts.timeouts;
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(contactMs)]);
+    const bounded = AbortSignal.any([caller, AbortSignal.timeout(contactMs)]);
     bounded.throwIfAborted();
     const ended = new AbortController();
     const done = work(ended.signal);
     try {
-      return await untilAborted(Promise.race([done, this.#broken]), bounded);
+      return await untilAborted(Promise.race([done, broken]), bounded);
     } finally {
       // If the time is up, nobody waits for it any more.
       done.catch(() => {});
@@ -185,90 +150,110 @@ class McpConnection {
     }
   }
 
-  async #listPages(signal: AbortSignal): Promise<ToolRecord[]> {
-    const sent: unknown[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < MAX_LIST_PAGES; page++) {
-      const request = { method: "tools/list", ...(cursor !== undefined && { params: { cursor } }) };
-      const { tools, nextCursor } = await this.client.request(request, ToolPage, { signal });
-      sent.push(...tools);
-      if (nextCursor === undefined) break;
-      cursor = nextCursor;
-    }
-    return toolList(sent);
-  }
-
-  /**
-   * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
-   * abort; the server is told, and the connection cannot be used again.
-   */
-  async callTool(
-    tool: string,
-    input: Record<string, unknown>,
-    { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
-  ): Promise<ToolResult> {
-    const { timeouts, answers } = this.#parts;
-    const { elicitMs } = timeouts;
-    const deadline = pausableDeadline(timeoutMs);
-    const cancelled = new AbortController();
-    const unanswered = Promise.withResolvers<never>();
-    let hasEnded = false;
-    let questions = 0;
-    // A server may end its answer with a question: then the client calls again with what it is told.
-    const expectResult = () =>
-      setTimeout(() => {
-        if (!hasEnded || questions > 0 || answers?.isAnswering()) return;
-        unanswered.reject(new ContactFailed(NO_RESULT));
-      }, PARSE_MS);
-    const ask = async (elicit: Elicit, request: Parameters<Elicit>[0]) => {
-      questions++;
-      try {
-        return await deadline.without(elicit(request), elicitMs);
-      } finally {
-        questions--;
-        expectResult();
-      }
-    };
-    this.#elicit = elicit ? (request) => ask(elicit, request) : null;
-    if (answers) {
-      answers.onEnded = (method) => {
-        hasEnded ||= method === "tools/call";
-        expectResult();
+  const connection = {
+    async listTools(caller: AbortSignal): Promise<ToolRecord[]> {
+      if (!client.getServerCapabilities()?.tools) return [];
+      return toolList(await within(caller, (ended) => listPages(client, ended)));
+    },
+    /**
+     * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
+     * abort; the server is told, and the connection cannot be used again.
+     */
+    async callTool(
+      tool: string,
+      input: Record<string, unknown>,
+      { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
+    ): Promise<ToolResult> {
+      const deadline = pausableDeadline(timeoutMs);
+      const cancelled = new AbortController();
+      const unanswered = Promise.withResolvers<never>();
+      let hasEnded = false;
+      let questions = 0;
+      // A server may end its answer with a question: then the client calls again with what it is told.
+      const expectResult = () =>
+        setTimeout(() => {
+          if (!hasEnded || questions > 0 || answers?.isAnswering()) return;
+          unanswered.reject(new ContactFailed(NO_RESULT));
+        }, PARSE_MS);
+      const ask = async (elicit: Elicit, request: Parameters<Elicit>[0]) => {
+        questions++;
+        try {
+          return await deadline.without(elicit(request), elicitMs);
+        } finally {
+          questions--;
+          expectResult();
+        }
       };
-    }
-    const params = { name: tool, arguments: input };
-    const call = this.client.request({ method: "tools/call", params }, SentResult, {
-      signal: cancelled.signal,
-      timeout: timeoutMs + elicitMs,
-      ...(onProgress && { onprogress: reporter(onProgress) }),
-    });
-    try {
-      const ended = Promise.race([call, deadline.ended, unanswered.promise, this.#broken]);
-      return toolResult(await untilAborted(ended, signal));
-    } catch (error) {
-      // An error of the protocol is an answer too.
-      this.hasFailed ||= !(error instanceof ProtocolError);
-      cancelled.abort("cancelled");
-      throw error;
-    } finally {
-      this.#elicit = null;
-      deadline.stop();
-      // If the time is up, nobody waits for the call any more.
-      call.catch(() => {});
-    }
-  }
+      answer = elicit ? (request) => ask(elicit, request) : null;
+      if (answers) {
+        answers.onEnded = (method) => {
+          hasEnded ||= method === "tools/call";
+          expectResult();
+        };
+      }
+      const params = { name: tool, arguments: input };
+      const call = client.request({ method: "tools/call", params }, SentResult, {
+        signal: cancelled.signal,
+        timeout: timeoutMs + elicitMs,
+        ...(onProgress && { onprogress: reporter(onProgress) }),
+      });
+      try {
+        const ended = Promise.race([call, deadline.ended, unanswered.promise, broken]);
+        return toolResult(await untilAborted(ended, signal));
+      } catch (error) {
+        // An error of the protocol is an answer too.
+        hasFailed ||= !(error instanceof ProtocolError);
+        cancelled.abort("cancelled");
+        throw error;
+      } finally {
+        answer = null;
+        deadline.stop();
+        // If the time is up, nobody waits for the call any more.
+        call.catch(() => {});
+      }
+    },
+    get hasFailed(): boolean {
+      return hasFailed;
+    },
+    /** False once a call failed or it is closed, and while the server still answers an earlier call. */
+    get isUsable(): boolean {
+      return !hasFailed && !isClosed && !answers?.isAnswering();
+    },
+    /** Is called when the server announces that its tools have changed. */
+    onListChanged: () => {},
+    /** Never rejects. */
+    async close(): Promise<void> {
+      if (isClosed) return;
+      isClosed = true;
+      // What cannot be ended in order is dropped: nothing is left to ask of the server.
+      const drop = () => {};
+      await Promise.race([end?.(), Bun.sleep(CANCEL_MS)]).catch(drop);
+      await client.close().catch(drop);
+      // A client that is not connected yet does not close its transport.
+      await transport.close().catch(drop);
+    },
+  };
 
-  /** Never rejects. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    // What cannot be ended in order is dropped: nothing is left to ask of the server.
-    const drop = () => {};
-    await Promise.race([this.#parts.end?.(), Bun.sleep(CANCEL_MS)]).catch(drop);
-    await this.client.close().catch(drop);
-    // A client that is not connected yet does not close its transport.
-    await this.#parts.transport.close().catch(drop);
+  try {
+    await within(signal, () => client.connect(transport, { timeout: contactMs }));
+    return connection;
+  } catch (error) {
+    await connection.close();
+    throw error;
   }
+}
+
+async function listPages(client: McpClient, signal: AbortSignal): Promise<unknown[]> {
+  const sent: unknown[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_LIST_PAGES; page++) {
+    const request = { method: "tools/list", ...(cursor !== undefined && { params: { cursor } }) };
+    const { tools, nextCursor } = await client.request(request, ToolPage, { signal });
+    sent.push(...tools);
+    if (nextCursor === undefined) break;
+    cursor = nextCursor;
+  }
+  return sent;
 }
 
 const MAX_PROGRESS_CHARACTERS = 200;

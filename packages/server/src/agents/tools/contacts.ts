@@ -2,7 +2,7 @@ import type { Logger } from "../../observe/log.ts";
 import type { ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
 import { loadClient } from "./load-client.ts";
-import { ConnectionPool, type PoolKey } from "./pool.ts";
+import { createConnectionPool, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
@@ -19,25 +19,68 @@ export interface KnownServer
 
 export type Contacts = ReturnType<typeof createContacts>;
 
-interface ContactsOptions {
-  readonly timeouts: Timeouts;
-  readonly log: Logger;
-}
-
 /** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
-export function createContacts(options: ContactsOptions) {
-  const pool = new ConnectionPool();
+export function createContacts({ timeouts, log }: { timeouts: Timeouts; log: Logger }) {
+  const pool = createConnectionPool();
+
+  const logged = (server: KnownServer) => async (error: unknown) => {
+    const { contactError } = await loadClient();
+    log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
+  };
 
   /** A connection, and the tools of its server: as they are now if the connection is new. */
   async function acquire(server: KnownServer, signal: AbortSignal) {
     let { tools } = server;
     const openOne = async () => {
-      const opened = await open(server, options, signal);
+      const opened = await open(server, signal);
       tools = opened.tools;
       return opened.connection;
     };
     const lease = await pool.acquire(server, openOne, signal);
     return { lease, tools };
+  }
+
+  /** Connects to a server and lists its tools, which are listed again whenever it announces changes. */
+  async function open(server: KnownServer, signal: AbortSignal) {
+    let connection: Connection | undefined;
+    try {
+      connection = await server.connect(timeouts, signal);
+      const tools = await listAlways(server, connection, signal);
+      return { connection, tools };
+    } catch (error) {
+      await connection?.close();
+      // An attempt that was given up does not show that anything is wrong with the server.
+      if (!isGivenUp(signal)) {
+        const { contactError } = await loadClient();
+        await server.save({ ...contactError(error), at: Date.now() });
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Lists the tools, and again, once at a time, however often the server announces changes. What it
+   * announces while they are listed may not be in that list: it is asked once more afterwards.
+   */
+  async function listAlways(server: KnownServer, connection: Connection, signal: AbortSignal) {
+    let isListing = true;
+    let isStale = false;
+    const listChanged = async () => {
+      isListing = true;
+      while (isStale) {
+        isStale = false;
+        const deadline = AbortSignal.timeout(timeouts.contactMs);
+        await listTools(server, connection, deadline).catch(logged(server));
+      }
+      isListing = false;
+    };
+    connection.onListChanged = () => {
+      isStale = true;
+      if (!isListing) void listChanged();
+    };
+    const tools = await listTools(server, connection, signal);
+    void listChanged();
+    return tools;
   }
 
   type Contact = Awaited<ReturnType<typeof acquire>>;
@@ -60,36 +103,11 @@ export function createContacts(options: ContactsOptions) {
     currentTools,
     /** Asks for the tools. Rejects never: the outcome is stored. */
     refresh: (server: KnownServer, signal: AbortSignal) =>
-      refresh(server, signal).catch(logged(options.log, server)),
-    /** Ends the connections with this key. */
-    drop: (key: string) => pool.drop(key),
-    size: () => pool.size(),
-    close: () => pool.close(),
+      refresh(server, signal).catch(logged(server)),
+    drop: pool.drop,
+    size: pool.size,
+    close: pool.close,
   };
-}
-
-/** Connects to a server and lists its tools, which are listed again whenever it announces changes. */
-async function open(server: KnownServer, options: ContactsOptions, signal: AbortSignal) {
-  let connection: Connection | undefined;
-  try {
-    connection = await server.connect(options.timeouts, signal);
-    let isStale = false;
-    connection.onListChanged = () => {
-      isStale = true;
-    };
-    const tools = await listTools(server, connection, signal);
-    connection.onListChanged = relister(server, connection, options);
-    if (isStale) connection.onListChanged();
-    return { connection, tools };
-  } catch (error) {
-    await connection?.close();
-    // An attempt that was given up does not show that anything is wrong with the server.
-    if (!isGivenUp(signal)) {
-      const { contactError } = await loadClient();
-      await server.save({ ...contactError(error), at: Date.now() });
-    }
-    throw error;
-  }
 }
 
 async function listTools(server: KnownServer, connection: Connection, signal: AbortSignal) {
@@ -98,35 +116,6 @@ async function listTools(server: KnownServer, connection: Connection, signal: Ab
   return tools;
 }
 
-/**
- * Lists the tools again, once at a time, however often a server announces changes. What it announces
- * while they are listed may not be in that list: it is asked once more afterwards.
- */
-function relister(
-  server: KnownServer,
-  connection: Connection,
-  { timeouts, log }: ContactsOptions,
-): () => void {
-  let isListing = false;
-  let isStale = false;
-  return async () => {
-    isStale = true;
-    if (isListing) return;
-    isListing = true;
-    while (isStale) {
-      isStale = false;
-      const signal = AbortSignal.timeout(timeouts.contactMs);
-      await listTools(server, connection, signal).catch(logged(log, server));
-    }
-    isListing = false;
-  };
-}
-
 /** Whether a contact was ended by a person or by the end of the process, and not by its own deadline. */
 const isGivenUp = ({ aborted, reason }: AbortSignal): boolean =>
   aborted && !(reason instanceof DOMException && reason.name === "TimeoutError");
-
-const logged = (log: Logger, server: KnownServer) => async (error: unknown) => {
-  const { contactError } = await loadClient();
-  log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
-};

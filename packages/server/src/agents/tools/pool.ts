@@ -17,14 +17,6 @@ export interface PoolKey {
   readonly owner_id: number | null;
 }
 
-/** A connection that nobody else uses until it is released. */
-export interface PooledConnection {
-  readonly connection: Connection;
-  /** Whether it was used before. */
-  readonly isReused: boolean;
-  release(): void;
-}
-
 /** A connection of the pool, or one that is being opened. */
 interface Slot extends PoolKey {
   /** Set while nobody uses the connection: the timer closes it. */
@@ -33,133 +25,116 @@ interface Slot extends PoolKey {
   isDropped: boolean;
 }
 
-export class ConnectionPool {
+export function createConnectionPool() {
   /** Those that have been idle for longest come first among the idle ones. */
-  readonly #slots = new Set<Slot>();
-  readonly #closing = new Set<Promise<void>>();
-  /** Called when a connection was released or closed. */
-  readonly #waiting = new Set<() => void>();
+  const slots = new Set<Slot>();
+  const closing = new Set<Promise<void>>();
+  /** Resolves when a connection is released or closed. */
+  let changed = Promise.withResolvers<void>();
 
-  /**
-   * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
-   * may have. Rejects with what `open` rejects with, with a `ContactFailed`, or after an abort.
-   */
-  async acquire(
-    wanted: PoolKey,
-    open: () => Promise<Connection>,
-    signal: AbortSignal,
-  ): Promise<PooledConnection> {
-    for (;;) {
-      const idle = this.#takeIdle(wanted.key);
-      if (idle) return idle;
-      if (this.#of(wanted.key).length < MAX_PER_KEY) {
-        this.#makeRoom(wanted);
-        return this.#open(wanted, open);
-      }
-      await this.#untilChanged(signal);
-    }
+  const slotsOf = (key: string) => [...slots].filter((slot) => slot.key === key);
+
+  function wake(): void {
+    changed.resolve();
+    changed = Promise.withResolvers();
   }
 
-  /** Closes the idle connections of a key; those in use are closed when they are released. */
-  drop(key: string): void {
-    this.#dropAll(this.#of(key));
-  }
-
-  /** How many connections are open. */
-  size(): number {
-    return this.#slots.size;
-  }
-
-  /** Closes all connections. */
-  async close(): Promise<void> {
-    this.#dropAll([...this.#slots]);
-    await Promise.all(this.#closing);
-  }
-
-  #of(key: string): Slot[] {
-    return [...this.#slots].filter((slot) => slot.key === key);
-  }
-
-  #takeIdle(key: string): PooledConnection | null {
-    for (const slot of this.#of(key)) {
+  function takeIdle(key: string) {
+    for (const slot of slotsOf(key)) {
       if (!slot.idle) continue;
       const { connection, timer } = slot.idle;
       if (connection.isUsable) {
         clearTimeout(timer);
         slot.idle = null;
-        return this.#lease(slot, connection, true);
+        return lease(slot, connection, true);
       }
-      this.#closeIdle(slot);
+      closeIdle(slot);
     }
     return null;
   }
 
-  async #open({ key, owner_id }: PoolKey, open: () => Promise<Connection>) {
+  async function openNew({ key, owner_id }: PoolKey, open: () => Promise<Connection>) {
     const slot: Slot = { key, owner_id, idle: null, isDropped: false };
-    this.#slots.add(slot);
+    slots.add(slot);
     try {
-      return this.#lease(slot, await open(), false);
+      return lease(slot, await open(), false);
     } catch (error) {
-      this.#remove(slot);
+      remove(slot);
       throw error;
     }
   }
 
-  #lease(slot: Slot, connection: Connection, isReused: boolean): PooledConnection {
+  /** A connection that nobody else uses until it is released. `isReused`: it was used before. */
+  function lease(slot: Slot, connection: Connection, isReused: boolean) {
     const release = () => {
-      if (slot.isDropped || connection.hasFailed) return this.#end(slot, connection);
-      const timer = setTimeout(() => this.#closeIdle(slot), IDLE_MS);
+      if (slot.isDropped || connection.hasFailed) return end(slot, connection);
+      const timer = setTimeout(() => closeIdle(slot), IDLE_MS);
       slot.idle = { connection, timer };
-      this.#slots.delete(slot);
-      this.#slots.add(slot);
-      this.#wake();
+      slots.delete(slot);
+      slots.add(slot);
+      wake();
     };
     return { connection, isReused, release };
   }
 
   /** Closes an idle connection if there are too many for one more. Throws a `ContactFailed` if none is idle. */
-  #makeRoom({ owner_id }: PoolKey): void {
-    const all = [...this.#slots];
+  function makeRoom({ owner_id }: PoolKey): void {
+    const all = [...slots];
     const own = owner_id === null ? [] : all.filter((slot) => slot.owner_id === owner_id);
     const isOwnFull = own.length >= MAX_PER_OWNER;
     if (!isOwnFull && all.length < MAX_OPEN) return;
     const idle = (isOwnFull ? own : all).find((slot) => slot.idle !== null);
     if (!idle) throw new ContactFailed("Too many calls of tools are in progress.");
-    this.#closeIdle(idle);
+    closeIdle(idle);
   }
 
-  #dropAll(slots: readonly Slot[]): void {
-    for (const slot of slots) {
+  function dropAll(dropped: readonly Slot[]): void {
+    for (const slot of dropped) {
       slot.isDropped = true;
-      this.#closeIdle(slot);
+      closeIdle(slot);
     }
   }
 
-  #closeIdle(slot: Slot): void {
+  function closeIdle(slot: Slot): void {
     if (!slot.idle) return;
     clearTimeout(slot.idle.timer);
-    this.#end(slot, slot.idle.connection);
+    end(slot, slot.idle.connection);
   }
 
-  #end(slot: Slot, connection: Connection): void {
-    this.#remove(slot);
+  function end(slot: Slot, connection: Connection): void {
+    remove(slot);
     const closed = connection.close();
-    this.#closing.add(closed);
-    void closed.finally(() => this.#closing.delete(closed));
+    closing.add(closed);
+    void closed.finally(() => closing.delete(closed));
   }
 
-  #remove(slot: Slot): void {
-    this.#slots.delete(slot);
-    this.#wake();
+  function remove(slot: Slot): void {
+    slots.delete(slot);
+    wake();
   }
 
-  async #untilChanged(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add(resolve);
-    await untilAborted(promise, signal).finally(() => this.#waiting.delete(resolve));
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting) resolve();
-  }
+  return {
+    /**
+     * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
+     * may have. Rejects with what `open` rejects with, with a `ContactFailed`, or after an abort.
+     */
+    async acquire(wanted: PoolKey, open: () => Promise<Connection>, signal: AbortSignal) {
+      for (;;) {
+        const idle = takeIdle(wanted.key);
+        if (idle) return idle;
+        if (slotsOf(wanted.key).length < MAX_PER_KEY) {
+          makeRoom(wanted);
+          return openNew(wanted, open);
+        }
+        await untilAborted(changed.promise, signal);
+      }
+    },
+    /** Closes the idle connections of a key; those in use are closed when they are released. */
+    drop: (key: string) => dropAll(slotsOf(key)),
+    size: () => slots.size,
+    async close(): Promise<void> {
+      dropAll([...slots]);
+      await Promise.all(closing);
+    },
+  };
 }

@@ -21,6 +21,12 @@ export interface PermittedCallOptions extends CallOptions {
   permission(): Promise<CallPermission>;
 }
 
+interface Call {
+  readonly called: CalledTool;
+  readonly input: Record<string, unknown>;
+  readonly options: PermittedCallOptions;
+}
+
 /** Whether a call may be made, needs approval first, or must not be made. */
 export type CallPermission = "permitted" | "asks" | "refused";
 
@@ -48,16 +54,14 @@ export function createServerCalls(options: ServerCallsOptions) {
 
   async function outcomeOf(
     ownerId: number,
-    called: CalledTool,
-    input: Record<string, unknown>,
-    options: PermittedCallOptions,
+    { called, input, options }: Call,
   ): Promise<[Outcome, ToolResult | null]> {
     const server = await directory.find(ownerId, called.server_id);
     if (!server) return ["refused", failedCall(GONE)];
     const problem = problemWith(called, server.tools);
     if (problem) return ["refused", problem];
     try {
-      return await make(server, called, input, options);
+      return await make(server, { called, input, options });
     } catch (error) {
       if (options.signal.aborted) return ["aborted", null];
       const { callError, contactError, isTimeout } = await loadClient();
@@ -70,9 +74,7 @@ export function createServerCalls(options: ServerCallsOptions) {
   /** Makes a call, and once more if the server has forgotten the connection, and so has not made it. */
   async function make(
     server: KnownServer,
-    called: CalledTool,
-    input: Record<string, unknown>,
-    options: PermittedCallOptions,
+    { called, input, options }: Call,
     endsAt = performance.now() + callMs,
   ): Promise<[Outcome, ToolResult]> {
     const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
@@ -98,7 +100,7 @@ export function createServerCalls(options: ServerCallsOptions) {
     } finally {
       lease.release();
     }
-    return make(server, called, input, options, endsAt);
+    return make(server, { called, input, options }, endsAt);
   }
 
   /**
@@ -114,7 +116,7 @@ export function createServerCalls(options: ServerCallsOptions) {
     options: PermittedCallOptions,
   ): Promise<ToolResult> => {
     const startedAt = performance.now();
-    const [outcome, result] = await outcomeOf(ownerId, called, input, options);
+    const [outcome, result] = await outcomeOf(ownerId, { called, input, options });
     const seconds = (performance.now() - startedAt) / 1000;
     count(outcome);
     countSeconds(outcome, seconds);

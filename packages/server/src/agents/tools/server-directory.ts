@@ -77,7 +77,6 @@ export function createServerDirectory(
 /** Connections to a server are not used any more, on any node, once it has another address. */
 export const connectionKey = ({ id, url }: Pick<KnownServer, "id" | "url">) => `${id} ${url}`;
 
-/** A server that a person added. */
 function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownServer {
   const { secrets: _, ...known } = record;
   const { id, url } = known;
@@ -95,7 +94,6 @@ function ownServer(record: ToolServerRecord, options: OwnServerOptions): KnownSe
   };
 }
 
-/** A server that the operator offers to everybody. */
 function operatorServer(setting: OperatorToolServer, fetch: GuardedFetch) {
   const id = idOf(setting.name);
   const isProgram = "command" in setting;

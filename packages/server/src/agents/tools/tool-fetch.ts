@@ -28,13 +28,7 @@ const MAX_REPLIES = 256;
 type Sent = Parameters<GuardedFetch>[1];
 type Bounds = Parameters<typeof boundedJson>[0];
 
-export interface ToolFetch {
-  readonly fetch: FetchLike;
-  /** Whether a request was sent whose answer has not ended. */
-  isAnswering(): boolean;
-  /** Called when the answer to a request with this method ends, and cannot be resumed. */
-  onEnded: (method: string) => void;
-}
+export type ToolFetch = ReturnType<typeof createToolFetch>;
 
 /**
  * The fetch of an MCP client: the guarded one, within the bounds that a tool server has. `onBroken` is
@@ -43,7 +37,7 @@ export interface ToolFetch {
 export function createToolFetch(
   fetch: GuardedFetch,
   onBroken: (error: unknown) => void = () => {},
-): ToolFetch {
+) {
   let answers = 0;
   let replies = 0;
 
@@ -98,7 +92,13 @@ export function createToolFetch(
     return body ? new Response(body, response) : response;
   }
 
-  const self: ToolFetch = { fetch: send, isAnswering: () => answers > 0, onEnded: () => {} };
+  const self = {
+    fetch: send satisfies FetchLike,
+    /** Whether a request was sent whose answer has not ended. */
+    isAnswering: () => answers > 0,
+    /** Called when the answer to a request with this method ends, and cannot be resumed. */
+    onEnded: (_method: string): void => {},
+  };
   return self;
 }
 
