@@ -9,7 +9,8 @@ const MAX_CHARACTERS_PER_TOKEN = 16;
  * text, thinking, a call or an end: an attempt that fails before has yielded nothing and can be retried.
  */
 export class Answer {
-  readonly #text = new CharacterJoiner();
+  /** The first half of a character, which the next piece of text completes. */
+  #highSurrogate = "";
   #outputs: ModelOutput[] = [];
   #charactersLeft: number;
   #usage: UsageOutput | undefined;
@@ -22,7 +23,6 @@ export class Answer {
     this.#charactersLeft = maxOutputTokens * MAX_CHARACTERS_PER_TOKEN;
   }
 
-  /** Whether the provider has reported the end. */
   get hasEnded(): boolean {
     return this.#end !== undefined;
   }
@@ -36,7 +36,7 @@ export class Answer {
     if (output.type === "usage") this.#usage = { ...this.#usage, ...output };
     // Only the first end has the reason: the last event of a stream is a bare "stop".
     if (output.type === "end") this.#end ??= output.reason;
-    if (output.type === "text") this.#addText(this.#text.add(output.text));
+    if (output.type === "text") this.#addText(this.#joined(output.text, false));
     if (output.type === "thinking") this.#addThinking(output.text);
     if (output.type === "tool_use") this.#addCall(output);
   }
@@ -52,7 +52,7 @@ export class Answer {
   *finish(): Iterable<ModelOutput> {
     const reason = this.isTooLong ? "length" : this.#end;
     if (reason === undefined) throw providerErrors.incompleteAnswer();
-    this.#addText(this.#text.flush());
+    this.#addText(this.#joined("", true));
     this.#endCall(reason === "length");
     this.#addUsage();
     yield* this.takeOutputs();
@@ -62,7 +62,7 @@ export class Answer {
   }
 
   #addCall(call: SentToolUse): void {
-    this.#addText(this.#text.flush());
+    this.#addText(this.#joined("", true));
     this.#endCall(false);
     this.#addUsage();
     this.#hasCalls = true;
@@ -94,30 +94,20 @@ export class Answer {
     else this.#outputs.push({ type: "text", text });
   }
 
+  /**
+   * Joins text that arrives in pieces without splitting a character: JSON may carry the two halves
+   * of a surrogate pair in two events. Replaces what no store can keep (lone surrogates, NUL).
+   */
+  #joined(piece: string, isEnd: boolean): string {
+    const text = this.#highSurrogate + piece;
+    const isSplit = !isEnd && endsInHighSurrogate(text);
+    this.#highSurrogate = isSplit ? text.slice(-1) : "";
+    return storable(isSplit ? text.slice(0, -1) : text);
+  }
+
   #addUsage(): void {
     if (this.#usage) this.#outputs.push(this.#usage);
     this.#usage = undefined;
-  }
-}
-
-/**
- * Joins text that arrives in pieces without splitting a character: JSON may carry the two halves
- * of a surrogate pair in two events. Replaces what no store can keep (lone surrogates, NUL).
- */
-class CharacterJoiner {
-  #highSurrogate = "";
-
-  add(piece: string): string {
-    const text = this.#highSurrogate + piece;
-    this.#highSurrogate = endsInHighSurrogate(text) ? text.slice(-1) : "";
-    return storable(this.#highSurrogate === "" ? text : text.slice(0, -1));
-  }
-
-  /** Returns what is held back, when no more text follows. */
-  flush(): string {
-    const rest = storable(this.#highSurrogate);
-    this.#highSurrogate = "";
-    return rest;
   }
 }
 

@@ -58,7 +58,6 @@ export class AttemptDeadline implements Disposable {
     }
   }
 
-  /** Throws the reason if the attempt has ended. */
   throwIfEnded(): void {
     if (this.#ended) throw this.signal.reason;
   }

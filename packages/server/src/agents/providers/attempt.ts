@@ -3,7 +3,7 @@ import { Answer } from "./answer.ts";
 import { AttemptDeadline } from "./attempt-deadline.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { providerErrors } from "./provider-errors.ts";
-import { type Backpressure, SseReader } from "./sse-reader.ts";
+import { type Backpressure, createSseReader } from "./sse-reader.ts";
 import { readStart } from "./wire.ts";
 
 /** The part of `fetch` that a call needs. */
@@ -44,7 +44,7 @@ export async function* streamAttempt(
 ): AsyncGenerator<ModelOutput> {
   using deadline = new AttemptDeadline(signal);
   const body = await openStream(httpRequest, deadline, fetch, timeouts);
-  const reader = new SseReader(body, deadline, {
+  const reader = createSseReader(body, deadline, {
     timeoutMs: timeouts.firstTokenMs,
     maxBytes: maxStreamBytes(max_output_tokens),
     backpressure,
@@ -59,7 +59,8 @@ export async function* streamAttempt(
         for (const data of batch) {
           const outputs = parse(data);
           for (const output of outputs) answer.add(output);
-          reader.timeoutMs = nextTimeoutMs(outputs, answer, timeouts) ?? reader.timeoutMs;
+          const nextMs = nextTimeoutMs(outputs, answer, timeouts);
+          if (nextMs !== undefined) reader.allow(nextMs);
           if (answer.isTooLong) break;
         }
       } finally {

@@ -23,13 +23,11 @@ const NO_TOOLS_MESSAGE =
 const BAD_KEY_NAME = /authentication|permission_error|invalid_api_key/;
 const REFUSED_NAME = /invalid_request|content_policy|content_filter/;
 
-/** Classifies an error response by its status and body. */
 export function errorFromResponse({ status, headers }: Response, body: string): ProviderError {
   if (status >= 300 && status < 400) return providerErrors.redirected(status);
   return classify({ status, retryAfterMs: retryAfterMs(headers), ...readError(tryParse(body)) });
 }
 
-/** Classifies an error that the provider reports inside a stream. */
 export function errorFromStream(event: unknown): ProviderError {
   const code = valueAt(event, "error", "code") ?? valueAt(event, "code");
   return classify({ status: typeof code === "number" ? code : undefined, ...readError(event) });

@@ -21,7 +21,6 @@ export function keyHeader(apiKey: string): string {
   return key;
 }
 
-/** The headers of a request for a stream. */
 export const streamHeaders = {
   "content-type": "application/json",
   accept: "text/event-stream",

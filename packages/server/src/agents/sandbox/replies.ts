@@ -58,11 +58,12 @@ export const wrongArguments = (name: string): string =>
   `I cannot call \`${name}\`: what follows the name must be a JSON object on the same line.`;
 
 /** What a tool or a person wrote, as a quote in a sentence. */
-function oneLine(text: string): string {
-  const characters = [...text.trim().replaceAll(/\s+/g, " ")];
-  const isLong = characters.length > MAX_RESULT_CHARACTERS;
-  const shown = characters.slice(0, MAX_RESULT_CHARACTERS).join("");
-  return escapeMarkup(isLong ? `${shown} …` : shown);
+const oneLine = (text: string) =>
+  escapeMarkup(shortened(text.trim().replaceAll(/\s+/g, " "), MAX_RESULT_CHARACTERS));
+
+function shortened(text: string, most: number): string {
+  const characters = [...text];
+  return characters.length > most ? `${characters.slice(0, most).join("")} …` : text;
 }
 
 export interface Order {
@@ -163,9 +164,5 @@ const escapeMarkup = (text: string) =>
 
 const MAX_QUOTED_CHARACTERS = 500;
 
-function quote(text: string): string {
-  const characters = [...text];
-  const isLong = characters.length > MAX_QUOTED_CHARACTERS;
-  const shown = isLong ? `${characters.slice(0, MAX_QUOTED_CHARACTERS).join("")} …` : text;
-  return escapeMarkup(shown).replaceAll(/^/gm, "> ");
-}
+const quote = (text: string) =>
+  escapeMarkup(shortened(text, MAX_QUOTED_CHARACTERS)).replaceAll(/^/gm, "> ");

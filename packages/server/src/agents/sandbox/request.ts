@@ -4,7 +4,6 @@ import type { ModelRequest } from "../providers/adapter.ts";
 import { parseObject } from "../providers/tool-calls.ts";
 import { filesOf, type SandboxFile } from "./request-files.ts";
 
-/** A call that the sandbox makes. */
 export interface SandboxCall {
   name: string;
   input: Record<string, unknown>;
