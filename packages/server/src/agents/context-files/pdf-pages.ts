@@ -1,7 +1,6 @@
 import { askWorker } from "../../files/ask-worker.ts";
 import type { PdfFacts } from "./scan-pdf.ts";
 
-/** How long counting the pages may take. */
 const DEADLINE_MS = 2000;
 const MAX_REMEMBERED = 1000;
 

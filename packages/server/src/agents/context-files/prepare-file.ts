@@ -31,15 +31,12 @@ export interface ModelLimits {
   readonly image_pixels: number;
 }
 
-/** How many bytes of a file are read. */
 export const bytesToRead = (file: File) =>
   shownKind(file) === "text" ? Math.min(file.size, MAX_TEXT_BYTES) : file.size;
 
-/** The size of a prepared file at most. */
 export const maxPreparedBytes = (file: File) =>
   shownKind(file) === "image" ? MAX_IMAGE_BYTES : bytesToRead(file);
 
-/** Prepares the bytes of a file for a model. */
 export function prepareFile(
   file: File,
   bytes: Uint8Array,

@@ -27,11 +27,13 @@ export async function claimTurn(
 ): Promise<Claim> {
   const { turn: claimed, busy } = await tx.claimExternalTurn(wanted, EXTERNAL_LEASE_MS);
   if (!claimed) return { kind: busy ? "busy" : "none" };
-  const { agent, conversation } = await placeOf(tx, claimed);
+  const place = await placeOf(tx, claimed);
+  const { agent, conversation } = place;
   const answer_id = await beginTurn(tx, claimed, conversation, agent.model ?? "");
   const turn = await tx.turn(claimed.id);
   if (!turn) throw new Error(`turn ${claimed.id} is gone`);
-  const context = await contextOf(tx, { turn, agent, conversation });
+  const request = await requestOf(tx, { ...place, turn });
+  const { context } = request;
   try {
     await checkAllowed(tx, turn, agent, context);
   } catch (error) {
@@ -48,7 +50,7 @@ export async function claimTurn(
     by_operator: false,
   });
   await tx.setAttempt(turn.id, { tries: 1, input_tokens: null });
-  return { kind: "claimed", turn: { ...requestOf(turn, context), answer_id } };
+  return { kind: "claimed", turn: { ...request, answer_id } };
 }
 
 /** Hands out a claimed turn again that did not reach its program. Context and lease are new. */
@@ -57,25 +59,15 @@ export async function claimAgain(tx: WriteTx, id: number): Promise<Claim> {
   const isOpen = turn?.status === "running" && turn.node === EXTERNAL_NODE;
   if (!isOpen || turn.message_uuid === null) return { kind: "refused" };
   await tx.renewLeases(EXTERNAL_NODE, [id], EXTERNAL_LEASE_MS);
-  const context = await contextOf(tx, await placeOf(tx, turn));
-  return {
-    kind: "claimed",
-    turn: { ...requestOf(turn, context), answer_id: turn.message_uuid },
-  };
+  const request = await requestOf(tx, await placeOf(tx, turn));
+  return { kind: "claimed", turn: { ...request, answer_id: turn.message_uuid } };
 }
 
 /** The turns that an agent can claim now, as its programs are told of them. */
-export async function requestedTurns(
-  tx: ReadTx,
-  agentId: number,
-  most: number,
-): Promise<TurnRequest[]> {
-  const requests: TurnRequest[] = [];
-  for (const turn of await tx.claimableTurns(agentId, most)) {
-    requests.push(requestOf(turn, await contextOf(tx, await placeOf(tx, turn))));
-  }
-  return requests;
-}
+export const requestedTurns = async (tx: ReadTx, agentId: number, most: number) =>
+  Array.fromAsync(await tx.claimableTurns(agentId, most), async (turn) =>
+    requestOf(tx, await placeOf(tx, turn)),
+  );
 
 async function placeOf(tx: ReadTx, turn: TurnRecord): Promise<TurnPlace> {
   const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
@@ -122,9 +114,9 @@ const withoutOwnReactions = (message: Message): Message => ({
   reactions: message.reactions.map((reaction) => ({ ...reaction, reacted: false })),
 });
 
-const requestOf = (turn: TurnRecord, context: Message[]): TurnRequest => ({
-  turn_id: turn.id,
-  conversation_id: turn.conversation_uuid,
-  message_id: turn.trigger_uuid,
-  context,
+const requestOf = async (tx: ReadTx, place: TurnPlace): Promise<TurnRequest> => ({
+  turn_id: place.turn.id,
+  conversation_id: place.turn.conversation_uuid,
+  message_id: place.turn.trigger_uuid,
+  context: await contextOf(tx, place),
 });
