@@ -22,13 +22,11 @@ const unauthorized = (error: string): ContactError => ({ status: "unauthorized",
 const TIMEOUT = unreachable(ANSWER_TOO_LATE);
 const DEMANDS_TOKEN = unauthorized("The server demands authorization.");
 
-export function contactError(thrown: unknown): ContactError {
-  for (const error of causesOf(thrown)) {
-    const known = knownError(error);
-    if (known) return known;
-  }
-  return unreachable("The server cannot be reached, or its answer is not valid.");
-}
+export const contactError = (thrown: unknown): ContactError =>
+  causesOf(thrown)
+    .map(knownError)
+    .find((known) => known !== null) ??
+  unreachable("The server cannot be reached, or its answer is not valid.");
 
 function knownError(error: unknown): ContactError | null {
   if (error instanceof ContactFailed) return unreachable(error.message);
@@ -53,14 +51,9 @@ function knownError(error: unknown): ContactError | null {
 const MAX_CAUSES = 4;
 
 /** An error and what caused it: the client wraps errors of its transport. */
-function causesOf(error: unknown): unknown[] {
-  const causes: unknown[] = [];
-  let next = error;
-  while (next !== undefined && next !== null && causes.length < MAX_CAUSES) {
-    causes.push(next);
-    next = next instanceof Error ? next.cause : undefined;
-  }
-  return causes;
+function causesOf(error: unknown, most = MAX_CAUSES): unknown[] {
+  if (error === undefined || error === null || most === 0) return [];
+  return [error, ...causesOf(error instanceof Error ? error.cause : undefined, most - 1)];
 }
 
 const MAX_MESSAGE_CHARACTERS = 1000;
@@ -72,16 +65,6 @@ export function callError(thrown: unknown): string {
   return `The server refused the call: ${refusal.message.slice(0, MAX_MESSAGE_CHARACTERS)}`;
 }
 
-export const isTimeout = (thrown: unknown): boolean =>
-  contactError(thrown).error === ANSWER_TOO_LATE;
-
-/**
- * Whether a server answered that it does not know the connection, by its `Mcp-Session-Id`, and so has
- * done nothing.
- */
-export const isConnectionForgotten = (thrown: unknown): boolean =>
-  thrown instanceof SdkHttpError && thrown.data.status === 404;
-
-/** Whether that may be the reason: some servers answer 400, also to calls that they have made. */
-export const isRequestRejected = (thrown: unknown): boolean =>
-  thrown instanceof SdkHttpError && thrown.data.status === 400;
+/** The HTTP status that a server refused a request with. */
+export const httpStatusOf = (thrown: unknown): number | undefined =>
+  thrown instanceof SdkHttpError ? thrown.data.status : undefined;

@@ -3,6 +3,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 import type { CallOptions } from "./connection.ts";
 import type { Contacts, KnownServer } from "./contacts.ts";
+import { ANSWER_TOO_LATE } from "./errors.ts";
 import { loadClient } from "./load-client.ts";
 import { failedCall, REFUSED, type ToolResult } from "./result-text.ts";
 import type { ServerDirectory } from "./server-directory.ts";
@@ -64,10 +65,11 @@ export function createServerCalls(options: ServerCallsOptions) {
       return await make(server, { called, input, options });
     } catch (error) {
       if (options.signal.aborted) return ["aborted", null];
-      const { callError, contactError, isTimeout } = await loadClient();
+      const { callError, contactError } = await loadClient();
       const failure = contactError(error);
       if (failure.status === "unauthorized") await server.save({ ...failure, at: Date.now() });
-      return [isTimeout(error) ? "timeout" : "failed", failedCall(callError(error))];
+      const outcome = failure.error === ANSWER_TOO_LATE ? "timeout" : "failed";
+      return [outcome, failedCall(callError(error))];
     }
   }
 
@@ -92,10 +94,12 @@ export function createServerCalls(options: ServerCallsOptions) {
       const result = await lease.connection.callTool(called.tool, input, timed);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
-      const { isConnectionForgotten, isRequestRejected } = await loadClient();
-      const isForgotten = isConnectionForgotten(error);
-      // Others are probably forgotten too: the next connection is new.
-      if (isForgotten || isRequestRejected(error)) contacts.drop(server.key);
+      const status = (await loadClient()).httpStatusOf(error);
+      // The server does not know the connection, by its `Mcp-Session-Id`, and so has done nothing.
+      const isForgotten = status === 404;
+      // Some servers answer 400 then, also to calls that they have made. Others are probably forgotten
+      // too: the next connection is new.
+      if (isForgotten || status === 400) contacts.drop(server.key);
       if (!lease.isReused || !isForgotten) throw error;
     } finally {
       lease.release();
