@@ -62,8 +62,13 @@ export function sourceOf(key: string, { protocol }: Provider, config: Config): M
   throw new TurnFailed({ code: "key_rejected", parameters: { reason: "sandbox_off" } });
 }
 
-/** Some models reject a smaller limit. */
-const MAX_OUTPUT_TOKENS = 16;
+const TEST_REQUEST = {
+  system: "",
+  messages: [{ role: "user", content: [{ type: "text", text: "Say hi." }] }],
+  tools: [],
+  /** Some models reject a smaller limit. */
+  max_output_tokens: 16,
+} satisfies Partial<ModelRequest>;
 /** A person waits for the result, so there is one attempt with short timeouts. */
 const CALL_OPTIONS = {
   timeouts: { headersMs: 15_000, firstTokenMs: 15_000, errorBodyMs: 2_000 },
@@ -89,7 +94,9 @@ export function createKeyTester(services: KeyServices) {
         const key = opened?.api_key ?? givenKey ?? "";
         source = opened?.source ?? "own";
         sandbox = isSandboxKey(key);
-        const request = testRequest(provider, model, key);
+        const { signal } = new AbortController();
+        const access = { api_key: key, base_url: provider.base_url };
+        const request: ModelRequest = { ...TEST_REQUEST, ...access, model, signal };
         const outputs = callModel(sourceOf(key, provider, config), request, CALL_OPTIONS);
         // The first output proves that the key works. Leaving the loop closes the connection.
         for await (const _ of outputs) break;
@@ -103,17 +110,6 @@ export function createKeyTester(services: KeyServices) {
     },
   };
 }
-
-const testRequest = ({ base_url }: Provider, model: string, api_key: string): ModelRequest => ({
-  system: "",
-  messages: [{ role: "user", content: [{ type: "text", text: "Say hi." }] }],
-  tools: [],
-  model,
-  max_output_tokens: MAX_OUTPUT_TOKENS,
-  api_key,
-  base_url,
-  signal: new AbortController().signal,
-});
 
 type ModelList = OutputOf<"getAgentModels">;
 

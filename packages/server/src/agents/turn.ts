@@ -112,8 +112,7 @@ async function answerInRounds(
 
     if (earlier + uses.length > MAX_CALLS) throw tooManyCalls();
     const text_bytes = Buffer.byteLength(stream.written());
-    const round = { uses, offered: turn.tools, text_bytes, earlier, rounds };
-    const stored = await storeCalls(turn, round);
+    const stored = await storeCalls(turn, { uses, text_bytes, earlier, rounds });
     if (!stored) return false;
     const { calls, parts, tokens } = await makeCalls(turn, stored);
     const pending = calls.filter(({ status }) => status === "pending");

@@ -10,18 +10,22 @@ import { readStart } from "./wire.ts";
 export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
 
 /** How long the provider may take. Time that the reader takes does not count. */
-export interface Timeouts {
+export const DEFAULT_TIMEOUTS = {
   /** From sending the request to the response headers. */
-  headersMs: number;
-  /** From the headers to the first text, thinking or call. */
-  firstTokenMs: number;
+  headersMs: 60_000,
+  /**
+   * From the headers to the first text, thinking or call. Some models think for minutes before they
+   * write, and long prompts take long to read.
+   */
+  firstTokenMs: 180_000,
   /** From one text, thinking or piece of a call to the next. */
-  idleMs: number;
+  idleMs: 60_000,
   /** From the reported end to the end of the stream. Usage may come in between. */
-  tailMs: number;
+  tailMs: 2_000,
   /** For the body of an error response. */
-  errorBodyMs: number;
-}
+  errorBodyMs: 5_000,
+};
+export type Timeouts = typeof DEFAULT_TIMEOUTS;
 
 export interface AttemptOptions {
   fetch: ModelFetch;

@@ -1,6 +1,6 @@
 import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { ModelOutput, ModelRequest } from "./adapter.ts";
-import type { AttemptOptions, Timeouts } from "./attempt.ts";
+import { type AttemptOptions, DEFAULT_TIMEOUTS, type Timeouts } from "./attempt.ts";
 import type { ModelSource } from "./index.ts";
 import { ProviderError } from "./provider-errors.ts";
 
@@ -15,24 +15,14 @@ export interface CallOptions extends Partial<Omit<AttemptOptions, "timeouts">> {
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-interface Retry {
-  maxAttempts: number;
+const DEFAULT_RETRY = {
+  maxAttempts: 3,
   /** Before the second attempt, without jitter. Doubles with each further one. */
-  backoffMs: number;
+  backoffMs: 500,
   /** A provider that asks for a longer wait is not retried. */
-  maxRetryAfterMs: number;
-}
-
-const DEFAULT_TIMEOUTS: Timeouts = {
-  headersMs: 60_000,
-  // Some models think for minutes before they write, and long prompts take long to read.
-  firstTokenMs: 180_000,
-  idleMs: 60_000,
-  tailMs: 2_000,
-  errorBodyMs: 5_000,
+  maxRetryAfterMs: 30_000,
 };
-
-const DEFAULT_RETRY: Retry = { maxAttempts: 3, backoffMs: 500, maxRetryAfterMs: 30_000 };
+type Retry = typeof DEFAULT_RETRY;
 
 /**
  * Calls a model and yields its answer as it arrives: texts that concatenate to the answer and

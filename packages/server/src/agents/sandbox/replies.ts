@@ -66,15 +66,10 @@ function shortened(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most).join("")} …` : text;
 }
 
-export interface Order {
-  readonly symbol: string;
-  readonly quantity: number;
-}
-
-export const buy = ({
-  symbol,
-  quantity,
-}: Order) => `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
+export const buy = (
+  symbol: string,
+  quantity: number,
+) => `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
 
 <card title="Buy ${quantity} ${symbol}">
 **${symbol === "AAPL" ? "Apple Inc." : symbol}**, ${quantity} shares at market price

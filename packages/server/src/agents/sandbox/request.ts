@@ -16,15 +16,8 @@ export interface Command {
   input: string;
 }
 
-/** The result of a call, as the sandbox repeats it. */
-export interface SandboxResult {
-  /** The name of the tool. May have markup, as the text. */
-  tool: string;
-  text: string;
-  failed: boolean;
-}
-
 export type SandboxRequest = Awaited<ReturnType<typeof readRequest>>;
+export type SandboxResult = ReturnType<typeof newResults>[number];
 
 /** What the sandbox reads from a request. */
 export async function readRequest({ system, messages, tools }: ModelRequest) {
@@ -85,7 +78,7 @@ function lastMessage(userText: string, system: string) {
 }
 
 /** The results from this message on: those that the model is asked to go on with. */
-function newResults(messages: readonly ModelMessage[], from: number): SandboxResult[] {
+function newResults(messages: readonly ModelMessage[], from: number) {
   const calls = messages.flatMap(({ content }) =>
     content.filter((part) => part.type === "tool_use"),
   );
@@ -94,6 +87,7 @@ function newResults(messages: readonly ModelMessage[], from: number): SandboxRes
     .slice(from)
     .flatMap(({ content }) => content.filter((part) => part.type === "tool_result"))
     .map(({ tool_use_id, content, is_error }) => ({
+      /** The name of the tool. May have markup, as the text. */
       tool: names.get(tool_use_id) ?? "",
       text: textOf(content),
       failed: is_error,

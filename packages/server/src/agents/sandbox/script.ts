@@ -28,7 +28,7 @@ const callTools = (calls: readonly SandboxCall[]): Script => ({ ...answer(""), c
 
 /** The script for each keyword. The first keyword in a message decides. */
 const scripts: Record<string, (request: SandboxRequest) => Script> = {
-  buy: ({ text }) => answer(replies.buy(orderIn(text))),
+  buy: ({ text }) => answer(orderFor(text)),
   alert: () => answer(replies.alert),
   form: () => answer(replies.form),
   long: () => answer(replies.long),
@@ -66,9 +66,9 @@ export function scriptFor(request: SandboxRequest): Script {
 const ORDER =
   /\bbuy\s+(?:(?<quantity>\d{1,9})(?:\s+(?:shares\s+of\s+)?(?<ordered>[a-z][a-z0-9]{0,9}(?:\.[a-z])?)\b)?|(?<symbol>(?-i:[A-Z][A-Z0-9]{0,9}(?:\.[A-Z])?))\b)/i;
 
-function orderIn(text: string): replies.Order {
+function orderFor(text: string): string {
   const { quantity, ordered, symbol = ordered } = text.match(ORDER)?.groups ?? {};
-  return { symbol: symbol?.toUpperCase() ?? "AAPL", quantity: Number(quantity) || 10 };
+  return replies.buy(symbol?.toUpperCase() ?? "AAPL", Number(quantity) || 10);
 }
 
 const CLOCK = "current_time";

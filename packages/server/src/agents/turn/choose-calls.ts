@@ -10,7 +10,7 @@ import type { ToolUse } from "../providers/adapter.ts";
 import type { OfferedTool, OfferedTools } from "../tools/offered.ts";
 import { REFUSED } from "../tools/result-text.ts";
 import type { ToolServers } from "../tools/servers.ts";
-import { type AdmittedTurn, runningTurn } from "./prepare.ts";
+import { type AdmittedTurn, type PreparedTurn, runningTurn } from "./prepare.ts";
 
 /** Which calls a turn makes: those that it continues after, and those that its model asks for. */
 
@@ -70,7 +70,6 @@ const isAllowed = (call: ToolCallRecord, offered: OfferedTools, { kind }: Conver
 /** The calls that the model asked for in one round. */
 interface AskedRound {
   readonly uses: readonly ToolUse[];
-  readonly offered: OfferedTools;
   /** The length in bytes of what the agent has written so far. */
   readonly text_bytes: number;
   /** The number of calls of earlier rounds. */
@@ -84,7 +83,7 @@ interface AskedRound {
  * if this node no longer runs the turn.
  */
 export function storeCalls(
-  { store, node, toolServers, turn, agent, conversation }: AdmittedTurn,
+  { store, node, toolServers, turn, agent, conversation, tools }: PreparedTurn,
   round: AskedRound,
 ): Promise<ToolCallRecord[] | null> {
   return store.write(async (tx) => {
@@ -92,7 +91,7 @@ export function storeCalls(
     if (!current || current.message_id === null || current.message_uuid === null) return null;
     const { message_id, message_uuid, conversation_id, conversation_uuid } = current;
     for (const [place, use] of round.uses.entries()) {
-      const tool = await permittedTool(tx, toolServers, agent, round.offered.get(use.name));
+      const tool = await permittedTool(tx, toolServers, agent, tools.get(use.name));
       const call = {
         ...newCall(use, tool, conversation),
         uuid: Bun.randomUUIDv7(),
