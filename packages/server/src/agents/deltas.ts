@@ -25,11 +25,6 @@ interface Stream {
   failure: { readonly error: unknown } | null;
 }
 
-interface Flush {
-  readonly stream: Stream;
-  readonly chunk: NewChunk;
-}
-
 export type Deltas = ReturnType<typeof createDeltas>;
 export type AnswerStream = ReturnType<Deltas["open"]>;
 
@@ -117,9 +112,19 @@ export function createDeltas(store: Store, node: string) {
   }
 
   async function storeFlushes(streams: readonly Stream[]): Promise<void> {
-    const flushes = streams.map(takeBuffered);
+    const flushes = streams.map((stream) => ({ stream, chunk: takeBuffered(stream) }));
     try {
-      await storeDeltas(store, node, flushes);
+      const ended = await store.note(async (tx) => {
+        const chunks = flushes.map(({ chunk }) => chunk);
+        const endedIds = new Set(await tx.appendChunks(node, chunks));
+        for (const { stream, chunk } of flushes) {
+          const { text, offset } = chunk;
+          if (!endedIds.has(stream.turn.id)) tx.signal(deltaOf(stream.turn, text, offset));
+        }
+        return streams.filter(({ turn }) => endedIds.has(turn.id));
+      });
+      // These turns were ended by someone else, so their provider calls are pointless.
+      for (const { running } of ended) running.abort();
     } catch (error) {
       // Text that arrived meanwhile is dropped too: it must not follow a gap.
       for (const stream of streams) {
@@ -162,28 +167,11 @@ export function createDeltas(store: Store, node: string) {
 
 const isFirst = (stream: Stream) => stream.offset === 0;
 
-function takeBuffered(stream: Stream): Flush {
+function takeBuffered(stream: Stream): NewChunk {
   const { buffered: text, turn } = stream;
   const first = isFirst(stream);
   stream.buffered = "";
   stream.offset += Buffer.byteLength(text);
   stream.flushedAt = performance.now();
-  return {
-    stream,
-    chunk: { turn_id: turn.id, text, offset: stream.offset, first, at: Date.now() },
-  };
-}
-
-async function storeDeltas(store: Store, node: string, flushes: readonly Flush[]): Promise<void> {
-  const chunks = flushes.map(({ chunk }) => chunk);
-  const ended = await store.note(async (tx) => {
-    const endedIds = new Set(await tx.appendChunks(node, chunks));
-    for (const { stream, chunk } of flushes) {
-      const { text, offset } = chunk;
-      if (!endedIds.has(stream.turn.id)) tx.signal(deltaOf(stream.turn, text, offset));
-    }
-    return flushes.filter(({ stream }) => endedIds.has(stream.turn.id));
-  });
-  // These turns were ended by someone else, so their provider calls are pointless.
-  for (const { stream } of ended) stream.running.abort();
+  return { turn_id: turn.id, text, offset: stream.offset, first, at: Date.now() };
 }
