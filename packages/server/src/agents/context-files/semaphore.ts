@@ -1,15 +1,10 @@
 import { untilAborted } from "../../security/guarded-fetch.ts";
 
-interface Waiter {
-  readonly amount: number;
-  grant(): void;
-}
-
 /** Shares a capacity among tasks, in the order in which they ask. */
 export class Semaphore {
   readonly #capacity: number;
   #free: number;
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new Set<{ readonly amount: number; grant(): void }>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;

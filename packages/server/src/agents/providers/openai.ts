@@ -103,11 +103,7 @@ function endOutputs(reason: unknown): AdapterOutput[] {
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 
 /** A call and what the server identifies its fragments by. */
-interface IndexedCall {
-  readonly call: OpenCall;
-  readonly index: unknown;
-  readonly id: unknown;
-}
+type IndexedCall = OpenCall & { readonly index: unknown; readonly sentId: unknown };
 
 /**
  * Assembles the tool calls of one answer. OpenAI identifies the fragments of a call by its index and
@@ -133,14 +129,15 @@ class ToolDeltas {
   takeAll(): SentToolUse[] {
     const calls = this.#open;
     this.#open = [];
-    return calls.map(({ call }) => toToolUse(call));
+    return calls.map(toToolUse);
   }
 
   #start(delta: unknown): OpenCall {
-    const id = valueAt(delta, "id");
-    const call = this.#calls.start(id, valueAt(delta, "function", "name"));
-    this.#open.push({ call, index: valueAt(delta, "index"), id });
-    return call;
+    const sentId = valueAt(delta, "id");
+    const call = this.#calls.start(sentId, valueAt(delta, "function", "name"));
+    const indexed = Object.assign(call, { index: valueAt(delta, "index"), sentId });
+    this.#open.push(indexed);
+    return indexed;
   }
 
   /** The call that a fragment belongs to. Undefined if it begins another one. */
@@ -150,8 +147,8 @@ class ToolDeltas {
     const hasIndex = typeof index === "number";
     const last = this.#open.findLast((open) => !hasIndex || open.index === index);
     const isNamed = Boolean(valueAt(delta, "function", "name"));
-    const isOther = id ? id !== last?.id : !hasIndex;
-    return isNamed && isOther ? undefined : last?.call;
+    const isOther = id ? id !== last?.sentId : !hasIndex;
+    return isNamed && isOther ? undefined : last;
   }
 }
 

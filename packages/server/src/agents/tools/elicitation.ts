@@ -46,10 +46,8 @@ export function createElicitations(store: Store) {
         const problem = formProblem(schema);
         if (problem !== null) throw new FormRefused(problem);
         const id = Bun.randomUUIDv7();
-        if (!(await store.write((tx) => post(tx, call, { id, message, schema })))) {
-          return { action: "cancel" };
-        }
-        const answer = await answerOf(id, signal);
+        const isPosted = await store.write((tx) => post(tx, call, { id, message, schema }));
+        const answer = isPosted ? await answerOf(id, signal) : null;
         if (answer === null) return { action: "cancel" };
         if (answer.action === "decline") return { action: "decline" };
         return { action: "accept", content: { ...answer.content } };

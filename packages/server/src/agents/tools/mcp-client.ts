@@ -14,17 +14,11 @@ const Question = z.looseObject({
     .refine((schema) => JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS),
 });
 
-/** The answer to a question; the same words as those of the protocol. */
-export interface Answer {
-  readonly action: "accept" | "decline" | "cancel";
-  readonly content?: Record<string, unknown>;
-}
-
-/** Asks a person; what is asked is a form described by a JSON Schema. */
+/** Asks a person by a form that a JSON Schema describes. The actions have the words of the protocol. */
 export type Elicit = (request: {
   message: string;
   schema: Record<string, unknown>;
-}) => Promise<Answer>;
+}) => Promise<{ action: "accept" | "decline" | "cancel"; content?: Record<string, unknown> }>;
 
 /** The results of servers are not validated against their schemas: a schema can be made to take forever. */
 const acceptEverything = {
