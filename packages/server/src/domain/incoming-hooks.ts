@@ -1,4 +1,5 @@
 import { messageChanged } from "../changes/change.ts";
+import { threadCpuMs } from "../observe/cpu-time.ts";
 import { COST_PER_MS } from "../rules/costs.ts";
 import { notFound } from "../rules/failure.ts";
 import type { ServerPolicy } from "../rules/policies.ts";
@@ -60,9 +61,9 @@ export const createIncomingHooks = ({
     costs.take(payer, POST_COST);
     const payload = await body();
     costs.charge(payer, payload.length / BYTES_PER_COST);
-    const startedAt = performance.now();
+    const before = threadCpuMs();
     const content = slackContent(payload);
-    costs.charge(payer, (performance.now() - startedAt) * COST_PER_MS);
+    costs.charge(payer, (threadCpuMs() - before) * COST_PER_MS);
     await store.write(async (tx) => {
       const { conversation, sender } = await placeOf(tx, config, hook.id);
       const message = await tx.insertMessage({

@@ -11,6 +11,7 @@ import { removeMessages } from "../domain/messages.ts";
 import { createCursor, fitting, pageBounds } from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
+import { threadCpuMs } from "../observe/cpu-time.ts";
 import { NOBODY } from "../rules/accounts.ts";
 import { COST_PER_MS, contentCost, fanOutCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -262,9 +263,9 @@ async function withSnippets(
   const items: { message: Message; snippet: string }[] = [];
   for (const message of messages) {
     await shareOfLoop();
-    const startedAt = performance.now();
+    const before = threadCpuMs();
     items.push({ message, snippet: snippet(shownText(message.content, message.files), words) });
-    worked(performance.now() - startedAt);
+    worked(threadCpuMs() - before);
   }
   return items;
 }

@@ -54,13 +54,3 @@ export function searchQueue(
     return job.promise.finally(() => clearTimeout(timer));
   };
 }
-
-/** Tells how long a search takes. */
-export async function timed(search: () => Promise<SearchHit[]>, worked: Worked) {
-  const startedAt = performance.now();
-  try {
-    return await search();
-  } finally {
-    worked(performance.now() - startedAt);
-  }
-}

@@ -16,7 +16,7 @@ import { hotMessageWrites } from "../hot/messages-postgres.ts";
 import { hotTurnWrites } from "../hot/turns-postgres.ts";
 import { hotWebhookReads, hotWebhookWrites } from "../hot/webhooks-postgres.ts";
 import * as shared from "../methods.ts";
-import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue, timed } from "../search-queue.ts";
+import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { commitOrder } from "./commit-order.ts";
@@ -120,7 +120,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
     changes,
     search: searchQueue((query, _slot, worked) =>
-      searchConnections.use((connection) => timed(() => search(connection, query), worked)),
+      searchConnections.use(async (connection) => {
+        // What it costs the database is not known otherwise.
+        const startedAt = performance.now();
+        try {
+          return await search(connection, query);
+        } finally {
+          worked(performance.now() - startedAt);
+        }
+      }),
     ),
     onCommit: (handler) => {
       listener = handler;

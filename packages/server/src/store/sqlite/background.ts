@@ -26,7 +26,7 @@ interface Results {
   sync: undefined;
   truncate: boolean;
   truncate_index: boolean;
-  search: SearchHit[];
+  search: { hits: SearchHit[]; cpuMs: number };
   close: undefined;
 }
 

@@ -9,7 +9,7 @@ import { hotMessageWrites } from "../hot/messages-sqlite.ts";
 import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery, Worked } from "../search.ts";
-import { searchQueue, timed } from "../search-queue.ts";
+import { searchQueue } from "../search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
@@ -176,8 +176,9 @@ function startSearching(path: string, indexer: Background<"index">, waitMs = IND
       ({ left } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }));
     } while (left > 0 && (left <= FEW_LEFT || performance.now() < waitedUntil));
     searchers[slot] ??= startSearcher(path);
-    const searcher = searchers[slot];
-    return timed(() => searcher.ask({ kind: "search", query }), worked);
+    const { hits, cpuMs } = await searchers[slot].ask({ kind: "search", query });
+    worked(cpuMs);
+    return hits;
   }
 
   return {

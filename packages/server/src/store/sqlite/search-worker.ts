@@ -1,4 +1,5 @@
 /// <reference lib="webworker" />
+import { threadCpuMs } from "../../observe/cpu-time.ts";
 import { serve } from "./background.ts";
 import { openSearcher } from "./search.ts";
 
@@ -9,7 +10,10 @@ if (path === undefined) throw new Error("the searching thread needs the path of 
 const searcher = openSearcher(path);
 
 serve(self, (task) => {
-  if (task.kind === "search") return searcher.find(task.query);
+  if (task.kind === "search") {
+    const before = threadCpuMs();
+    return { hits: searcher.find(task.query), cpuMs: threadCpuMs() - before };
+  }
   if (task.kind === "close") return searcher.close();
   throw new Error(`the searching thread does not ${task.kind}`);
 });
