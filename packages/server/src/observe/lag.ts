@@ -1,19 +1,24 @@
-/** How often the delay is measured while there is one, and while there is none: waking up costs CPU time. */
+/** How often the delay is measured: most often while the process works, because waking up costs CPU time. */
 const BUSY_STEP_MS = 10;
-const IDLE_STEP_MS = 160;
+const IDLE_STEP_MS = 1280;
 /** A timer that is later than this was held up by other work. */
 const ON_TIME_MS = 2;
+/** A process that uses more of a core than this is working. */
+const BUSY_SHARE = 0.05;
 
 /** Measures the event loop's delay. Returns the longest delay since the last call, in seconds. */
 export function watchLoopLag(): () => number {
   let worst = 0;
   let stepMs = BUSY_STEP_MS;
   const measure = () => {
+    const before = process.cpuUsage();
     const expected = performance.now() + stepMs;
     const timer = setTimeout(() => {
       const lag = performance.now() - expected;
       worst = Math.max(worst, lag);
-      stepMs = lag > ON_TIME_MS ? BUSY_STEP_MS : Math.min(stepMs * 2, IDLE_STEP_MS);
+      const { user, system } = process.cpuUsage(before);
+      const isBusy = lag > ON_TIME_MS || user + system > BUSY_SHARE * stepMs * 1000;
+      stepMs = isBusy ? BUSY_STEP_MS : Math.min(stepMs * 2, IDLE_STEP_MS);
       measure();
     }, stepMs);
     timer.unref();
