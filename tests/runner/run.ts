@@ -6,7 +6,7 @@ import { measureCpu } from "./processes.ts";
 /** A file that takes longer hangs. */
 const HANG_MS = 30 * 60_000;
 /** For tests that hang by themselves: no test is judged by its time. */
-const TEST_TIMEOUT_MS = 300_000;
+const TEST_TIMEOUT_MS = 600_000;
 
 export interface Outcome {
   job: Job;
