@@ -4,8 +4,19 @@
  */
 import { closeSync, fdatasync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { connect, connectAll, cpuOf, cpuWithChildren, lag, percentile } from "./measure.ts";
+import {
+  connectAll,
+  cpuOf,
+  cpuWithChildren,
+  idOf,
+  isEvent,
+  isReply,
+  lag,
+  numberOf,
+  percentile,
+} from "./measure.ts";
 import { startProvider } from "./provider.ts";
+import { connect } from "./raw-socket.ts";
 import { toolTurns } from "./tool-turns.ts";
 import { storeFile, transfers } from "./transfers.ts";
 
@@ -32,6 +43,8 @@ interface Load {
   window: number;
   /** How many sockets receive each message. */
   receivers: number;
+  /** The last of them in each conversation. */
+  lastMembers: number[];
 }
 
 /** Every sender keeps its window full until all messages are acknowledged and delivered. */
@@ -49,30 +62,35 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   let deliveries = 0;
   let started = 0;
   let cpu = 0;
+  let busy = process.cpuUsage();
   let before = new Map<string, number>();
   const done = Promise.withResolvers<void>();
   // All windows use one server: a `client_msg_id` that was used before would create no message.
   const run = crypto.randomUUID().slice(0, 8);
   const content = "as long as the messages that people send each other mostly are, more or less";
+  /** The sockets whose deliveries are timed: the last member of each conversation, who gets it last. */
+  const timed = new Set(plan.lastMembers);
   const bySocket = new Map(senders.map((sender) => [sender.place, sender]));
 
-  const sockets = await connectAll(url, tokens, (text, place) => {
-    const now = performance.now();
-    if (text.startsWith('{"ok":true')) {
-      const index = Number(/"id":(\d+)\}$/.exec(text)?.[1]);
-      acknowledged[index] = now - (sentAt[index] as number);
+  const sockets = await connectAll(url, tokens, (frame, place) => {
+    if (isEvent(frame)) {
+      deliveries++;
+      if (timed.has(place)) {
+        const index = numberOf(frame);
+        deliveredAt[index] = performance.now() - (sentAt[index] as number);
+      }
+    } else if (isReply(frame)) {
+      const index = idOf(frame);
+      acknowledged[index] = performance.now() - (sentAt[index] as number);
       replies++;
       const sender = bySocket.get(place);
       if (sender && sent < messages) send(sender);
-    } else if (text.startsWith('{"method":"events.messageNew"')) {
-      deliveries++;
-      const index = Number(/"client_msg_id":"b[0-9a-f]+-(\d+)"/.exec(text)?.[1]);
-      deliveredAt[index] = now - (sentAt[index] as number);
     } else {
-      done.reject(new Error(`unexpected frame: ${text.slice(0, 200)}`));
+      done.reject(new Error(`unexpected frame: ${frame.toString().slice(0, 200)}`));
     }
     if (replies === warmup && started === 0) {
-      started = now;
+      started = performance.now();
+      busy = process.cpuUsage();
       cpu = cpuOf(pid);
       before = new Map(partsCpu());
     }
@@ -92,9 +110,11 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   }
   await done.promise;
   const seconds = (performance.now() - started) / 1000;
+  const own = process.cpuUsage(busy);
   return {
     seconds,
     rate: plan.messages / seconds,
+    busy: (own.user + own.system) / 1e6 / seconds,
     cpu_us: cpuOf(pid) - cpu,
     parts: Object.fromEntries(
       partsCpu().map(([name, now]) => [name, now - (before.get(name) ?? 0)]),
@@ -128,8 +148,8 @@ interface Calls {
 /** The server's CPU per call of each kind, one call at a time. */
 async function calls({ url, pid, token, conversation, count }: Calls) {
   let answered = () => {};
-  const socket = await connect(url, token, (text) => {
-    if (text.startsWith('{"ok"')) answered();
+  const socket = await connect(url, token, (frame) => {
+    if (!isEvent(frame)) answered();
   });
   const ask = (method: string, params: object) =>
     new Promise<void>((resolve) => {
@@ -149,8 +169,7 @@ async function calls({ url, pid, token, conversation, count }: Calls) {
     unread: await measure(() => ask("conversations.get", { conversation_id })),
     connect: await measure(async () => {
       const opened = await connect(url, token, () => {});
-      opened.onclose = null;
-      opened.terminate();
+      opened.end();
     }),
   };
 }
@@ -197,7 +216,8 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
   const latencies: number[] = [];
   const done = Promise.withResolvers<void>();
   const streaming = new Set<string>();
-  const sockets = await connectAll(url, tokens, (text) => {
+  const sockets = await connectAll(url, tokens, (frame) => {
+    const text = frame.toString();
     if (text.startsWith('{"method":"events.messageDelta"')) {
       deltas++;
       const { id, delta } = (JSON.parse(text) as { params: { id: string; delta: string } }).params;
@@ -260,16 +280,16 @@ async function paced({ url, pid, tokens, senders, messages, perSecond, ...plan }
     if (++arrived === expected) done.resolve();
   };
   const receiver = plan.hookPort && startHookReceiver(plan.hookPort, run, arrive);
-  const sockets = await connectAll(url, tokens, (text) => {
+  const sockets = await connectAll(url, tokens, (frame) => {
     const now = performance.now();
-    if (text.startsWith('{"ok":true')) {
-      const index = Number(/"id":(\d+)\}$/.exec(text)?.[1]);
+    if (isReply(frame)) {
+      const index = idOf(frame);
       acknowledged[index] = now - (sentAt[index] as number);
-    } else if (text.startsWith('{"method":"events.messageNew"')) {
-      const index = Number(/"client_msg_id":"b[0-9a-f]+-(\d+)"/.exec(text)?.[1]);
+    } else if (isEvent(frame)) {
+      const index = numberOf(frame);
       delivered[index] = now - (sentAt[index] as number);
     } else {
-      done.reject(new Error(`unexpected frame: ${text.slice(0, 200)}`));
+      done.reject(new Error(`unexpected frame: ${frame.toString().slice(0, 200)}`));
     }
     arrive();
   });
@@ -334,8 +354,8 @@ const CALM_SENDS = 300;
 /** Creates users, one call after the other, while somebody sends one message at a time. */
 async function users({ url, pid, key, token, conversation, from, count, batch }: Users) {
   let answered = () => {};
-  const socket = await connect(url, token, (text) => {
-    if (text.startsWith('{"ok":true')) answered();
+  const socket = await connect(url, token, (frame) => {
+    if (isReply(frame)) answered();
   });
   const sendWhile = async (goesOn: (sent: number) => boolean) => {
     const times: number[] = [];

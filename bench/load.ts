@@ -7,6 +7,8 @@ import { type Seed, seed } from "./seed.ts";
 /** The generator's measurements of one window. */
 interface LoadResult {
   rate: number;
+  /** The share of its core that the generator used. */
+  busy: number;
   cpu_us: number;
   messages: number;
   deliveries: number;
@@ -63,6 +65,9 @@ export function group(members: number, senders: number, messages: number, goal: 
   });
 }
 
+/** Beyond it, the figures may be those of the generator. */
+const MOST_BUSY = 0.9;
+
 /** `storing` is the floor that also stores the messages. */
 type Role = "floor" | "storing" | "parley";
 
@@ -90,7 +95,7 @@ async function compare(plan: Plan): Promise<Measurement[]> {
   return rows(plan, results);
 }
 
-type Shape = Pick<Plan, "senders" | "window" | "messages" | "receivers">;
+type Shape = Pick<Plan, "groups" | "senders" | "window" | "messages" | "receivers">;
 
 const input = (plan: Shape, made: Seed, server: Measured) => ({
   url: server.url,
@@ -104,6 +109,7 @@ const input = (plan: Shape, made: Seed, server: Measured) => ({
   messages: plan.messages,
   warmup: Math.ceil(plan.messages / 10),
   receivers: plan.receivers,
+  lastMembers: plan.groups.map((members) => members.at(-1)),
 });
 
 function subscriptions({ groups }: Pick<Plan, "groups">, made: Seed): Record<string, string[]> {
@@ -142,6 +148,7 @@ function rows(
     row("acknowledged p99", "ms", ({ ack_p99 }) => ack_p99),
     row("delivered p50", "ms", ({ delivered_p50 }) => delivered_p50),
     row("delivered p99", "ms", ({ delivered_p99 }) => delivered_p99),
+    { ...row("busy share of the generator", "", ({ busy }) => busy), most: MOST_BUSY },
   ];
 }
 

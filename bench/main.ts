@@ -15,7 +15,7 @@ import { group, pairs, single } from "./load.ts";
 import { nodes } from "./nodes.ts";
 import { paste } from "./paste.ts";
 import { chart, type Measurement, type Row, summarize, table } from "./report.ts";
-import { idle, size, typing } from "./size.ts";
+import { idle, size, typing, unused } from "./size.ts";
 import { start } from "./start.ts";
 import { streams } from "./streams.ts";
 import { tools } from "./tools.ts";
@@ -40,6 +40,7 @@ const scenarios: Record<string, () => Promise<Measurement[]>> = {
   nodes,
   size,
   idle,
+  unused,
   users,
   webhooks,
   files,

@@ -154,6 +154,7 @@ async function measure(
       messages: window === 0 ? MESSAGES * servers.length : MESSAGES,
       window: 2,
       receivers: 2,
+      lastMembers: conversations.map((_, pair) => 2 * pair + 1),
     });
     if (window > 0) results.push(result);
     else await warmedUp();

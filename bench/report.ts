@@ -11,6 +11,8 @@ export interface Measurement {
   readonly floor?: readonly number[];
   /** The highest allowed ratio to the floor; without a floor, the highest allowed value. */
   readonly goal?: number;
+  /** Rows with a higher value, also of the floor, are marked: they say more about the generator. */
+  readonly most?: number;
 }
 
 export interface Row {
@@ -23,11 +25,13 @@ export interface Row {
   ratio: number | null;
   ratio_range: [lowest: number, highest: number] | null;
   goal: number | null;
+  isDoubtful: boolean;
   windows: { parley: number; floor: number | null }[];
 }
 
 export function summarize(measurement: Measurement): Row {
   const { scenario, metric, unit, parley, floor, goal = null } = measurement;
+  const { most = Number.POSITIVE_INFINITY } = measurement;
   const ratios = floor?.map((value, window) => (parley[window] ?? Number.NaN) / value);
   return {
     scenario,
@@ -38,6 +42,7 @@ export function summarize(measurement: Measurement): Row {
     ratio: ratios ? median(ratios) : null,
     ratio_range: ratios ? [Math.min(...ratios), Math.max(...ratios)] : null,
     goal,
+    isDoubtful: [parley, floor ?? []].some((values) => median(values) > most),
     windows: parley.map((value, window) => ({ parley: value, floor: floor?.[window] ?? null })),
   };
 }
@@ -60,17 +65,17 @@ export function table(rows: readonly Row[]): string {
 }
 
 function tableLine(row: Row): string {
-  const { metric, unit, parley, floor, ratio, ratio_range, goal } = row;
+  const { metric, unit, parley, floor, ratio, ratio_range, goal, isDoubtful } = row;
   const range = ratio_range ? `(${ratio_range.map((each) => each.toFixed(2)).join("–")})` : "";
   const met = { true: "met", false: "missed", null: "" }[`${isMet(row)}`];
   return [
-    `  ${`${metric}, ${unit}`.padEnd(38)}`,
+    `  ${[metric, unit].filter(Boolean).join(", ").padEnd(38)}`,
     number(parley).padStart(10),
     (floor === null ? "" : number(floor)).padStart(12),
     (ratio === null ? "" : ratio.toFixed(2)).padStart(8),
     range.padStart(18),
     (goal === null ? "" : `≤ ${goal}`).padStart(7),
-    ` ${met}`,
+    ` ${isDoubtful ? "too busy" : met}`,
   ]
     .join("")
     .trimEnd();

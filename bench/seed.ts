@@ -94,11 +94,14 @@ function addGroup(store: Store, members: AccountRecord[]): Promise<ConversationR
       created_by: creator.id,
       at,
     });
-    await tx.insertMembers(
-      id,
-      members.map((account) => account.id),
-      at,
-    );
+    for (let from = 0; from < members.length; from += 500) {
+      const some = members.slice(from, from + 500);
+      await tx.insertMembers(
+        id,
+        some.map((account) => account.id),
+        at,
+      );
+    }
     return (await tx.conversation(uuid, creator.id)) as ConversationRecord;
   });
 }
@@ -163,20 +166,21 @@ async function addMessages(
   count: number,
 ): Promise<void> {
   const sender = accounts[0] as AccountRecord;
-  for (let done = 0; done < count; done += 2000) {
-    const some = Array.from({ length: Math.min(2000, count - done) }, (_, index) =>
-      store.write((tx) =>
-        tx.insertMessage({
-          conversation,
+  for (let done = 0; done < count; done += 1000) {
+    await store.write(async (tx) => {
+      // The unit owns the conversation that it reads.
+      const owned = (await tx.conversation(conversation.uuid, sender.id)) as ConversationRecord;
+      for (let index = done; index < Math.min(done + 1000, count); index++) {
+        await tx.insertMessage({
+          conversation: owned,
           sender,
-          content: `message ${done + index} of the bench, as long as people's messages mostly are`,
+          content: `message ${index} of the bench, as long as people's messages mostly are`,
           client_msg_id: null,
           reply_to_id: null,
           mentions: [],
           at: Date.now(),
-        }),
-      ),
-    );
-    await Promise.all(some);
+        });
+      }
+    });
   }
 }

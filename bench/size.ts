@@ -1,4 +1,5 @@
 import { LIMITS, MAIN, range, temporaryFolder } from "./environment.ts";
+import { cpuOf } from "./measure.ts";
 import { generate, startGenerator, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
 import { seed } from "./seed.ts";
@@ -6,22 +7,60 @@ import { measureTyping } from "./web.ts";
 
 const IDLE_SOCKETS = 10_000;
 
-/** The same calls, one at a time, with a hundred and with a million messages stored. */
-export async function size(): Promise<Measurement[]> {
-  const small = await costs(100);
-  const large = await costs(1_000_000);
-  return Object.entries(large).map(([name, cpu_us]) => ({
-    scenario: "1,000,000 messages stored, compared with 100",
-    metric: `CPU per ${name}`,
-    unit: "µs",
-    parley: [cpu_us],
-    floor: [small[name] ?? Number.NaN],
-  }));
+interface Growth {
+  /** What grows, and how far. */
+  readonly what: string;
+  readonly sizes: readonly [from: number, to: number];
+  readonly plan: (size: number) => Parameters<typeof seed>[1];
 }
 
-async function costs(messages: number): Promise<Record<string, number>> {
+const growths: readonly Growth[] = [
+  {
+    what: "messages stored",
+    sizes: [1000, Number(process.env.BENCH_MESSAGES ?? 1_000_000)],
+    plan: (messages) => ({ people: 2, groups: [[0, 1]], messages }),
+  },
+  {
+    what: "members of a group",
+    sizes: [2, 5000],
+    plan: (members) => ({ people: members, groups: [range(members)] }),
+  },
+  {
+    what: "conversations of a person",
+    sizes: [10, 20_000],
+    plan: (conversations) => ({ people: 2, groups: range(conversations).map(() => [0, 1]) }),
+  },
+];
+
+/** The same calls, one at a time, at two sizes. The exponent says how their cost grows: 0 does not, 1 as the size does. */
+export async function size(): Promise<Measurement[]> {
+  const rows: Measurement[] = [];
+  for (const { what, sizes, plan } of growths) {
+    const [from, to] = sizes;
+    const small = await costs(plan(from));
+    const large = await costs(plan(to));
+    const scenario = `${what}: ${to.toLocaleString("en")}, compared with ${from.toLocaleString("en")}`;
+    for (const [name, cost] of Object.entries(large)) {
+      const before = small[name] ?? Number.NaN;
+      const exponent = Math.log(cost / before) / Math.log(to / from);
+      rows.push(
+        {
+          scenario,
+          metric: `CPU per ${name}`,
+          unit: "µs",
+          parley: [cost],
+          floor: [before],
+        },
+        { scenario, metric: `exponent of ${name}`, unit: "", parley: [exponent] },
+      );
+    }
+  }
+  return rows;
+}
+
+async function costs(plan: Parameters<typeof seed>[1]): Promise<Record<string, number>> {
   using folder = temporaryFolder();
-  const made = await seed(folder.path, { people: 2, groups: [[0, 1]], messages });
+  const made = await seed(folder.path, plan);
   await using server = await startPinned(MAIN, {
     PARLEY_DATA: folder.path,
     PARLEY_LIMITS: LIMITS,
@@ -33,6 +72,21 @@ async function costs(messages: number): Promise<Record<string, number>> {
     conversation: made.conversations[0],
     count: 1000,
   });
+}
+
+const REST_SECONDS = 60;
+
+/** The share of a core that a server uses which nobody uses. */
+export async function unused(): Promise<Measurement[]> {
+  using folder = temporaryFolder();
+  await using server = await startPinned(MAIN, { PARLEY_DATA: folder.path });
+  // After a start, the runtime still compiles and collects.
+  await Bun.sleep(15_000);
+  const before = cpuOf(server.pid);
+  await Bun.sleep(REST_SECONDS * 1000);
+  const share = (cpuOf(server.pid) - before) / 1e6 / REST_SECONDS;
+  const common = { scenario: "a server that nobody uses", unit: "%", goal: 0.2 };
+  return [{ ...common, metric: "share of a core", parley: [100 * share] }];
 }
 
 /** Memory of ten thousand idle sockets. */

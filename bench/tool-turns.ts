@@ -38,7 +38,8 @@ export async function toolTurns(input: ToolTurns): Promise<ToolTurnsResult> {
   const provider = startToolProvider(input, done.reject);
   const times: number[] = [];
   let started = 0;
-  const sockets = await connectAll(url, tokens, (text) => {
+  const sockets = await connectAll(url, tokens, (frame) => {
+    const text = frame.toString();
     if (!text.startsWith('{"method":"events.messageComplete"')) return;
     if (!text.includes('"status":"complete"')) done.reject(new Error(text.slice(0, 400)));
     times.push(performance.now() - started);
