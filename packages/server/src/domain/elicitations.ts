@@ -2,6 +2,7 @@ import type { Message, PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { formAction } from "../rules/elicitations.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
 import type { ElicitationAnswer, ElicitationRecord } from "../store/elicitations.ts";
 import type { MessageRecord } from "../store/message-records.ts";
@@ -38,7 +39,7 @@ const pendingQuestion = (
   conversation_id,
   agent: sender,
   created_at,
-  expires_at: new Date(Date.parse(created_at) + ANSWER_MS).toISOString(),
+  expires_at: iso(Date.parse(created_at) + ANSWER_MS),
 });
 
 /**

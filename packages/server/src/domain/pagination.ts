@@ -39,10 +39,12 @@ export interface PageBounds {
 
 const DEFAULT_PAGE_SIZE = 50;
 
+type PageLimits = Pick<Limits, "page_size" | "page_bytes">;
+
 /** The requested number of items, at most `page_size`, in at most `page_bytes`. */
 export const pageBounds = (
   requested: number | undefined,
-  { page_size, page_bytes }: Pick<Limits, "page_size" | "page_bytes">,
+  { page_size, page_bytes }: PageLimits,
 ): PageBounds => ({
   limit: Math.min(requested ?? DEFAULT_PAGE_SIZE, page_size),
   bytes: page_bytes,
@@ -58,6 +60,29 @@ export function pageOf<Item>(
   const last = items.at(-1);
   const hasMore = found.length > items.length && last !== undefined;
   return { items, next_cursor: hasMore ? cursor(last) : null };
+}
+
+/**
+ * Reads which page of a list a call asks for: the place after which it begins, the `limit` of a query
+ * for it, and a function that makes it of what was found.
+ */
+export function createPages<Schema extends z.ZodType, Item>(
+  schema: Schema,
+  placeOf: (item: Item) => z.input<Schema>,
+) {
+  const { encode, decode } = createCursor(schema);
+  return (
+    { limit, cursor }: { limit?: number | undefined; cursor?: string | undefined },
+    config: { readonly limits: PageLimits },
+  ) => {
+    const bounds = pageBounds(limit, config.limits);
+    return {
+      after: decode(cursor),
+      limit: bounds.limit + 1,
+      of: <Found extends Item>(found: readonly Found[]) =>
+        pageOf(found, bounds, (last) => encode(placeOf(last))),
+    };
+  };
 }
 
 /** The first items that have at most so many bytes as JSON together; at least one, if there is one. */

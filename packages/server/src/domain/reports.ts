@@ -1,6 +1,6 @@
 import type { Message, Report } from "@parley/protocol";
 import { NOBODY } from "../rules/accounts.ts";
-import { iso } from "../rules/time.ts";
+import { iso, isoOrNull } from "../rules/time.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx } from "../store/store.ts";
@@ -34,7 +34,7 @@ export async function reportViews(tx: ReadTx, reports: readonly ReportRecord[]):
     at: iso(at),
     around: around.flatMap((id) => shown.get(id) ?? []),
     conversation_id: report.message.conversation_id,
-    resolved_at: resolved_at === null ? null : iso(resolved_at),
+    resolved_at: isoOrNull(resolved_at),
   }));
 }
 

@@ -1,6 +1,7 @@
 import type { SignedIn } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
 import type { Origin } from "../security/caller.ts";
 import { newDevice } from "../security/devices.ts";
@@ -63,7 +64,7 @@ export async function openSession(
   });
   const signedIn = {
     access_token,
-    expires_at: new Date(expires_at).toISOString(),
+    expires_at: iso(expires_at),
     account: publicAccount(account),
     device,
   };

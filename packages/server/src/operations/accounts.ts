@@ -1,11 +1,11 @@
-import { operations, UNRESTRICTED } from "@parley/protocol";
+import { type Account, operations, UNRESTRICTED } from "@parley/protocol";
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import type { Config } from "../config/config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { removeMember } from "../domain/groups.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
 import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
@@ -18,77 +18,63 @@ import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
-type Needs = "config" | "store" | "files";
-export const accounts = createResource<Needs>();
+export const accounts = createResource<"config" | "store" | "files">();
 
 /** Groups that one call of `blockUser` leaves, and what each of them costs. */
 const GROUPS_PER_CALL = 100;
 const COST_OF_LEAVING = 5;
 
-const listCursor = createCursor(z.string());
-const findCursor = createCursor(z.object({ name: z.string(), username: z.string() }));
-
-accounts.handle(operations.getMe, ({ store, config, caller: { account } }) =>
-  store.read((tx) => ownAccount(tx, account, config)),
+const listPages = createPages(z.string(), ({ username }: Account) => username);
+const findPages = createPages(
+  z.object({ name: z.string(), username: z.string() }),
+  ({ name, username }: { name: string; username: string }) => ({ name, username }),
 );
 
-accounts.handle(operations.getUser, ({ store, config, caller }, { username }) =>
-  store.read(async (tx) => publicAccount(await accountNamed(tx, config, caller.account, username))),
+accounts.read(operations.getMe, (tx, { config, caller }) => ownAccount(tx, caller.account, config));
+
+accounts.read(operations.getUser, async (tx, { config, caller }, { username }) =>
+  publicAccount(await accountNamed(tx, config, caller.account, username)),
 );
 
-accounts.handle(operations.getUsers, async ({ store, caller, config }, input) => {
-  const page = pageBounds(input.limit, config.limits);
-  const scope = { viewerId: caller.account.id, limit: page.limit + 1 };
+accounts.read(operations.getUsers, async (tx, { caller, config }, input) => {
+  const { directory } = await policyOf(tx, config, caller.account);
+  const scope = { viewerId: caller.account.id, directory };
   const query = input.query?.trim();
   if (query && !input.usernames) {
-    const after = findCursor.decode(input.cursor);
-    const found = await store.read(async (tx) => {
-      const { directory } = await policyOf(tx, config, caller.account);
-      return tx.findAccounts({ ...scope, directory, query, after });
-    });
-    const { items, next_cursor } = pageOf(found, page, ({ name, username }) =>
-      findCursor.encode({ name, username }),
-    );
+    const { after, limit, of } = findPages(input, config);
+    const { items, next_cursor } = of(await tx.findAccounts({ ...scope, query, after, limit }));
     return { items: items.map(publicAccount), next_cursor };
   }
+  const { after, limit, of } = listPages(input, config);
   const { usernames } = input;
-  const after = listCursor.decode(input.cursor);
-  const found = await store.read(async (tx) => {
-    const { directory } = await policyOf(tx, config, caller.account);
-    return tx.listAccounts({ ...scope, directory, usernames, after });
-  });
-  return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
+  return of((await tx.listAccounts({ ...scope, usernames, after, limit })).map(publicAccount));
 });
 
-accounts.handle(operations.updateMe, ({ store, config, caller: { account } }, input) =>
-  store.write(async (tx) => {
-    await lockActive(tx, account);
-    const { display_name, added_by } = input;
-    if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
-    const shown =
-      display_name === undefined
-        ? publicAccount(account)
-        : await changeDisplayName(tx, account, display_name);
-    return { ...shown, ...(await ownFields(tx, account, config)) };
-  }),
+accounts.write(operations.updateMe, async (tx, { config, caller: { account } }, input) => {
+  await lockActive(tx, account);
+  const { display_name, added_by } = input;
+  if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
+  const shown =
+    display_name === undefined
+      ? publicAccount(account)
+      : await changeDisplayName(tx, account, display_name);
+  return { ...shown, ...(await ownFields(tx, account, config)) };
+});
+
+accounts.write(operations.setAvatar, async (tx, { config, caller }, { file_id }) =>
+  ownAccount(tx, await changeAvatar(tx, caller, file_id), config),
 );
 
-accounts.handle(operations.setAvatar, ({ store, config, caller }, { file_id }) =>
-  store.write(async (tx) => ownAccount(tx, await changeAvatar(tx, caller, file_id), config)),
-);
-
-accounts.handle(operations.getProfiles, async (context, { usernames }) => {
-  const { store, files, origin, config, caller } = context;
-  const [accounts, avatars] = await store.read(async (tx) => {
-    const named = await tx.accounts([...new Set(usernames)]);
-    const policy = await policyOf(tx, config, caller.account);
-    const found = await visibleAccounts(tx, policy, caller.account, named);
-    return [found, await tx.avatars(found.map(({ id }) => id))] as const;
-  });
+accounts.read(operations.getProfiles, async (tx, context, { usernames }) => {
+  const { files, origin, config, caller } = context;
+  const named = await tx.accounts([...new Set(usernames)]);
+  const policy = await policyOf(tx, config, caller.account);
+  const found = await visibleAccounts(tx, policy, caller.account, named);
+  const avatars = await tx.avatars(found.map(({ id }) => id));
   const fileIds = new Map(avatars.map(({ account_id, file_id }) => [account_id, file_id]));
   const links = files && linksNow(files, origin);
   return {
-    items: accounts.map((account) => ({
+    items: found.map((account) => ({
       account: publicAccount(account),
       ...pictureLinks(links, fileIds.get(account.id)),
     })),
@@ -124,22 +110,18 @@ async function leaveIfMember(tx: WriteTx, uuid: string, { account }: Caller): Pr
   if (group?.joined) await removeMember(tx, group, await tx.members(group.id), account, account);
 }
 
-accounts.handle(operations.unblockUser, ({ store, config, caller }, { username }) =>
-  store.write(async (tx) => {
-    const { account } = caller;
-    const { usernames } = await tx.blockList(account.id);
-    const blocked = usernames.includes(username) ? await tx.account(username) : null;
-    const person = blocked ?? (await accountNamed(tx, config, account, username));
-    await setBlocked(tx, account, checkPerson(person), false);
-  }),
-);
+accounts.write(operations.unblockUser, async (tx, { config, caller }, { username }) => {
+  const { account } = caller;
+  const { usernames } = await tx.blockList(account.id);
+  const blocked = usernames.includes(username) ? await tx.account(username) : null;
+  const person = blocked ?? (await accountNamed(tx, config, account, username));
+  await setBlocked(tx, account, checkPerson(person), false);
+});
 
-accounts.handle(operations.getBlocked, async ({ store, caller, config }, input) => {
-  const page = pageBounds(input.limit, config.limits);
-  const after = listCursor.decode(input.cursor);
-  const query = { accountId: caller.account.id, after, limit: page.limit + 1 };
-  const found = await store.read((tx) => tx.blockedAccounts(query));
-  return pageOf(found.map(publicAccount), page, (last) => listCursor.encode(last.username));
+accounts.read(operations.getBlocked, async (tx, { caller, config }, input) => {
+  const { after, limit, of } = listPages(input, config);
+  const found = await tx.blockedAccounts({ accountId: caller.account.id, after, limit });
+  return of(found.map(publicAccount));
 });
 
 function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string | undefined) {

@@ -22,7 +22,8 @@ import { grantedFingerprint, grantsShownTo, toolsOfServers } from "../domain/too
 import { isDefaultAgent, isExternal } from "../rules/agents.ts";
 import { badField, conflict } from "../rules/failure.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
-import { type Caller, tokenOf } from "../security/caller.ts";
+import type { Caller } from "../security/caller.ts";
+import { ownDetails } from "../security/own-password.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -38,38 +39,32 @@ type Needs =
   | "throttles";
 export const agents = createResource<Needs>();
 
-agents.handle(operations.getMyAgents, (context) =>
-  context.store.read(async (tx) => {
-    const { caller, config } = context;
-    const items: AgentProfile[] = [];
-    const grantsOf = grantsShown(tx, context);
-    for (const agent of shownAgents(await tx.agents(caller.account.id), config)) {
-      items.push(await profileOf(tx, context, agent, grantsOf));
-    }
-    return { items };
-  }),
-);
-
-agents.handle(operations.createAgent, (context, input) => {
-  const { store, caller, config } = context;
-  return store.write(async (tx) => {
-    const { username } = await createAgent(tx, config, caller, input);
-    return profile(tx, context, { agent_username: username });
-  });
+agents.read(operations.getMyAgents, async (tx, context) => {
+  const { caller, config } = context;
+  const items: AgentProfile[] = [];
+  const grantsOf = grantsShown(tx, context);
+  for (const agent of shownAgents(await tx.agents(caller.account.id), config)) {
+    items.push(await profileOf(tx, context, agent, grantsOf));
+  }
+  return { items };
 });
 
-agents.handle(operations.updateAgent, (context, { provider, ...input }) =>
-  context.store.write(async (tx) => {
-    const { caller, config } = context;
-    await lockActive(tx, caller.account);
-    const agent = await ownAgent(tx, config, caller, input);
-    const isMoved = provider !== undefined && provider !== agent.account.provider;
-    if (isMoved) await changeProvider(tx, config, agent, provider);
-    const { model = isMoved ? null : undefined } = input;
-    await changeProfile(tx, caller, agent, { ...input, model });
-    return profile(tx, context, input);
-  }),
-);
+agents.write(operations.createAgent, async (tx, context, input) => {
+  const { caller, config } = context;
+  const { username } = await createAgent(tx, config, caller, input);
+  return profile(tx, context, { agent_username: username });
+});
+
+agents.write(operations.updateAgent, async (tx, context, { provider, ...input }) => {
+  const { caller, config } = context;
+  await lockActive(tx, caller.account);
+  const agent = await ownAgent(tx, config, caller, input);
+  const isMoved = provider !== undefined && provider !== agent.account.provider;
+  if (isMoved) await changeProvider(tx, config, agent, provider);
+  const { model = isMoved ? null : undefined } = input;
+  await changeProfile(tx, caller, agent, { ...input, model });
+  return profile(tx, context, input);
+});
 
 agents.handle(operations.deleteAgent, async (context, { agent_username }) => {
   const { store, config, caller } = context;
@@ -129,32 +124,28 @@ agents.handle(operations.getAgentModels, async (context, choice) => {
   return modelLists.of(agent, () => take(context, "key_tests"));
 });
 
-agents.handle(operations.setAgentProfile, (context, input) =>
-  context.store.write(async (tx) => {
-    const { caller, config } = context;
-    await lockActive(tx, caller.account);
-    await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
-    return profile(tx, context, input);
-  }),
-);
+agents.write(operations.setAgentProfile, async (tx, context, input) => {
+  const { caller, config } = context;
+  await lockActive(tx, caller.account);
+  await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
+  return profile(tx, context, input);
+});
 
-agents.handle(operations.setAgentLimits, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const { provider, agent_username, ...given } = input;
-    await lockActive(tx, caller.account);
-    const agent = await ownAgent(tx, config, caller, { provider, agent_username });
-    const changed = Object.entries(given).filter(([, value]) => value !== undefined);
-    const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
-    await tx.setAgentLimits(agent.account.id, limits);
-    await announceSettings(tx, agent);
-    return limits;
-  }),
-);
+agents.write(operations.setAgentLimits, async (tx, { caller, config }, input) => {
+  const { provider, agent_username, ...given } = input;
+  await lockActive(tx, caller.account);
+  const agent = await ownAgent(tx, config, caller, { provider, agent_username });
+  const changed = Object.entries(given).filter(([, value]) => value !== undefined);
+  const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
+  await tx.setAgentLimits(agent.account.id, limits);
+  await announceSettings(tx, agent);
+  return limits;
+});
 
 agents.handle(operations.setAgentTools, async (context, input) => {
   await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
   return context.audit.write(async (tx, record) => {
-    const { caller, config, origin, toolServers } = context;
+    const { caller, config, toolServers } = context;
     await lockActive(tx, caller.account);
     const agent = await ownAgent(tx, config, caller, input);
     if (isExternal(agent.account)) {
@@ -171,17 +162,15 @@ agents.handle(operations.setAgentTools, async (context, input) => {
     if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
     await tx.setToolGrants(agent.account.id, grants);
     await announceSettings(tx, agent);
-    const { username: account } = caller.account;
-    const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
+    const details = { ...ownDetails(context), agent: agent.account.username };
     await record("agent_tools_set", details);
     return profileOf(tx, context, agent);
   });
 });
 
-agents.handle(operations.getAgentUsage, async ({ store, caller }, input) => {
-  const since = input.since ? Date.parse(input.since) : null;
-  const until = input.until ? Date.parse(input.until) : null;
-  return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
+agents.read(operations.getAgentUsage, async (tx, { caller }, { since, until }) => {
+  const timeOf = (text: string | undefined) => (text ? Date.parse(text) : null);
+  return { items: await tx.usage(caller.account.id, timeOf(since), timeOf(until)) };
 });
 
 const keyProviderOf = ({ store, caller, config }: Context<Needs>, choice: AgentChoice) =>

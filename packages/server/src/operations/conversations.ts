@@ -1,4 +1,4 @@
-import { type InputOf, operations, type Policy } from "@parley/protocol";
+import { type Conversation, type InputOf, operations, type Policy } from "@parley/protocol";
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import { take } from "../calls/throttles.ts";
@@ -18,7 +18,7 @@ import {
   lockInvited,
   removeMember,
 } from "../domain/groups.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { changeChatPicture } from "../domain/pictures.ts";
 import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
@@ -26,164 +26,148 @@ import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { badField, forbidden, noAccounts } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
-import type { Caller, Participant } from "../security/caller.ts";
+import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
-type Needs = "config" | "store" | "throttles";
-export const conversations = createResource<Needs>();
+export const conversations = createResource<"config" | "throttles">();
 
-const chatsCursor = createCursor(z.object({ updated_at: z.int(), id: z.uuid() }));
+const chatPages = createPages(
+  z.object({ updated_at: z.int(), id: z.uuid() }),
+  ({ id, updated_at }: Conversation) => ({ id, updated_at: Date.parse(updated_at) }),
+);
 
-conversations.handle(operations.startChat, (context, input) => {
-  const { store, caller, config, origin } = context;
-  return store.write(async (tx) => {
-    const policy = await policyOf(tx, config, caller.account);
-    const others = await invitees(tx, input.usernames, caller, policy);
-    const [other] = others;
-    const direct = isDirect(input, others);
-    if (direct && other) {
-      // One after another: each conversation takes the pair from the one before.
-      if (input.new) await lockActive(tx, caller.account);
-      const existing = await tx.directConversation([caller.account.id, other.id]);
-      if (existing !== null && !input.new) {
-        return tx.conversationView(existing, caller.account.id);
-      }
-      if (existing !== null) await tx.releasePair(existing);
-      await checkNotBlockedBy(tx, caller.account, other);
+conversations.write(operations.startChat, async (tx, context, input) => {
+  const { caller, config, origin } = context;
+  const policy = await policyOf(tx, config, caller.account);
+  const others = await invitees(tx, input.usernames, caller, policy);
+  const [other] = others;
+  const direct = isDirect(input, others);
+  if (direct && other) {
+    // One after another: each conversation takes the pair from the one before.
+    if (input.new) await lockActive(tx, caller.account);
+    const existing = await tx.directConversation([caller.account.id, other.id]);
+    if (existing !== null && !input.new) {
+      return tx.conversationView(existing, caller.account.id);
     }
-    await checkMayAdd(tx, policy, caller.account, others);
-    await checkInvitation(tx, caller.account, others);
-    if (!direct && caller.kind !== "delegate") {
-      take(context, "strangers", await countStrangers(tx, caller.account, others));
-    }
-    checkGroupSize(others.length + 1, config.limits);
-    await lockActive(tx, caller.account);
-    await lockInvited(tx, others);
-    const people = [caller.account, ...others];
-    const at = Date.now();
-    const uuid = Bun.randomUUIDv7();
-    const id = await tx.insertConversation({
-      uuid,
-      kind: direct ? "direct" : "group",
-      title: input.title ?? null,
-      created_by: caller.account.id,
-      ...(direct && other && { direct: [caller.account.id, other.id] as const }),
-      at,
-    });
-    const ids = people.map((account) => account.id);
-    await tx.insertMembers(id, ids, at);
-    await announceNew(tx, id, people, origin.socket_id);
-    return tx.conversationView(id, caller.account.id);
+    if (existing !== null) await tx.releasePair(existing);
+    await checkNotBlockedBy(tx, caller.account, other);
+  }
+  await checkMayAdd(tx, policy, caller.account, others);
+  await checkInvitation(tx, caller.account, others);
+  if (!direct && caller.kind !== "delegate") {
+    take(context, "strangers", await countStrangers(tx, caller.account, others));
+  }
+  checkGroupSize(others.length + 1, config.limits);
+  await lockActive(tx, caller.account);
+  await lockInvited(tx, others);
+  const people = [caller.account, ...others];
+  const at = Date.now();
+  const uuid = Bun.randomUUIDv7();
+  const id = await tx.insertConversation({
+    uuid,
+    kind: direct ? "direct" : "group",
+    title: input.title ?? null,
+    created_by: caller.account.id,
+    ...(direct && other && { direct: [caller.account.id, other.id] as const }),
+    at,
   });
+  const ids = people.map((account) => account.id);
+  await tx.insertMembers(id, ids, at);
+  await announceNew(tx, id, people, origin.socket_id);
+  return tx.conversationView(id, caller.account.id);
 });
 
-conversations.handle(operations.getChats, async ({ store, caller, config }, input) => {
-  const page = pageBounds(input.limit, config.limits);
-  return store.read(async (tx) => {
-    const after = await chatsPlace(tx, input.cursor, caller);
-    const found = await tx.chats({ viewerId: caller.account.id, after, limit: page.limit + 1 });
-    return pageOf(found, page, ({ id, updated_at }) =>
-      chatsCursor.encode({ id, updated_at: Date.parse(updated_at) }),
-    );
-  });
+conversations.read(operations.getChats, async (tx, { caller, config }, input) => {
+  const { after: place, limit, of } = chatPages(input, config);
+  const viewerId = caller.account.id;
+  const last = place && (await tx.conversation(place.id, viewerId));
+  if (last === null) throw badField("cursor", "is not a cursor of this list");
+  const after = place && last && { updated_at: place.updated_at, id: last.id };
+  return of(await tx.chats({ viewerId, after, limit }));
 });
 
-conversations.handle(operations.getChat, ({ store, caller }, { chat_id }) =>
-  store.read(async (tx) => {
-    const conversation = await joinedConversation(tx, chat_id, caller);
-    return tx.conversationDetail(conversation.id, caller.account.id);
-  }),
-);
-
-conversations.handle(operations.setChatTitle, ({ store, caller, charge }, { chat_id, title }) =>
-  store.write(async (tx) => {
-    const chat = await joinedConversation(tx, chat_id, caller);
-    charge(fanOutCost(chat));
-    // An agent's direct conversations are with its owner.
-    if (chat.kind === "direct" && chat.agent_count === 0) {
-      throw badField("chat_id", "is neither a group nor a conversation with an agent");
-    }
-    if (chat.title !== title) {
-      await tx.setTitle(chat.id, title);
-      await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
-    }
-    return tx.conversationView(chat.id, caller.account.id);
-  }),
-);
-
-conversations.handle(operations.setChatPicture, ({ store, caller }, { chat_id, file_id }) =>
-  store.write(async (tx) => {
-    const group = await joinedGroup(tx, chat_id, caller);
-    await changeChatPicture(tx, group, caller, file_id);
-    return tx.conversationView(group.id, caller.account.id);
-  }),
-);
-
-conversations.handle(operations.addChatMembers, (context, { chat_id, usernames }) => {
-  const { store, caller, config, charge } = context;
-  return store.write(async (tx) => {
-    const group = await joinedGroup(tx, chat_id, caller);
-    charge(fanOutCost(group));
-    const policy = await policyOf(tx, config, caller.account);
-    const invited = await invitees(tx, usernames, caller, policy);
-    const present = new Set(
-      await tx.participantsAmong(
-        group.id,
-        invited.map(({ username }) => username),
-      ),
-    );
-    const added = invited.filter(({ username }) => !present.has(username));
-    await checkMayAdd(tx, policy, caller.account, added);
-    await checkNotGone(tx, group, added);
-    await checkInvitation(tx, caller.account, added);
-    if (caller.kind !== "delegate") {
-      take(context, "strangers", await countStrangers(tx, caller.account, added));
-    }
-    checkGroupSize(group.participant_count + added.length, config.limits);
-    if (added.length > 0) await addMembers(tx, group, added, caller.account);
-    return tx.conversationView(group.id, caller.account.id);
-  });
+conversations.read(operations.getChat, async (tx, { caller }, { chat_id }) => {
+  const conversation = await joinedConversation(tx, chat_id, caller);
+  return tx.conversationDetail(conversation.id, caller.account.id);
 });
 
-conversations.handle(operations.removeChatMember, ({ store, caller }, { chat_id, username }) =>
-  store.write(async (tx) => {
-    const group = await joinedGroup(tx, chat_id, caller);
-    const members = await tx.members(group.id);
-    const member = members.find(({ account }) => account.username === username);
-    if (!member) throw noAccounts("participant", username);
-    if (!mayRemove(caller.account, member.account, group)) {
-      throw forbidden("only the group's admin may remove others");
-    }
-    await removeMember(tx, group, members, member.account, caller.account);
-  }),
-);
+conversations.write(operations.setChatTitle, async (tx, { caller, charge }, { chat_id, title }) => {
+  const chat = await joinedConversation(tx, chat_id, caller);
+  charge(fanOutCost(chat));
+  // An agent's direct conversations are with its owner.
+  if (chat.kind === "direct" && chat.agent_count === 0) {
+    throw badField("chat_id", "is neither a group nor a conversation with an agent");
+  }
+  if (chat.title !== title) {
+    await tx.setTitle(chat.id, title);
+    await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
+  }
+  return tx.conversationView(chat.id, caller.account.id);
+});
 
-conversations.handle(operations.leaveChat, ({ store, caller }, { chat_id, final }) =>
-  store.write(async (tx) => {
-    const left = final ? await formerConversation(tx, chat_id, caller) : null;
-    if (left) return tx.leaveForGood(left.id, caller.account.id, Date.now());
-    const group = await joinedGroup(tx, chat_id, caller);
-    if (final) await tx.leaveForGood(group.id, caller.account.id, Date.now());
-    await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);
-  }),
-);
+conversations.write(operations.setChatPicture, async (tx, { caller }, { chat_id, file_id }) => {
+  const group = await joinedGroup(tx, chat_id, caller);
+  await changeChatPicture(tx, group, caller, file_id);
+  return tx.conversationView(group.id, caller.account.id);
+});
 
-conversations.handle(operations.readChat, ({ store, caller, charge }, { chat_id, seq }) =>
-  store.write(async (tx) => {
-    const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
-    const last_read_seq = Math.min(seq, conversation.seq);
-    if (await tx.markRead(id, caller.account.id, last_read_seq)) {
-      charge(fanOutCost(conversation));
-      const reader = publicAccount(caller.account);
-      const params = { conversation_id: chat_id, reader, last_read_seq };
-      // People see how far people have read.
-      const to = caller.kind === "agent" ? { users: [reader.username] } : { conversation: chat_id };
-      tx.emit(durable({ method: "events.chatRead", params }, to));
-    }
-    return { unread_count: await tx.unreadCount(id, caller.account.id) };
-  }),
-);
+conversations.write(operations.addChatMembers, async (tx, context, { chat_id, usernames }) => {
+  const { caller, config, charge } = context;
+  const group = await joinedGroup(tx, chat_id, caller);
+  charge(fanOutCost(group));
+  const policy = await policyOf(tx, config, caller.account);
+  const invited = await invitees(tx, usernames, caller, policy);
+  const present = new Set(
+    await tx.participantsAmong(
+      group.id,
+      invited.map(({ username }) => username),
+    ),
+  );
+  const added = invited.filter(({ username }) => !present.has(username));
+  await checkMayAdd(tx, policy, caller.account, added);
+  await checkNotGone(tx, group, added);
+  await checkInvitation(tx, caller.account, added);
+  if (caller.kind !== "delegate") {
+    take(context, "strangers", await countStrangers(tx, caller.account, added));
+  }
+  checkGroupSize(group.participant_count + added.length, config.limits);
+  if (added.length > 0) await addMembers(tx, group, added, caller.account);
+  return tx.conversationView(group.id, caller.account.id);
+});
+
+conversations.write(operations.removeChatMember, async (tx, { caller }, { chat_id, username }) => {
+  const group = await joinedGroup(tx, chat_id, caller);
+  const members = await tx.members(group.id);
+  const member = members.find(({ account }) => account.username === username);
+  if (!member) throw noAccounts("participant", username);
+  if (!mayRemove(caller.account, member.account, group)) {
+    throw forbidden("only the group's admin may remove others");
+  }
+  await removeMember(tx, group, members, member.account, caller.account);
+});
+
+conversations.write(operations.leaveChat, async (tx, { caller }, { chat_id, final }) => {
+  const left = final ? await formerConversation(tx, chat_id, caller) : null;
+  if (left) return tx.leaveForGood(left.id, caller.account.id, Date.now());
+  const group = await joinedGroup(tx, chat_id, caller);
+  if (final) await tx.leaveForGood(group.id, caller.account.id, Date.now());
+  await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);
+});
+
+conversations.write(operations.readChat, async (tx, { caller, charge }, { chat_id, seq }) => {
+  const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
+  const last_read_seq = Math.min(seq, conversation.seq);
+  if (await tx.markRead(id, caller.account.id, last_read_seq)) {
+    charge(fanOutCost(conversation));
+    const reader = publicAccount(caller.account);
+    const params = { conversation_id: chat_id, reader, last_read_seq };
+    // People see how far people have read.
+    const to = caller.kind === "agent" ? { users: [reader.username] } : { conversation: chat_id };
+    tx.emit(durable({ method: "events.chatRead", params }, to));
+  }
+  return { unread_count: await tx.unreadCount(id, caller.account.id) };
+});
 
 /**
  * The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403).
@@ -237,13 +221,4 @@ function checkNew({ kind }: InputOf<"startChat">, others: readonly AccountRecord
   if (others.length !== 1 || others[0]?.kind !== "agent") {
     throw badField("new", "is for conversations with one of your agents");
   }
-}
-
-/** Decodes a cursor of `getChats`. The conversation in it must exist. */
-async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Participant) {
-  const place = chatsCursor.decode(cursor);
-  if (!place) return undefined;
-  const conversation = await tx.conversation(place.id, caller.account.id);
-  if (!conversation) throw badField("cursor", "is not a cursor of this list");
-  return { updated_at: place.updated_at, id: conversation.id };
 }

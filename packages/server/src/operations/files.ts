@@ -18,8 +18,7 @@ import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
 import type { ReadTx } from "../store/store.ts";
 
-type Needs = "config" | "store" | "files";
-export const files = createResource<Needs>();
+export const files = createResource<"config" | "store" | "files">();
 
 /** How long the address of an upload takes bytes. */
 const UPLOAD_MS = 60 * 60 * 1000;
@@ -65,19 +64,16 @@ files.handle(operations.createUpload, async (context, input) => {
   };
 });
 
-files.handle(operations.cancelUpload, ({ store, caller }, { file_id }) =>
-  store.write(async (tx) => {
-    const [file] = await tx.files([file_id]);
-    if (file?.owner_id !== caller.account.id) throw notFound(`file ${file_id}`);
-    if (file.used) throw conflict("this file is used: delete its message, or remove the picture");
-    await tx.deleteUnusedFiles([file_id]);
-  }),
-);
+files.write(operations.cancelUpload, async (tx, { caller }, { file_id }) => {
+  const [file] = await tx.files([file_id]);
+  if (file?.owner_id !== caller.account.id) throw notFound(`file ${file_id}`);
+  if (file.used) throw conflict("this file is used: delete its message, or remove the picture");
+  await tx.deleteUnusedFiles([file_id]);
+});
 
-files.handle(operations.getFileLinks, async (context, { file_ids }) => {
-  const { store, caller, files, origin } = context;
+files.read(operations.getFileLinks, async (tx, { caller, files, origin }, { file_ids }) => {
   if (!files) return { items: [] };
-  const found = await store.read((tx) => loadableFiles(tx, file_ids, caller));
+  const found = await loadableFiles(tx, file_ids, caller);
   const { link, end } = linksNow(files, origin);
   return {
     items: found.map(({ id, placeholder }) => ({
@@ -89,27 +85,25 @@ files.handle(operations.getFileLinks, async (context, { file_ids }) => {
   };
 });
 
-files.handle(operations.getChatFiles, ({ store, caller, config }, input) =>
-  store.read(async (tx) => {
-    const { id: conversationId, seq } = await joinedConversation(tx, input.chat_id, caller);
-    const bounds = pageBounds(input.limit, config.limits);
-    const [upTo, skipped] = placeOfFile.decode(input.cursor) ?? [seq, 0];
-    const after = upTo - WALKED_SEQS;
-    const viewerId = caller.account.id;
-    const query = { conversationId, viewerId, after, upTo, limit: bounds.limit + 1 };
-    const messages = await tx.messagesWithFiles(query);
-    const found = messages.flatMap(({ files, ...message }) =>
-      files.map((file, index) => ({ ...message, file, isLast: index + 1 === files.length, index })),
-    );
-    const { items, next_cursor } = pageOf(found.slice(skipped), bounds, (last) =>
-      placeOfFile.encode(last.isLast ? [last.seq - 1, 0] : [last.seq, last.index + 1]),
-    );
-    return {
-      items: items.map(({ index, isLast, ...item }) => item),
-      next_cursor: next_cursor ?? (after > 0 ? placeOfFile.encode([after, 0]) : null),
-    };
-  }),
-);
+files.read(operations.getChatFiles, async (tx, { caller, config }, input) => {
+  const { id: conversationId, seq } = await joinedConversation(tx, input.chat_id, caller);
+  const bounds = pageBounds(input.limit, config.limits);
+  const [upTo, skipped] = placeOfFile.decode(input.cursor) ?? [seq, 0];
+  const after = upTo - WALKED_SEQS;
+  const viewerId = caller.account.id;
+  const query = { conversationId, viewerId, after, upTo, limit: bounds.limit + 1 };
+  const messages = await tx.messagesWithFiles(query);
+  const found = messages.flatMap(({ files, ...message }) =>
+    files.map((file, index) => ({ ...message, file, isLast: index + 1 === files.length, index })),
+  );
+  const { items, next_cursor } = pageOf(found.slice(skipped), bounds, (last) =>
+    placeOfFile.encode(last.isLast ? [last.seq - 1, 0] : [last.seq, last.index + 1]),
+  );
+  return {
+    items: items.map(({ index, isLast, ...item }) => item),
+    next_cursor: next_cursor ?? (after > 0 ? placeOfFile.encode([after, 0]) : null),
+  };
+});
 
 /** The id of a conversation that the caller can write to. */
 async function writable(tx: ReadTx, chatId: string, caller: Participant): Promise<number> {

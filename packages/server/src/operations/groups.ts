@@ -15,60 +15,49 @@ import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
-type Needs = "config" | "store";
-export const groups = createResource<Needs>();
+export const groups = createResource<"config">();
 
-groups.handle(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
-  store.read(async (tx) => {
-    const group = await joinedGroup(tx, chat_id, caller);
-    const agents = await tx.conversationAgents(group.id);
-    return {
-      items: agents.map(({ account, always_on }) => ({ agent: publicAccount(account), always_on })),
-    };
-  }),
-);
+groups.read(operations.getGroupAgents, async (tx, { caller }, { chat_id }) => {
+  const group = await joinedGroup(tx, chat_id, caller);
+  const agents = await tx.conversationAgents(group.id);
+  return {
+    items: agents.map(({ account, always_on }) => ({ agent: publicAccount(account), always_on })),
+  };
+});
 
-groups.handle(operations.addGroupAgent, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
-    const { always_on } = input;
-    const member = await findMember(tx, group.id, agent);
-    if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
-    await checkMayAdd(tx, await policyOf(tx, config, caller.account), caller.account, [agent]);
-    checkGroupSize(group.participant_count + 1, config.limits, "agent_username");
-    const mode = always_on ? [modeChange(agent, true)] : [];
-    await addMembers(tx, group, [agent], caller.account, mode);
-    if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);
-  }),
-);
+groups.write(operations.addGroupAgent, async (tx, { caller, config }, input) => {
+  const group = await joinedGroup(tx, input.chat_id, caller);
+  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+  const { always_on } = input;
+  const member = await findMember(tx, group.id, agent);
+  if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
+  await checkMayAdd(tx, await policyOf(tx, config, caller.account), caller.account, [agent]);
+  checkGroupSize(group.participant_count + 1, config.limits, "agent_username");
+  const mode = always_on ? [modeChange(agent, true)] : [];
+  await addMembers(tx, group, [agent], caller.account, mode);
+  if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);
+});
 
-groups.handle(operations.removeGroupAgent, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
-    const { account } = await presentMember(tx, group.id, agent);
-    await removeMember(tx, group, await tx.members(group.id), account, caller.account);
-  }),
-);
+groups.write(operations.removeGroupAgent, async (tx, { caller, config }, input) => {
+  const group = await joinedGroup(tx, input.chat_id, caller);
+  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+  const { account } = await presentMember(tx, group.id, agent);
+  await removeMember(tx, group, await tx.members(group.id), account, caller.account);
+});
 
-groups.handle(operations.setGroupAgentMode, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
-    const member = await presentMember(tx, group.id, agent);
-    await setMode(tx, group, member, input.always_on, caller);
-  }),
-);
+groups.write(operations.setGroupAgentMode, async (tx, { caller, config }, input) => {
+  const group = await joinedGroup(tx, input.chat_id, caller);
+  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+  const member = await presentMember(tx, group.id, agent);
+  await setMode(tx, group, member, input.always_on, caller);
+});
 
-groups.handle(operations.stopChatAgents, ({ store, caller }, { chat_id }) =>
-  store.write(async (tx) => {
-    const { id } = await joinedConversation(tx, chat_id, caller);
-    const agents = (await tx.conversationAgents(id)).map(({ account }) => account);
-    await stopApprovedCalls(tx, id, agents);
-    return stopTurns(tx, await tx.openTurns(id));
-  }),
-);
+groups.write(operations.stopChatAgents, async (tx, { caller }, { chat_id }) => {
+  const { id } = await joinedConversation(tx, chat_id, caller);
+  const agents = (await tx.conversationAgents(id)).map(({ account }) => account);
+  await stopApprovedCalls(tx, id, agents);
+  return stopTurns(tx, await tx.openTurns(id));
+});
 
 async function findMember(
   tx: ReadTx,

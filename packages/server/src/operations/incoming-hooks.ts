@@ -4,68 +4,59 @@ import { createResource } from "../calls/bind.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
-import { type Caller, tokenOf } from "../security/caller.ts";
+import type { Caller } from "../security/caller.ts";
+import { ownDetails } from "../security/own-password.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
-type Needs = "store" | "audit";
-export const incomingHooks = createResource<Needs>();
+export const incomingHooks = createResource<never>();
 
 const MAX_HOOKS_PER_GROUP = 50;
 
-incomingHooks.handle(operations.createIncomingHook, async (context, input) => {
-  const { audit, caller, origin } = context;
+incomingHooks.audited(operations.createIncomingHook, async (tx, record, context, input) => {
+  const { caller, origin } = context;
   const { chat_id, name } = input;
-  const { username } = caller.account;
+  await ownGroup(tx, chat_id, caller);
+  await lockActive(tx, caller.account);
+  const { length } = await tx.incomingHooks(chat_id);
+  if (length >= MAX_HOOKS_PER_GROUP) throw conflict(`the group has ${length} hooks already`);
   const id = Bun.randomUUIDv7();
   const secret = randomBytes(32).toString("base64url");
-  await audit.write(async (tx, record) => {
-    await ownGroup(tx, chat_id, caller);
-    await lockActive(tx, caller.account);
-    const { length } = await tx.incomingHooks(chat_id);
-    if (length >= MAX_HOOKS_PER_GROUP) throw conflict(`the group has ${length} hooks already`);
-    const account = await hookAccount(tx, name, caller);
-    await tx.insertIncomingHook({
-      id,
-      secret_hash: hashToken(secret),
-      chat: chat_id,
-      name,
-      creator: username,
-      account: account.username,
-      created_at: Date.now(),
-    });
-    const details = { account: username, webhook: id, origin, ...tokenOf(caller) };
-    await record("incoming_hook_created", details);
+  const account = await hookAccount(tx, name, caller);
+  await tx.insertIncomingHook({
+    id,
+    secret_hash: hashToken(secret),
+    chat: chat_id,
+    name,
+    creator: caller.account.username,
+    account: account.username,
+    created_at: Date.now(),
   });
+  await record("incoming_hook_created", { ...ownDetails(context), webhook: id });
   return { id, url: `${origin.base ?? ""}/hooks/${id}/${secret}` };
 });
 
-incomingHooks.handle(operations.getIncomingHooks, ({ store, caller }, { chat_id }) =>
-  store.read(async (tx) => {
-    await ownGroup(tx, chat_id, caller);
-    return { items: (await tx.incomingHooks(chat_id)).map(shown) };
-  }),
-);
+incomingHooks.read(operations.getIncomingHooks, async (tx, { caller }, { chat_id }) => {
+  await ownGroup(tx, chat_id, caller);
+  return { items: (await tx.incomingHooks(chat_id)).map(shown) };
+});
 
-incomingHooks.handle(operations.deleteIncomingHook, async (context, { hook_id }) => {
-  const { audit, caller, origin } = context;
-  await audit.write(async (tx, record) => {
-    const hook = await tx.incomingHook(hook_id);
-    if (!hook) throw notFound("hook");
-    const { username } = caller.account;
-    if (hook.creator !== username) {
-      const { admin_id } = await joinedConversation(tx, hook.chat, caller);
-      if (admin_id !== caller.account.id) {
-        throw forbidden("only its creator or the group's admin may delete a hook");
-      }
+incomingHooks.audited(operations.deleteIncomingHook, async (tx, record, context, { hook_id }) => {
+  const { caller } = context;
+  const hook = await tx.incomingHook(hook_id);
+  if (!hook) throw notFound("hook");
+  if (hook.creator !== caller.account.username) {
+    const { admin_id } = await joinedConversation(tx, hook.chat, caller);
+    if (admin_id !== caller.account.id) {
+      throw forbidden("only its creator or the group's admin may delete a hook");
     }
-    await tx.deleteIncomingHook(hook_id);
-    const details = { account: username, webhook: hook_id, origin, ...tokenOf(caller) };
-    await record("incoming_hook_deleted", details);
-  });
+  }
+  await tx.deleteIncomingHook(hook_id);
+  await record("incoming_hook_deleted", { ...ownDetails(context), webhook: hook_id });
 });
 
 /** The group, whose admin the caller must be (403). */
@@ -92,18 +83,11 @@ async function hookAccount(tx: WriteTx, name: string, { account }: Caller): Prom
   return found;
 }
 
-const shown = ({
-  id,
-  name,
-  chat,
-  creator,
-  account,
-  created_at,
-}: IncomingHookRecord): IncomingHook => ({
-  id,
-  name,
-  chat_id: chat,
-  creator,
-  account,
-  created_at: new Date(created_at).toISOString(),
+const shown = (hook: IncomingHookRecord): IncomingHook => ({
+  id: hook.id,
+  name: hook.name,
+  chat_id: hook.chat,
+  creator: hook.creator,
+  account: hook.account,
+  created_at: iso(hook.created_at),
 });

@@ -117,43 +117,37 @@ function insert(
   });
 }
 
-messages.handle(operations.getChatHistory, ({ store, caller, config }, input) =>
-  store.read(async (tx) => {
-    const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
-    const bounds = pageBounds(input.limit, config.limits);
-    const view = { conversationId, viewerId: caller.account.id, ...bounds };
-    const anchor = input.before ?? input.after ?? input.around;
-    if (anchor === undefined) return pageBefore(tx, view);
-    const { seq } = await messageIn(tx, anchor, conversationId);
-    if (input.before) return pageBefore(tx, view, seq);
-    return input.after ? pageAfter(tx, view, seq) : pageAround(tx, view, seq);
-  }),
-);
+messages.read(operations.getChatHistory, async (tx, { caller, config }, input) => {
+  const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
+  const bounds = pageBounds(input.limit, config.limits);
+  const view = { conversationId, viewerId: caller.account.id, ...bounds };
+  const anchor = input.before ?? input.after ?? input.around;
+  if (anchor === undefined) return pageBefore(tx, view);
+  const { seq } = await messageIn(tx, anchor, conversationId);
+  if (input.before) return pageBefore(tx, view, seq);
+  return input.after ? pageAfter(tx, view, seq) : pageAround(tx, view, seq);
+});
 
-messages.handle(operations.getMessage, ({ store, caller }, { message_id }) =>
-  store.read(async (tx) => {
-    await visibleMessage(tx, message_id, caller);
-    return oneView(tx, message_id, caller.account.id);
-  }),
-);
+messages.read(operations.getMessage, async (tx, { caller }, { message_id }) => {
+  await visibleMessage(tx, message_id, caller);
+  return oneView(tx, message_id, caller.account.id);
+});
 
-messages.handle(operations.editMessage, (context, { message_id, content }) => {
-  const { store, caller, charge } = context;
-  return store.write(async (tx) => {
-    const { message, conversation } = await visibleMessage(tx, message_id, caller);
-    if (message.sender_id !== caller.account.id) {
-      throw forbidden("only its sender may edit a message");
-    }
-    if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
-    checkWritable(conversation);
-    if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
-    charge(fanOutCost(conversation) + contentCost(content));
-    const mentions = await findMentions(tx, content, conversation, context);
-    const seq = await tx.editMessage(message, content, mentions, Date.now());
-    const shown = await oneView(tx, message_id, NOBODY);
-    tx.emit(messageChanged("events.messageEdited", shown, seq));
-    return oneView(tx, message_id, caller.account.id);
-  });
+messages.write(operations.editMessage, async (tx, context, { message_id, content }) => {
+  const { caller, charge } = context;
+  const { message, conversation } = await visibleMessage(tx, message_id, caller);
+  if (message.sender_id !== caller.account.id) {
+    throw forbidden("only its sender may edit a message");
+  }
+  if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
+  checkWritable(conversation);
+  if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
+  charge(fanOutCost(conversation) + contentCost(content));
+  const mentions = await findMentions(tx, content, conversation, context);
+  const seq = await tx.editMessage(message, content, mentions, Date.now());
+  const shown = await oneView(tx, message_id, NOBODY);
+  tx.emit(messageChanged("events.messageEdited", shown, seq));
+  return oneView(tx, message_id, caller.account.id);
 });
 
 /** The mentions of a message; its sender is charged for them. */
@@ -170,58 +164,50 @@ function findMentions(
   });
 }
 
-messages.handle(operations.deleteMessages, ({ store, caller, charge }, input) =>
-  store.write(async (tx) => {
-    const conversation = await joinedConversation(tx, input.chat_id, caller);
-    charge(fanOutCost(conversation));
-    const named = await messagesIn(tx, input.message_ids, conversation.id);
-    if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
-      throw forbidden(
-        "only its sender, its agent's owner or the group's admin may delete a message",
-      );
-    }
-    await removeMessages(
-      tx,
-      conversation,
-      named.map(({ uuid }) => uuid),
-    );
-  }),
-);
+messages.write(operations.deleteMessages, async (tx, { caller, charge }, input) => {
+  const conversation = await joinedConversation(tx, input.chat_id, caller);
+  charge(fanOutCost(conversation));
+  const named = await messagesIn(tx, input.message_ids, conversation.id);
+  if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
+    throw forbidden("only its sender, its agent's owner or the group's admin may delete a message");
+  }
+  await removeMessages(
+    tx,
+    conversation,
+    named.map(({ uuid }) => uuid),
+  );
+});
 
-messages.handle(operations.deleteMessagesForMe, ({ store, caller }, input) =>
-  store.write(async (tx) => {
-    const conversation = await joinedConversation(tx, input.chat_id, caller);
-    const named = await messagesIn(tx, input.message_ids, conversation.id);
-    const messages = named.filter((message) => !message.deleted);
-    if (messages.length === 0) return;
-    const own_seq = await tx.hideMessages(messages, caller.account.id);
-    if (own_seq === null) return;
-    const params = { conversation_id: conversation.uuid, ids: messages.map(({ uuid }) => uuid) };
-    const users = [caller.account.username];
-    tx.emit(durable({ method: "events.messageDeleted", params, own_seq }, { users }));
-  }),
-);
+messages.write(operations.deleteMessagesForMe, async (tx, { caller }, input) => {
+  const conversation = await joinedConversation(tx, input.chat_id, caller);
+  const named = await messagesIn(tx, input.message_ids, conversation.id);
+  const messages = named.filter((message) => !message.deleted);
+  if (messages.length === 0) return;
+  const own_seq = await tx.hideMessages(messages, caller.account.id);
+  if (own_seq === null) return;
+  const params = { conversation_id: conversation.uuid, ids: messages.map(({ uuid }) => uuid) };
+  const users = [caller.account.username];
+  tx.emit(durable({ method: "events.messageDeleted", params, own_seq }, { users }));
+});
 
-messages.handle(operations.getUpdates, ({ store, caller, config }, input) =>
-  store.read(async (tx) => {
-    const viewerId = caller.account.id;
-    const history_id = await tx.historyId();
-    if (input.chat_id === undefined) {
-      return { ...(await readChangesSince(tx, viewerId, input)), history_id };
-    }
-    const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
-    const { limit, bytes } = pageBounds(input.limit ?? config.limits.page_size, config.limits);
-    const since = input.since_seq ?? 0;
-    const updates = fittingUpdates(
-      await tx.updates({ conversationId, viewerId, since, limit }),
-      since,
-      bytes,
-    );
-    const conversation = await tx.conversationView(conversationId, viewerId);
-    const reads = await tx.readPositions(conversationId);
-    return { ...updates, conversation, reads, history_id };
-  }),
-);
+messages.read(operations.getUpdates, async (tx, { caller, config }, input) => {
+  const viewerId = caller.account.id;
+  const history_id = await tx.historyId();
+  if (input.chat_id === undefined) {
+    return { ...(await readChangesSince(tx, viewerId, input)), history_id };
+  }
+  const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
+  const { limit, bytes } = pageBounds(input.limit ?? config.limits.page_size, config.limits);
+  const since = input.since_seq ?? 0;
+  const updates = fittingUpdates(
+    await tx.updates({ conversationId, viewerId, since, limit }),
+    since,
+    bytes,
+  );
+  const conversation = await tx.conversationView(conversationId, viewerId);
+  const reads = await tx.readPositions(conversationId);
+  return { ...updates, conversation, reads, history_id };
+});
 
 messages.handle(operations.searchMessages, async (context, input) => {
   const { store, caller, config, charge } = context;

@@ -2,32 +2,28 @@ import { type AuditEntry, type ManagedAccount, operations } from "@parley/protoc
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import { eraseAccount } from "../domain/erasures.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { conflict, noAccounts } from "../rules/failure.ts";
-import { iso } from "../rules/time.ts";
+import { iso, isoOrNull } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
-type Needs = "config" | "store" | "erasures" | "audit";
-export const operators = createResource<Needs>();
+export const operators = createResource<"config" | "store" | "erasures" | "audit">();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const accountCursor = createCursor(z.string());
-const auditCursor = createCursor(z.int());
+const accountPages = createPages(z.string(), ({ username }: ManagedAccount) => username);
+const auditPages = createPages(z.int(), ({ id }: AuditEntry) => id);
 
-operators.handle(operations.getAccounts, async ({ store, config }, input) => {
-  const page = pageBounds(input.limit, config.limits);
+operators.read(operations.getAccounts, async (tx, { config }, { suspended, ...input }) => {
+  const { after, limit, of } = accountPages(input, config);
   const query = input.query?.trim() || undefined;
-  const after = accountCursor.decode(input.cursor);
-  const filter = { query, suspended: input.suspended, after, limit: page.limit + 1 };
-  const found = await store.read((tx) => tx.managedAccounts(filter));
-  const accounts = found.map((each) => managedAccount(each, config.operators));
-  return pageOf(accounts, page, ({ username }) => accountCursor.encode(username));
+  const found = await tx.managedAccounts({ query, suspended, after, limit });
+  return of(found.map((each) => managedAccount(each, config.operators)));
 });
 
 operators.handle(operations.suspendAccount, async (context, { username }) => {
@@ -44,12 +40,10 @@ operators.handle(operations.suspendAccount, async (context, { username }) => {
   return managedAccount(suspended, config.operators);
 });
 
-operators.handle(operations.restoreAccount, (context, { username }) =>
-  context.audit.write(async (tx, record) => {
-    await restore(tx, record, await managedAccountNamed(tx, username), actorOf(context));
-    return managedAccount(await managedAccountNamed(tx, username), context.config.operators);
-  }),
-);
+operators.audited(operations.restoreAccount, async (tx, record, context, { username }) => {
+  await restore(tx, record, await managedAccountNamed(tx, username), actorOf(context));
+  return managedAccount(await managedAccountNamed(tx, username), context.config.operators);
+});
 
 operators.handle(operations.eraseAccount, async (context, input) => {
   const { audit, config, erasures } = context;
@@ -64,25 +58,16 @@ operators.handle(operations.eraseAccount, async (context, input) => {
   erasures.wake();
 });
 
-operators.handle(operations.getStatistics, async ({ store }) => {
+operators.read(operations.getStatistics, async (tx) => {
   const now = Date.now();
   const activeSince = { day: now - DAY_MS, month: now - 30 * DAY_MS };
-  return { ...(await store.read((tx) => tx.statistics(activeSince))), version: VERSION };
+  return { ...(await tx.statistics(activeSince)), version: VERSION };
 });
 
-operators.handle(operations.getAuditLog, async ({ store, config }, input) => {
-  const { action, account, since, cursor } = input;
-  const page = pageBounds(input.limit, config.limits);
-  const found = await store.read((tx) =>
-    tx.auditLog({
-      action,
-      account,
-      since: since === undefined ? undefined : Date.parse(since),
-      before: auditCursor.decode(cursor),
-      limit: page.limit + 1,
-    }),
-  );
-  return pageOf(found.map(entryOf), page, ({ id }) => auditCursor.encode(id));
+operators.read(operations.getAuditLog, async (tx, { config }, { action, account, ...input }) => {
+  const { after: before, limit, of } = auditPages(input, config);
+  const since = input.since === undefined ? undefined : Date.parse(input.since);
+  return of((await tx.auditLog({ action, account, since, before, limit })).map(entryOf));
 });
 
 async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
@@ -102,8 +87,8 @@ function managedAccount(
     external_id,
     metadata: { ...account.metadata },
     created_at: iso(created_at),
-    last_active_at: last_used_at === null ? null : iso(last_used_at),
-    suspended_at: suspended_at === null ? null : iso(suspended_at),
+    last_active_at: isoOrNull(last_used_at),
+    suspended_at: isoOrNull(suspended_at),
     is_operator: account.is_operator || configuredOperators.includes(username),
   };
 }

@@ -4,6 +4,7 @@ import { checkConfirmed } from "../calls/confirmation.ts";
 import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
 import { badField, type Failure, forbidden } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { checkNotLastOperator } from "../security/operators.ts";
 import {
   lockOwnHash,
@@ -21,7 +22,7 @@ ownData.handle(operations.exportMe, async (context) => {
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   const { path, expires_at } = exports.link(caller.account, sessionId);
   await audit.write((_, record) => record("account_exported", ownDetails(context)));
-  return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };
+  return { url: `${origin.base ?? ""}${path}`, expires_at: iso(expires_at) };
 });
 
 ownData.handle(operations.deleteMe, async (context, input) => {

@@ -5,6 +5,7 @@ import { checkFailures, countFailure } from "../calls/throttles.ts";
 import { createPasswordReset, resetUrl, usablePasswordReset } from "../domain/password-resets.ts";
 import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
 import { replacePassword } from "../domain/sessions.ts";
+import { productUser } from "../domain/users.ts";
 import { conflict, type Failure, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
@@ -14,18 +15,18 @@ import type { PasswordResetRecord } from "../store/password-resets.ts";
 type Needs = "config" | "store" | "passwords" | "signInThrottle" | "audit" | "throttles";
 export const passwordResets = createResource<Needs>();
 
-passwordResets.handle(operations.createPasswordReset, async (context, { username }) => {
-  const { audit, config, origin } = context;
-  const created = await audit.write(async (tx, record) => {
-    const account = await tx.account(username);
-    if (account?.kind !== "human" || account.erased_at !== null) throw notFound(`user ${username}`);
+passwordResets.audited(
+  operations.createPasswordReset,
+  async (tx, record, context, { username }) => {
+    const { config, origin } = context;
+    const account = await productUser(tx, { username });
     if (await isOperator(tx, account, config.operators)) {
       throw conflict("the password of an operator is reset with parley users reset");
     }
-    return createPasswordReset(tx, record, account, actorOf(context));
-  });
-  return { url: resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
-});
+    const created = await createPasswordReset(tx, record, account, actorOf(context));
+    return { url: resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
+  },
+);
 
 passwordResets.handle(operations.getPasswordReset, async (context, { token }) => {
   const { account, expires_at } = await usable(context, token);

@@ -5,15 +5,16 @@ import type { Context } from "../calls/needs.ts";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config/config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 
-type Needs = "config" | "store";
+type Needs = "config";
 export const reactions = createResource<Needs>();
 
 interface Target {
@@ -21,54 +22,39 @@ interface Target {
   emoji: string;
 }
 
-reactions.handle(operations.setMessageReaction, (context, input) => {
-  const { store, caller, config } = context;
-  return store.write(async (tx) => {
-    const { message, conversation, existing } = await find(tx, input, context);
-    if (existing) await remove(tx, message, input.emoji, caller);
-    else if (!input.remove) {
-      checkWritable(conversation);
-      return add(tx, message, input.emoji, caller, config.limits);
-    }
-    return undefined;
-  });
+reactions.write(operations.setMessageReaction, async (tx, context, input) => {
+  const { caller, config } = context;
+  const { message, conversation, existing } = await find(tx, input, context);
+  if (existing) await remove(tx, message, input.emoji, caller);
+  else if (!input.remove) {
+    checkWritable(conversation);
+    return add(tx, message, input.emoji, caller, config.limits);
+  }
+  return undefined;
 });
 
-reactions.handle(operations.addReaction, (context, input) => {
-  const { store, caller, config } = context;
-  return store.write(async (tx) => {
-    const { message, conversation, existing } = await find(tx, input, context);
-    if (!existing) checkWritable(conversation);
-    return existing ?? add(tx, message, input.emoji, caller, config.limits);
-  });
+reactions.write(operations.addReaction, async (tx, context, input) => {
+  const { caller, config } = context;
+  const { message, conversation, existing } = await find(tx, input, context);
+  if (!existing) checkWritable(conversation);
+  return existing ?? add(tx, message, input.emoji, caller, config.limits);
 });
 
-reactions.handle(operations.removeReaction, (context, input) => {
-  const { store, caller } = context;
-  return store.write(async (tx) => {
-    const { message, existing } = await find(tx, input, context);
-    if (existing) await remove(tx, message, input.emoji, caller);
-  });
+reactions.write(operations.removeReaction, async (tx, context, input) => {
+  const { caller } = context;
+  const { message, existing } = await find(tx, input, context);
+  if (existing) await remove(tx, message, input.emoji, caller);
 });
 
-const reactionsCursor = createCursor(z.int());
+const reactionPages = createPages(z.int(), ({ place }: { place: number }) => place);
 
-reactions.handle(operations.getMessageReactions, ({ store, caller, config }, input) =>
-  store.read(async (tx) => {
-    const { message } = await visibleMessage(tx, input.message_id, caller);
-    const page = pageBounds(input.limit, config.limits);
-    const found = await tx.reactions({
-      message,
-      emoji: input.emoji,
-      after: reactionsCursor.decode(input.cursor),
-      limit: page.limit + 1,
-    });
-    const { items, next_cursor } = pageOf(found, page, (last) =>
-      reactionsCursor.encode(last.place),
-    );
-    return { items: items.map(({ reaction }) => reaction), next_cursor };
-  }),
-);
+reactions.read(operations.getMessageReactions, async (tx, { caller, config }, input) => {
+  const { message } = await visibleMessage(tx, input.message_id, caller);
+  const { after, limit, of } = reactionPages(input, config);
+  const found = await tx.reactions({ message, emoji: input.emoji, after, limit });
+  const { items, next_cursor } = of(found);
+  return { items: items.map(({ reaction }) => reaction), next_cursor };
+});
 
 async function find(
   tx: WriteTx,
@@ -100,7 +86,7 @@ async function add(
     message_id: message.uuid,
     reactor: publicAccount(account),
     emoji,
-    created_at: new Date(at).toISOString(),
+    created_at: iso(at),
   };
   tx.emit(counted("events.reactionAdded", reaction, message.conversation_uuid, seq));
   return reaction;

@@ -1,56 +1,49 @@
-import { operations } from "@parley/protocol";
+import { operations, type Report } from "@parley/protocol";
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 
-type Needs = "config" | "store" | "audit";
-export const reports = createResource<Needs>();
+export const reports = createResource<"config">();
 
-const reportCursor = createCursor(z.string());
+const reportPages = createPages(z.string(), ({ id }: Report) => id);
 
-reports.handle(operations.reportMessage, (context, { message_id, reason }) => {
-  const { caller, origin, audit } = context;
-  return audit.write(async (tx, record) => {
-    const { message } = await visibleMessage(tx, message_id, caller);
-    const shown = await sharedView(tx, message_id);
-    if (!shown) throw notFound("message");
-    if (isOwn(await tx.account(shown.sender.username), caller)) {
-      throw forbidden("you cannot report your own message");
-    }
-    const id = Bun.randomUUIDv7();
-    const isNew = await tx.insertReport({
-      id,
-      at: Date.now(),
-      reporter_id: caller.account.id,
-      sender_id: message.sender_id,
-      reason,
-      message: shown,
-      around: await idsAround(tx, message, caller.account.id),
-    });
-    if (!isNew) return;
-    const { username: account } = shown.sender;
-    const reporter = caller.account.username;
-    await record("message_reported", { account, report: id, reporter, origin });
+reports.audited(operations.reportMessage, async (tx, record, context, { message_id, reason }) => {
+  const { caller, origin } = context;
+  const { message } = await visibleMessage(tx, message_id, caller);
+  const shown = await sharedView(tx, message_id);
+  if (!shown) throw notFound("message");
+  if (isOwn(await tx.account(shown.sender.username), caller)) {
+    throw forbidden("you cannot report your own message");
+  }
+  const id = Bun.randomUUIDv7();
+  const isNew = await tx.insertReport({
+    id,
+    at: Date.now(),
+    reporter_id: caller.account.id,
+    sender_id: message.sender_id,
+    reason,
+    message: shown,
+    around: await idsAround(tx, message, caller.account.id),
   });
+  if (!isNew) return;
+  const { username: account } = shown.sender;
+  const reporter = caller.account.username;
+  await record("message_reported", { account, report: id, reporter, origin });
 });
 
-reports.handle(operations.getReports, ({ store, config }, { resolved, ...input }) => {
-  const page = pageBounds(input.limit, config.limits);
-  const before = reportCursor.decode(input.cursor);
-  return store.read(async (tx) => {
-    const found = await tx.reports({ resolved, before, limit: page.limit + 1 });
-    const views = await reportViews(tx, found);
-    return pageOf(views, page, ({ id }) => reportCursor.encode(id));
-  });
+reports.read(operations.getReports, async (tx, { config }, { resolved, ...input }) => {
+  const { after: before, limit, of } = reportPages(input, config);
+  return of(await reportViews(tx, await tx.reports({ resolved, before, limit })));
 });
 
-reports.handle(operations.resolveReport, (context, { report_id, note = null }) =>
-  context.audit.write(async (tx, record) => {
+reports.audited(
+  operations.resolveReport,
+  async (tx, record, context, { report_id, note = null }) => {
     if (!(await tx.report(report_id))) throw notFound("report");
     const by = nameOf(context.caller);
     if (!(await tx.resolveReport(report_id, { at: Date.now(), by, note }))) {
@@ -62,7 +55,7 @@ reports.handle(operations.resolveReport, (context, { report_id, note = null }) =
     const account = report.message.sender.username;
     await record("report_resolved", { ...actorOf(context), account, report: report_id });
     return report;
-  }),
+  },
 );
 
 /** Whether the sender is the caller, or an account that the caller's incoming hooks post as. */

@@ -10,6 +10,7 @@ import {
 } from "../domain/second-factor.ts";
 import { endSessions } from "../domain/sessions.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
+import { isoOrNull } from "../rules/time.ts";
 import type { Recorder } from "../security/audit-log.ts";
 import {
   lockOwnHash,
@@ -29,19 +30,16 @@ export const secondFactor = createResource<Needs>();
 
 const ISSUER = "Parley";
 
-secondFactor.handle(operations.getSecondFactor, async ({ config, store, caller }) => {
+secondFactor.read(operations.getSecondFactor, async (tx, { config, caller }) => {
   const { id, username } = caller.account;
-  return store.read(async (tx) => {
-    const factor = await tx.secondFactor(id);
-    const at = factor?.confirmed_at ?? null;
-    const hash = (await tx.credentials(username))?.password_hash ?? null;
-    return {
-      available: config.passwordSignIn && hash !== null,
-      enabled: at !== null,
-      enabled_at: at === null ? null : new Date(at).toISOString(),
-      recovery_codes_left: await tx.recoveryCodesLeft(id),
-    };
-  });
+  const at = (await tx.secondFactor(id))?.confirmed_at ?? null;
+  const hash = (await tx.credentials(username))?.password_hash ?? null;
+  return {
+    available: config.passwordSignIn && hash !== null,
+    enabled: at !== null,
+    enabled_at: isoOrNull(at),
+    recovery_codes_left: await tx.recoveryCodesLeft(id),
+  };
 });
 
 secondFactor.handle(operations.beginSecondFactor, async (context, { password }) => {

@@ -202,33 +202,31 @@ sessions.handle(operations.confirmPassword, async (context, { password }) => {
   attempt.succeeded();
 });
 
-sessions.handle(operations.signOut, async ({ audit, caller, origin }) => {
+sessions.audited(operations.signOut, async (tx, record, { caller, origin }) => {
   if (caller.kind !== "session") {
     throw new Failure("bad_request", "bad request: a service key has no session to end");
   }
   const { account, session_id } = caller;
+  await endSession(tx, session_id, account);
   const details = { account: account.username, origin, session_id };
-  await audit.write(async (tx, record) => {
-    await endSession(tx, session_id, account);
-    await record("session_ended", { ...details, reason: "signed_out" });
-  });
+  await record("session_ended", { ...details, reason: "signed_out" });
 });
 
-sessions.handle(operations.getSessions, async ({ store, caller }) => {
-  const sessions = await store.read((tx) => tx.sessions(caller.account.id, Date.now()));
+sessions.read(operations.getSessions, async (tx, { caller }) => {
+  const sessions = await tx.sessions(caller.account.id, Date.now());
   const current = caller.kind === "session" ? caller.session_id : null;
   return { items: sessions.map((each) => ({ ...each, current: each.id === current })) };
 });
 
-sessions.handle(operations.revokeSession, async (context, { session_id }) => {
-  const { audit, caller, origin } = context;
-  const { account } = caller;
-  const details = { account: account.username, origin, session_id };
-  await audit.write(async (tx, record) => {
+sessions.audited(
+  operations.revokeSession,
+  async (tx, record, { caller, origin }, { session_id }) => {
+    const { account } = caller;
     if (!(await endSession(tx, session_id, account))) throw notFound("session");
+    const details = { account: account.username, origin, session_id };
     await record("session_ended", { ...details, reason: "revoked" });
-  });
-});
+  },
+);
 
 const taken = () => conflict("the username is taken");
 

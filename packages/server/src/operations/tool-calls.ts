@@ -7,32 +7,27 @@ import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 import { toolCallDetail } from "../rules/tool-calls.ts";
 
-type Needs = "store" | "toolServers";
-export const toolCalls = createResource<Needs>();
+export const toolCalls = createResource<"store" | "toolServers">();
 
-toolCalls.handle(operations.getToolCalls, ({ store, caller }, { message_id }) =>
-  store.read(async (tx) => {
-    const { message } = await visibleMessage(tx, message_id, caller);
-    const calls = await tx.toolCallsOf([message.id]);
-    return { items: calls.map((call) => toolCallDetail(call, caller.account)) };
-  }),
-);
+toolCalls.read(operations.getToolCalls, async (tx, { caller }, { message_id }) => {
+  const { message } = await visibleMessage(tx, message_id, caller);
+  const calls = await tx.toolCallsOf([message.id]);
+  return { items: calls.map((call) => toolCallDetail(call, caller.account)) };
+});
 
-toolCalls.handle(operations.getPendingToolCalls, ({ store, caller }) =>
-  store.read(async (tx) => {
-    const now = Date.now();
-    const calls = await tx.pendingToolCalls(caller.account.id, now);
-    return {
-      items: calls.map((call) => ({
-        call: toolCallDetail(call, caller.account),
-        message_id: call.message_uuid,
-        conversation_id: call.conversation_uuid,
-        agent: publicAccount(call.agent),
-      })),
-      questions: await pendingQuestions(tx, caller, now),
-    };
-  }),
-);
+toolCalls.read(operations.getPendingToolCalls, async (tx, { caller }) => {
+  const now = Date.now();
+  const calls = await tx.pendingToolCalls(caller.account.id, now);
+  return {
+    items: calls.map((call) => ({
+      call: toolCallDetail(call, caller.account),
+      message_id: call.message_uuid,
+      conversation_id: call.conversation_uuid,
+      agent: publicAccount(call.agent),
+    })),
+    questions: await pendingQuestions(tx, caller, now),
+  };
+});
 
 toolCalls.handle(operations.decideToolCall, async (context, input) => {
   const { store, caller, toolServers } = context;

@@ -6,8 +6,8 @@ import { announceSettings } from "../domain/agents.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
-import { tokenOf } from "../security/caller.ts";
 import { checkUrlField } from "../security/destination.ts";
+import { ownDetails } from "../security/own-password.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { ToolServerRecord } from "../store/tools.ts";
 
@@ -65,9 +65,9 @@ tools.handle(operations.updateToolServer, async (context, changes) => {
   return shown((await toolServers.known(owner)).find((each) => each.id === id) ?? null);
 });
 
-tools.handle(operations.refreshToolServer, (context, { server_id }) => {
-  return context.toolServers.refresh(context.caller.account.id, server_id).then(shown);
-});
+tools.handle(operations.refreshToolServer, ({ toolServers, caller }, { server_id }) =>
+  toolServers.refresh(caller.account.id, server_id).then(shown),
+);
 
 tools.handle(operations.removeToolServer, async (context, { server_id: id }) => {
   const { audit, toolServers } = context;
@@ -142,9 +142,7 @@ function shown(server: KnownServer | null): ToolServer {
   return { id, name, url, status, tools, error, operator };
 }
 
-const detailsOf = ({ caller, origin }: Context<Needs>, id: string) => ({
-  account: caller.account.username,
+const detailsOf = (context: Context<Needs>, id: string) => ({
+  ...ownDetails(context),
   tool_server: id,
-  origin,
-  ...tokenOf(caller),
 });

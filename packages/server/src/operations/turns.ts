@@ -16,8 +16,7 @@ import type { ReadTx, Store } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
-type Needs = "store" | "externalTurns";
-export const turns = createResource<Needs>();
+export const turns = createResource<"store" | "externalTurns">();
 
 /** The longest answer of an external agent: about what models write at most. */
 const MAX_ANSWER_BYTES = 131_072;
@@ -74,79 +73,67 @@ async function wrongOffset(store: Store, id: number, caller: AgentCaller): Promi
   });
 }
 
-turns.handle(operations.setTurnStatus, async (context, { turn_id, text }) => {
-  const { store, caller, externalTurns } = context;
+turns.write(operations.setTurnStatus, async (tx, { caller, externalTurns }, { turn_id, text }) => {
   externalTurns.seen(caller.account);
-  await store.write(async (tx) => {
-    const turn = await claimedTurn(tx, turn_id, caller);
-    await tx.renewLeases(EXTERNAL_NODE, [turn_id], EXTERNAL_LEASE_MS);
-    const params = { message_id: turn.message_uuid ?? "", text };
-    tx.signal(transient("events.turnStatus", params, { conversation: turn.conversation_uuid }));
-  });
+  const turn = await claimedTurn(tx, turn_id, caller);
+  await tx.renewLeases(EXTERNAL_NODE, [turn_id], EXTERNAL_LEASE_MS);
+  const params = { message_id: turn.message_uuid ?? "", text };
+  tx.signal(transient("events.turnStatus", params, { conversation: turn.conversation_uuid }));
 });
 
-turns.handle(operations.finishTurn, async (context, input) => {
-  const { store, caller, externalTurns } = context;
+turns.write(operations.finishTurn, async (tx, { caller, externalTurns }, input) => {
   const { turn_id, usage = null } = input;
   externalTurns.seen(caller.account);
-  await store.write(async (tx) => {
-    const turn = await claimedTurn(tx, turn_id, caller);
-    const isBlank = (await tx.streamed(turn.message_id ?? 0)).trim() === "";
-    const error = errorOf(input, isBlank);
-    const ending: Ending = error ? { status: "failed", error } : { status: "complete" };
-    await endTurn(tx, turn_id, { ...ending, usage }, EXTERNAL_NODE);
-  });
+  const turn = await claimedTurn(tx, turn_id, caller);
+  const isBlank = (await tx.streamed(turn.message_id ?? 0)).trim() === "";
+  const error = errorOf(input, isBlank);
+  const ending: Ending = error ? { status: "failed", error } : { status: "complete" };
+  await endTurn(tx, turn_id, { ...ending, usage }, EXTERNAL_NODE);
 });
 
-turns.handle(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
-  store.write(async (tx) => {
-    const { turn } = await controlledTurn(tx, message_id, caller);
-    if (turn.status !== "running") throw conflict("the turn has already finished");
-    await stopTurns(tx, [turn]);
-  }),
-);
+turns.write(operations.stopAgentTurn, async (tx, { caller }, { message_id }) => {
+  const { turn } = await controlledTurn(tx, message_id, caller);
+  if (turn.status !== "running") throw conflict("the turn has already finished");
+  await stopTurns(tx, [turn]);
+});
 
-turns.handle(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
-  store.write(async (tx) => {
-    const { turn, conversation } = await controlledTurn(tx, message_id, caller);
-    checkWritable(conversation);
-    await checkMayAsk(tx, turn.agent, caller.account);
-    if (turn.status === "running") throw conflict("the turn is still running");
-    if (turn.trigger_deleted) throw notFound("message that triggered the turn");
-    const agents = await tx.conversationAgents(turn.conversation_id);
-    const member = agents.find(({ account }) => account.id === turn.agent.id);
-    if (!member) throw conflict("the agent is no longer in this conversation");
-    const open = await tx.openTurns(turn.conversation_id);
-    const waiting = open.filter(
-      ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
-    );
-    if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
-      throw conflict("a retry of this turn is already waiting");
-    }
-    if (waiting.length >= member.waiting_turns) {
-      throw conflict("too many turns of this agent are waiting in this conversation");
-    }
-    await tx.queueTurn({
-      agent_id: turn.agent.id,
-      conversation_id: turn.conversation_id,
-      trigger_uuid: turn.trigger_uuid,
-      open_ended: false,
-      refusal: spendingRefusal(member, caller.account),
-      most_waiting: member.waiting_turns,
-      at: Date.now(),
-    });
-    tx.emit(turnsQueued([turn.agent]));
-  }),
-);
+turns.write(operations.retryAgentTurn, async (tx, { caller }, { message_id }) => {
+  const { turn, conversation } = await controlledTurn(tx, message_id, caller);
+  checkWritable(conversation);
+  await checkMayAsk(tx, turn.agent, caller.account);
+  if (turn.status === "running") throw conflict("the turn is still running");
+  if (turn.trigger_deleted) throw notFound("message that triggered the turn");
+  const agents = await tx.conversationAgents(turn.conversation_id);
+  const member = agents.find(({ account }) => account.id === turn.agent.id);
+  if (!member) throw conflict("the agent is no longer in this conversation");
+  const open = await tx.openTurns(turn.conversation_id);
+  const waiting = open.filter(
+    ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
+  );
+  if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
+    throw conflict("a retry of this turn is already waiting");
+  }
+  if (waiting.length >= member.waiting_turns) {
+    throw conflict("too many turns of this agent are waiting in this conversation");
+  }
+  await tx.queueTurn({
+    agent_id: turn.agent.id,
+    conversation_id: turn.conversation_id,
+    trigger_uuid: turn.trigger_uuid,
+    open_ended: false,
+    refusal: spendingRefusal(member, caller.account),
+    most_waiting: member.waiting_turns,
+    at: Date.now(),
+  });
+  tx.emit(turnsQueued([turn.agent]));
+});
 
-turns.handle(operations.getTurn, ({ store, caller }, { message_id }) =>
-  store.read(async (tx) => {
-    const { message } = await visibleMessage(tx, message_id, caller);
-    const turn = await tx.turnOfMessage(message);
-    if (!turn) throw notFound("turn");
-    return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
-  }),
-);
+turns.read(operations.getTurn, async (tx, { caller }, { message_id }) => {
+  const { message } = await visibleMessage(tx, message_id, caller);
+  const turn = await tx.turnOfMessage(message);
+  if (!turn) throw notFound("turn");
+  return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
+});
 
 /** Why the turn failed, in the program's own words if it says why; null if it has not failed. */
 function errorOf(

@@ -4,8 +4,7 @@ import { personTyping } from "../changes/change.ts";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { fanOutCost } from "../rules/costs.ts";
 
-type Needs = "store" | "changes";
-export const typing = createResource<Needs>();
+export const typing = createResource<"store" | "changes">();
 
 typing.handle(operations.sendChatAction, async (context, input) => {
   const { store, caller, changes, charge } = context;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { joinedConversation } from "../domain/access.ts";
-import { createCursor, pageBounds, pageOf } from "../domain/pagination.ts";
+import { createPages } from "../domain/pagination.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
@@ -22,7 +22,7 @@ export const webhooks = createResource<Needs>();
 
 /** Every event is matched against all of them. */
 const MAX_WEBHOOKS = 100;
-const deliveryCursor = createCursor(z.int());
+const deliveryPages = createPages(z.int(), ({ id }: WebhookDelivery) => id);
 
 webhooks.handle(operations.createWebhook, async (context, input) => {
   const { config, store, audit, vault, webhooks, caller } = context;
@@ -64,8 +64,8 @@ webhooks.handle(operations.createWebhook, async (context, input) => {
   return result;
 });
 
-webhooks.handle(operations.getWebhooks, async ({ store, caller }) => ({
-  items: (await store.read((tx) => tx.webhooks())).map((webhook) => shownTo(caller, webhook)),
+webhooks.read(operations.getWebhooks, async (tx, { caller }) => ({
+  items: (await tx.webhooks()).map((webhook) => shownTo(caller, webhook)),
 }));
 
 webhooks.handle(operations.setWebhook, async (context, input) => {
@@ -102,15 +102,10 @@ webhooks.handle(operations.deleteWebhook, async (context, { webhook_id: id }) =>
   webhooks.wake();
 });
 
-webhooks.handle(operations.getDeliveries, async ({ store, config }, input) => {
-  const { webhook_id: webhookId, status, cursor } = input;
-  const page = pageBounds(input.limit, config.limits);
-  const before = deliveryCursor.decode(cursor);
-  const found = await store.read(async (tx) => {
-    await webhookBy(tx, webhookId);
-    return tx.deliveries({ webhookId, status, before, limit: page.limit + 1 });
-  });
-  return pageOf(found.map(shownDelivery), page, ({ id }) => deliveryCursor.encode(id));
+webhooks.read(operations.getDeliveries, async (tx, { config }, { status, ...input }) => {
+  const { after: before, limit, of } = deliveryPages(input, config);
+  const { id: webhookId } = await webhookBy(tx, input.webhook_id);
+  return of((await tx.deliveries({ webhookId, status, before, limit })).map(shownDelivery));
 });
 
 webhooks.handle(operations.replayDelivery, async (context, { delivery_id }) => {
