@@ -1,7 +1,7 @@
 import type { InputOf } from "@parley/protocol";
 import { mentionedHandles } from "@parley/protocol/markup";
 import { messageChanged } from "../changes/change.ts";
-import { badFields } from "../rules/failure.ts";
+import { checkItems } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ImportedMessage, ImportResult } from "../store/imported-messages.ts";
@@ -50,9 +50,8 @@ export async function importMessages(
 /** Throws `bad_request` when a message is from the future. */
 export function checkTimes(past: readonly PastMessage[]): void {
   const now = Date.now();
-  throwProblems(past, "created_at", ({ created_at }) =>
-    Date.parse(created_at) > now ? "is in the future" : null,
-  );
+  const pathOf = (place: number) => `messages.${place}.created_at`;
+  checkItems(past, pathOf, (each) => Date.parse(each.created_at) > now && "is in the future");
 }
 
 /** The senders by the names given. Throws `bad_request` when one does not take part, or is erased. */
@@ -68,9 +67,9 @@ async function sendersOf(
   const usernames = [...accounts.values()].map(({ username }) => username);
   const joined = new Set(await tx.participantsAmong(conversation.id, usernames));
   const senders = new Map([...accounts].filter(([, { username }]) => joined.has(username)));
-  throwProblems(past, "sender", ({ sender }) =>
-    senders.has(sender) ? null : "is not a participant of the conversation",
-  );
+  const problemOf = ({ sender }: PastMessage) =>
+    !senders.has(sender) && "is not a participant of the conversation";
+  checkItems(past, (place) => `messages.${place}.sender`, problemOf);
   return senders;
 }
 
@@ -83,17 +82,4 @@ async function mentionedIn(
   const handles = new Set(past.flatMap(({ content }) => mentionedHandles(content)));
   if (handles.size === 0) return new Set();
   return new Set(await tx.participantsAmong(conversation.id, [...handles]));
-}
-
-function throwProblems(
-  past: readonly PastMessage[],
-  field: keyof PastMessage,
-  problemOf: (message: PastMessage) => string | null,
-): void {
-  const problems: Record<string, string> = {};
-  for (const [place, message] of past.entries()) {
-    const problem = problemOf(message);
-    if (problem !== null) problems[`messages.${place}.${field}`] = problem;
-  }
-  if (Object.keys(problems).length > 0) throw badFields(problems);
 }

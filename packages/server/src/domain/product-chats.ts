@@ -1,6 +1,6 @@
-import type { InputOf, SharedConversation } from "@parley/protocol";
+import type { InputOf, OutputOf } from "@parley/protocol";
 import { type AccountRecord, NOBODY } from "../rules/accounts.ts";
-import { badField, badFields } from "../rules/failure.ts";
+import { badField, checkItems } from "../rules/failure.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import { isNonEmpty } from "../store/non-empty.ts";
@@ -18,43 +18,30 @@ import { accountsNamed } from "./users.ts";
 /** A group as the product describes it. */
 type ProductChat = InputOf<"upsertChats">["chats"][number];
 
-interface Upserted {
-  readonly external_id: string;
-  readonly chat: SharedConversation;
-  readonly created: boolean;
-}
-
-interface Limits {
-  readonly group_participants: number;
-}
-
 /** Creates groups of a product, and updates those that exist. */
 export async function upsertChats(
   tx: WriteTx,
   chats: readonly ProductChat[],
-  limits: Limits,
-): Promise<Upserted[]> {
+  limits: { readonly group_participants: number },
+) {
   const found = await tx.chatsByExternalId(chats.map(({ external_id }) => external_id));
   const known = new Map(found.map(({ external_id, uuid }) => [external_id, uuid]));
-  const items: Upserted[] = [];
+  const items: OutputOf<"upsertChats">["items"] = [];
   for (const [place, chat] of chats.entries()) {
     const { external_id } = chat;
     const uuid = known.get(external_id);
-    const members = chat.members && (await membersOf(tx, chat.members, `chats.${place}.members`));
-    if (members) checkGroupSize(members.length, limits, `chats.${place}.members`);
-    const id =
-      uuid === undefined
-        ? await createChat(tx, chat, members ?? missing(place))
-        : await updateChat(tx, uuid, chat, members);
     const created = uuid === undefined;
+    const field = `chats.${place}.members`;
+    const members = chat.members && (await membersOf(tx, chat.members, field));
+    if (members) checkGroupSize(members.length, limits, field);
+    else if (created) throw badField(field, "is required for a new group");
+    const id = created
+      ? await createChat(tx, chat, members ?? [])
+      : await updateChat(tx, uuid, chat, members);
     items.push({ external_id, chat: await tx.sharedConversation(id), created });
   }
   return items;
 }
-
-const missing = (place: number): never => {
-  throw badField(`chats.${place}.members`, "is required for a new group");
-};
 
 /** The accounts of these names. Throws (400) unless all of them can take part. */
 async function membersOf(
@@ -64,15 +51,17 @@ async function membersOf(
 ): Promise<AccountRecord[]> {
   const named = await accountsNamed(tx, names);
   const ids = new Set([...named.values()].map(({ id }) => id));
-  const problems: Record<string, string> = {};
-  for (const [place, name] of names.entries()) {
-    const account = named.get(name);
-    if (!account) problems[`${field}.${place}`] = "names nobody";
-    else if (account.kind === "agent" && !mayTakePart(account, ids)) {
-      problems[`${field}.${place}`] = "is an agent without its owner";
-    }
-  }
-  if (Object.keys(problems).length > 0) throw badFields(problems);
+  checkItems(
+    names,
+    (place) => `${field}.${place}`,
+    (name) => {
+      const account = named.get(name);
+      if (!account) return "names nobody";
+      return (
+        account.kind === "agent" && !mayTakePart(account, ids) && "is an agent without its owner"
+      );
+    },
+  );
   return [...new Map([...named.values()].map((account) => [account.id, account])).values()];
 }
 
@@ -91,9 +80,8 @@ async function createChat(
   if (!creator) throw new Error("a group without people");
   await lockInvited(tx, members);
   const at = Date.now();
-  const uuid = Bun.randomUUIDv7();
   const id = await tx.insertConversation({
-    uuid,
+    uuid: Bun.randomUUIDv7(),
     kind: "group",
     title: title ?? null,
     created_by: creator.id,
@@ -142,16 +130,13 @@ async function setMembers(
   actor: AccountRecord,
 ): Promise<void> {
   const present = (await tx.members(group.id)).map(({ account }) => account);
-  const gone = await tx.goneForGood(
-    group.id,
-    wanted.map(({ id }) => id),
-  );
-  const isIn = (accounts: readonly AccountRecord[], { id }: AccountRecord) =>
-    accounts.some((each) => each.id === id);
-  const added = wanted.filter((account) => !isIn(present, account) && !gone.includes(account.id));
+  const presentIds = new Set(present.map(({ id }) => id));
+  const wantedIds = new Set(wanted.map(({ id }) => id));
+  const gone = new Set(await tx.goneForGood(group.id, [...wantedIds]));
+  const added = wanted.filter(({ id }) => !presentIds.has(id) && !gone.has(id));
   if (added.length > 0) await addMembers(tx, group, added, actor);
   for (const account of present) {
-    if (account.kind === "agent" || isIn(wanted, account)) continue;
+    if (account.kind === "agent" || wantedIds.has(account.id)) continue;
     await removeMember(tx, group, await tx.members(group.id), account, account);
   }
 }

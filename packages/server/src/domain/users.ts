@@ -1,7 +1,7 @@
-import type { Account, ErrorParameters, InputOf } from "@parley/protocol";
+import type { Account, InputOf, OutputOf } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
 import type { ProviderNames } from "../rules/agents.ts";
-import { badFields, Failure, notFound } from "../rules/failure.ts";
+import { checkItems, conflictingFields, notFound } from "../rules/failure.ts";
 import { productUsernames } from "../rules/usernames.ts";
 import type { AccountRecord, ProductAccount } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -10,12 +10,6 @@ import { CreationConflict } from "./conflicts.ts";
 
 /** A person as the product that embeds the service describes them. */
 type ProductUser = InputOf<"upsertUsers">["users"][number];
-
-interface Upserted {
-  readonly external_id: string;
-  readonly account: Account;
-  readonly created: boolean;
-}
 
 interface UserConfig {
   readonly providers: ProviderNames;
@@ -31,13 +25,13 @@ export async function upsertUsers(
   tx: WriteTx,
   users: readonly ProductUser[],
   { providers, operators }: UserConfig,
-): Promise<Upserted[]> {
+) {
   const found = await tx.productAccounts(users.map(({ external_id }) => external_id));
   const known = new Map(found.map((account) => [account.external_id, account]));
   const newcomers = users.filter(({ external_id }) => !known.has(external_id));
   const usernames = await chooseUsernames(tx, users, known, operators);
   const created = await createAccounts(tx, newcomers, usernames, providers);
-  const items: Upserted[] = [];
+  const items: OutputOf<"upsertUsers">["items"] = [];
   for (const user of users) {
     const { external_id } = user;
     const existing = known.get(external_id);
@@ -52,13 +46,9 @@ export function checkRepetition(
   list: string,
   items: readonly { readonly external_id: string }[],
 ): void {
-  const seen = new Set<string>();
-  const repeated: Record<string, string> = {};
-  for (const [place, { external_id }] of items.entries()) {
-    if (seen.has(external_id)) repeated[`${list}.${place}.external_id`] = "is repeated";
-    seen.add(external_id);
-  }
-  if (Object.keys(repeated).length > 0) throw badFields(repeated);
+  const ids = items.map(({ external_id }) => external_id);
+  const pathOf = (place: number) => `${list}.${place}.external_id`;
+  checkItems(ids, pathOf, (id, place) => ids.indexOf(id) !== place && "is repeated");
 }
 
 /** The person with that external id or username. */
@@ -119,17 +109,16 @@ async function chooseUsernames(
   const existing = await tx.accounts([...candidates.values()].flat());
   const taken = new Set([...reserved, ...existing.map(({ username }) => username)]);
   const chosen = new Map<string, string>();
-  const problems: Record<string, string> = {};
-  for (const [place, { external_id, username }] of users.entries()) {
-    if (username === undefined) continue;
+  const problemOf = ({ external_id, username }: ProductUser) => {
+    if (username === undefined) return null;
     const account = known.get(external_id);
-    if (account ? account.username !== username : taken.has(username)) {
-      problems[`users.${place}.username`] = account ? "cannot be changed" : "is taken";
-    }
+    if (account) return account.username !== username && "cannot be changed";
+    if (taken.has(username)) return "is taken";
     taken.add(username);
     chosen.set(external_id, username);
-  }
-  if (Object.keys(problems).length > 0) throw conflicts(problems);
+    return null;
+  };
+  checkItems(users, (place) => `users.${place}.username`, problemOf, conflictingFields);
   for (const { external_id, username } of users) {
     if (username !== undefined || known.has(external_id)) continue;
     const free = candidates.get(external_id)?.find((name) => !taken.has(name));
@@ -175,9 +164,4 @@ async function updateUser(
   }
   if (display_name === undefined || display_name === account.display_name) return account;
   return changeDisplayName(tx, account, display_name);
-}
-
-function conflicts(fields: NonNullable<ErrorParameters["fields"]>): Failure {
-  const described = Object.entries(fields).map(([path, problem]) => `${path} ${problem}`);
-  return new Failure("conflict", `conflict: ${described.join("; ")}`, { fields });
 }

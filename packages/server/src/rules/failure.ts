@@ -16,19 +16,22 @@ export class Failure extends Error {
 /** What is wrong with fields of the input, by their path. */
 type Fields = Record<string, string>;
 
-const withFields = (fields: Fields | undefined) => fields && { fields };
+/** Makes failures of a code, whose sentence begins with its words. */
+const failures = (code: ErrorCode) => (why: string, fields?: Fields) =>
+  new Failure(code, `${code.replaceAll("_", " ")}: ${why}`, fields && { fields });
 
 // Clients react to codes and parameters, never to words: what they have to tell apart has a parameter.
 
-export const notFound = (thing: string, fields?: Fields) =>
-  new Failure("not_found", `not found: ${thing}`, withFields(fields));
+export const notFound = failures("not_found");
+export const forbidden = failures("forbidden");
+export const conflict = failures("conflict");
+export const unauthorized = failures("unauthorized");
+/** The password is right, and a valid code of the second factor is missing. */
+export const secondFactorRequired = failures("second_factor_required");
 
 /** Accounts that do not exist, or that the caller may not see. */
 export const noAccounts = (kind: "user" | "users" | "agent" | "participant", ...names: string[]) =>
   new Failure("not_found", `not found: ${kind} ${names.join(", ")}`, { names });
-
-export const forbidden = (why: string, fields?: Fields) =>
-  new Failure("forbidden", `forbidden: ${why}`, withFields(fields));
 
 const ways: Record<ConfirmBy, string> = {
   password: "confirm your password",
@@ -46,15 +49,6 @@ export const confirmationRequired = (confirm_by: ConfirmBy) =>
 /** The account's sessions have ended, and it cannot sign in. */
 export const suspended = () => new Failure("suspended", "suspended: this account is suspended");
 
-export const unauthorized = (why: string) => new Failure("unauthorized", `unauthorized: ${why}`);
-
-/** The password is right, and a valid code of the second factor is missing. */
-export const secondFactorRequired = (why: string) =>
-  new Failure("second_factor_required", `second factor required: ${why}`);
-
-export const conflict = (why: string, fields?: Fields) =>
-  new Failure("conflict", `conflict: ${why}`, withFields(fields));
-
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 
 /** The most wrong fields that a failure names: a request can have tens of thousands. */
@@ -62,11 +56,29 @@ export const MAX_REPORTED_FIELDS = 20;
 
 export function badFields(fields: Fields): Failure {
   const reported = Object.entries(fields).slice(0, MAX_REPORTED_FIELDS);
-  const described = reported.map(([path, problem]) => `${path} ${problem}`);
-  return new Failure("bad_request", `bad request: ${described.join("; ")}`, {
-    fields: Object.fromEntries(reported),
-  });
+  return failures("bad_request")(described(reported), Object.fromEntries(reported));
 }
+
+const described = (fields: readonly [path: string, problem: string][]) =>
+  fields.map((each) => each.join(" ")).join("; ");
+
+/** Throws if something is wrong with items of a list. `pathOf`: the path of what is wrong. */
+export function checkItems<Item>(
+  items: readonly Item[],
+  pathOf: (place: number) => string,
+  problemOf: (item: Item, place: number) => string | false | null,
+  failure = badFields,
+): void {
+  const problems = items.flatMap((item, place) => {
+    const problem = problemOf(item, place);
+    return problem ? [[pathOf(place), problem] as const] : [];
+  });
+  if (problems.length > 0) throw failure(Object.fromEntries(problems));
+}
+
+/** As `badFields`, of all fields, for what is taken. */
+export const conflictingFields = (fields: Fields) =>
+  conflict(described(Object.entries(fields)), fields);
 
 export const rateLimited = (
   retry_after: number,
