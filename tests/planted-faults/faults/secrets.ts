@@ -32,7 +32,7 @@ export const secrets: readonly Fault[] = [
   },
   {
     name: "a program keeps its socket after its token was revoked",
-    file: "packages/server/src/domain/agent-tokens.ts",
+    file: "packages/server/src/domain/sessions.ts",
     find: `for (const session_id of ids) tx.emit({ kind: "session_ended", session_id });`,
     replace: "",
     tests: ["tests/conformance/external-agents.test.ts"],

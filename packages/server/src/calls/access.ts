@@ -1,6 +1,6 @@
 import type { Access, Operation } from "@parley/protocol";
 import { checkAllowed } from "../domain/policies.ts";
-import { forbidden } from "../rules/failure.ts";
+import { confirmationRequired, forbidden } from "../rules/failure.ts";
 import { isSwitch, type ServerPolicy } from "../rules/policies.ts";
 import type { AgentCaller, AnyCaller, Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
@@ -57,4 +57,32 @@ export function checkPolicy(
 async function checkOperator({ store, config }: AccessOptions, { account }: Caller) {
   const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
   if (!allowed) throw forbidden(missingAccess.operator);
+}
+
+const MINUTE_MS = 60_000;
+
+export interface ConfirmationOptions {
+  readonly store: Pick<Store, "read">;
+  readonly config: {
+    readonly passwordSignIn: boolean;
+    readonly limits: { readonly confirm_minutes: number };
+  };
+}
+
+/**
+ * Throws `confirmation_required` for a person who has neither signed in nor confirmed their password in
+ * the last `confirm_minutes`. Service keys act as their product decides.
+ */
+export async function checkConfirmed(
+  { store, config }: ConfirmationOptions,
+  caller: AnyCaller,
+): Promise<void> {
+  const { confirm_minutes } = config.limits;
+  if (caller.kind !== "session" || confirm_minutes === 0) return;
+  const { confirmedAt, hasPassword } = await store.read(async (tx) => ({
+    confirmedAt: await tx.sessionConfirmedAt(caller.session_id),
+    hasPassword: (await tx.credentials(caller.account.username))?.password_hash != null,
+  }));
+  if (confirmedAt !== null && Date.now() - confirmedAt < confirm_minutes * MINUTE_MS) return;
+  throw confirmationRequired(hasPassword && config.passwordSignIn ? "password" : "sign_in");
 }

@@ -1,12 +1,11 @@
 import { declaredErrors, type Operation } from "@parley/protocol";
 import type { Metrics } from "../observe/metrics.ts";
 import { Failure, notFound } from "../rules/failure.ts";
-import { similarName } from "../rules/similar-name.ts";
+import { similarName } from "../rules/similar-names.ts";
 import type { AgentCaller, AnyCaller, DelegateCaller, Origin } from "../security/caller.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
-import { checkAccess, checkPolicy } from "./access.ts";
+import { checkAccess, checkConfirmed, checkPolicy } from "./access.ts";
 import type { Bound } from "./bind.ts";
-import { checkConfirmed } from "./confirmation.ts";
 import { unknownFields } from "./input.ts";
 import type { Needs } from "./needs.ts";
 import {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { suggestion } from "../rules/suggestion.ts";
+import { suggestion } from "../rules/similar-names.ts";
 import { type Command, type OptionList, UsageError } from "./command.ts";
 
 /** The option that every command with a result has. */

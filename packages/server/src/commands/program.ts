@@ -1,5 +1,5 @@
 import { VERSION } from "../observe/version.ts";
-import { suggestion } from "../rules/suggestion.ts";
+import { suggestion } from "../rules/similar-names.ts";
 import { type Command, type Result, UsageError } from "./command.ts";
 import { commandHelp, nestedHelp, programHelp } from "./help.ts";
 import { commands, DEFAULT_COMMAND } from "./index.ts";

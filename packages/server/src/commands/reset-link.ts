@@ -1,6 +1,6 @@
 import { urlOf } from "../compose.ts";
 import { ConfigError, readConfig } from "../config/config.ts";
-import { createPasswordReset, resetUrl } from "../domain/password-resets.ts";
+import { createPasswordReset, resetUrl } from "../domain/passwords.ts";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";

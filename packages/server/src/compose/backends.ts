@@ -7,7 +7,7 @@ import { alone, type Cluster, createCluster } from "../changes/cluster.ts";
 import { type Config, ConfigError, type Database } from "../config/config.ts";
 import { fileProblem } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
-import { storedState } from "../domain/stored-state.ts";
+import { storedState } from "../domain/updates.ts";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
 import { dataFolder, requireDatabase } from "../store/data-folder.ts";

@@ -1,4 +1,4 @@
-import { suggestion } from "../rules/suggestion.ts";
+import { suggestion } from "../rules/similar-names.ts";
 import { ConfigError } from "./error.ts";
 
 /** Every variable that `config.ts` and the parsers beside it read. Reading another one is a type error. */

@@ -1,4 +1,4 @@
-import { suggestion } from "../rules/suggestion.ts";
+import { suggestion } from "../rules/similar-names.ts";
 import { ConfigError } from "./error.ts";
 import { parseJson } from "./files.ts";
 

@@ -1,7 +1,7 @@
 import { PolicyOverrides } from "@parley/protocol";
 import { z } from "zod";
 import type { ServerPolicy } from "../rules/policies.ts";
-import { suggestion } from "../rules/suggestion.ts";
+import { suggestion } from "../rules/similar-names.ts";
 import { ConfigError } from "./error.ts";
 import { readJson } from "./files.ts";
 

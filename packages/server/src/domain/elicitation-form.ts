@@ -1,5 +1,6 @@
 import { inertName, quotedText } from "@parley/protocol/markup";
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
+import { FORM_PREFIX } from "../rules/action-tokens.ts";
 import {
   beginning,
   type Choice,
@@ -8,7 +9,6 @@ import {
   questionsOf,
   YES_OR_NO,
 } from "../rules/elicitation-fields.ts";
-import { FORM_PREFIX } from "../rules/elicitations.ts";
 import { visibleText } from "../rules/quoting.ts";
 import { isAccepted } from "./elicitation-values.ts";
 

@@ -1,6 +1,6 @@
 import type { Message, PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
-import { formAction } from "../rules/elicitations.ts";
+import { formAction } from "../rules/action-tokens.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";

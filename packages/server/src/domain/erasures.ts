@@ -5,13 +5,12 @@ import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
-import { closeAgentSockets } from "./agent-tokens.ts";
+import { type DeletionProgress, removeAllIn, removeInBatches } from "./deletions.ts";
 import { removeMember } from "./groups.ts";
-import { type DeletionProgress, removeAllIn, removeInBatches } from "./messages.ts";
-import { endSessions } from "./sessions.ts";
+import { closeAgentSockets, endSessions } from "./sessions.ts";
 import { stopAgentsOf } from "./suspension.ts";
 import { endPendingCalls } from "./tool-calls.ts";
-import { stopTurns } from "./turns.ts";
+import { stopTurnsOf } from "./turns.ts";
 
 /** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
@@ -89,11 +88,7 @@ async function leaveConversation(
     const conversation = await tx.conversation(uuid, account.id);
     if (!conversation?.joined || conversation.closed_at !== null) return;
     if (conversation.kind === "direct") {
-      const open = await tx.openTurns(conversation.id);
-      await stopTurns(
-        tx,
-        open.filter(({ agent }) => agent.id === account.id),
-      );
+      await stopTurnsOf(tx, conversation.id, ({ id }) => id === account.id);
       await endPendingCalls(tx, conversation.id, [account]);
       return tx.closeConversation(conversation.id, Date.now());
     }

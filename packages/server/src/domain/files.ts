@@ -1,12 +1,12 @@
 import type { File } from "@parley/protocol";
-import { messageChanged } from "../changes/change.ts";
-import { type AccountRecord, NOBODY, personOf } from "../rules/accounts.ts";
+import { type AccountRecord, personOf } from "../rules/accounts.ts";
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
 import { dayOf } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
 import type { FileRecord, StoredFile, UploadUsage } from "../store/files.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { joinedConversation } from "./access.ts";
+import { announceEdit } from "./messages.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -124,9 +124,7 @@ export async function markBytesFound(
   if (!message) return true;
   const status: File["status"] = isFound ? "ready" : "failed";
   const files = message.files.map((each) => (each.id === file.id ? { ...each, status } : each));
-  const seq = await tx.setMessageFiles(message, files);
-  const [shown] = await tx.messageViews([message.uuid], NOBODY);
-  if (shown) tx.emit(messageChanged("events.messageEdited", shown, seq));
+  await announceEdit(tx, message.uuid, await tx.setMessageFiles(message, files));
   return true;
 }
 

@@ -7,7 +7,7 @@ import type { NewChange } from "../store/group-changes.ts";
 import type { NonEmpty } from "../store/non-empty.ts";
 import type { WriteTx } from "../store/store.ts";
 import { endPendingCalls } from "./tool-calls.ts";
-import { stopTurns } from "./turns.ts";
+import { stopTurnsOf } from "./turns.ts";
 
 export function checkGroupSize(
   participants: number,
@@ -97,11 +97,7 @@ export async function removeMember(
   const leaving = accounts.filter((account) => account.id === id || account.owner_id === id);
   const leavingIds = leaving.map((account) => account.id);
   await tx.deleteMembers(group.id, leavingIds);
-  const turns = await tx.openTurns(group.id);
-  await stopTurns(
-    tx,
-    turns.filter(({ agent }) => leavingIds.includes(agent.id)),
-  );
+  await stopTurnsOf(tx, group.id, (agent) => leavingIds.includes(agent.id));
   await endPendingCalls(tx, group.id, leaving);
   const changes: [NewChange, ...NewChange[]] = [
     { kind: actor.id === id ? "left" : "removed", subjects: leaving },

@@ -1,4 +1,3 @@
-import { messageChanged } from "../changes/change.ts";
 import { threadCpuMs } from "../observe/cpu-time.ts";
 import { COST_PER_MS } from "../rules/costs.ts";
 import { notFound } from "../rules/failure.ts";
@@ -11,6 +10,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import { postMessage } from "./messages.ts";
 import { checkAllowed } from "./policies.ts";
 
 /** A request to the address of an incoming hook. */
@@ -65,17 +65,7 @@ export const createIncomingHooks = ({
     const content = slackContent(payload);
     costs.charge(payer, (threadCpuMs() - before) * COST_PER_MS);
     await store.write(async (tx) => {
-      const { conversation, sender } = await placeOf(tx, config, hook.id);
-      const message = await tx.insertMessage({
-        conversation,
-        sender,
-        content,
-        client_msg_id: null,
-        reply_to_id: null,
-        mentions: [],
-        at: Date.now(),
-      });
-      if (message) tx.emit(messageChanged("events.messageNew", message, message.seq));
+      await postMessage(tx, { ...(await placeOf(tx, config, hook.id)), content });
     });
   },
 });

@@ -1,91 +1,62 @@
-import { counted } from "../changes/change.ts";
+import type { Message } from "@parley/protocol";
+import { mentionedHandles } from "@parley/protocol/markup";
+import { messageChanged } from "../changes/change.ts";
 import { NOBODY } from "../rules/accounts.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord } from "../store/message-records.ts";
-import { isNonEmpty } from "../store/non-empty.ts";
-import type { ReadTx, Store, WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
-import { dropTurnsOf, stopTurns } from "./turns.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { NewMessage } from "../store/message-records.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+import { blockableIds } from "./blocks.ts";
 
-/** Messages deleted per unit of work, so that other units are not held up. */
-const MESSAGES_PER_UNIT = 100;
+/** Stores a message that no client has sent, and announces it. It mentions nobody, and no agent answers. */
+export async function postMessage(
+  tx: WriteTx,
+  posted: Pick<NewMessage, "conversation" | "sender" | "content" | "action"> &
+    Partial<Pick<NewMessage, "reply_to_id">>,
+): Promise<Message> {
+  const fixed = { client_msg_id: null, mentions: [], at: Date.now() };
+  const message = await tx.insertMessage({ reply_to_id: null, ...posted, ...fixed });
+  if (!message) throw new Error("a message without a client_msg_id was not inserted");
+  tx.emit(messageChanged("events.messageNew", message, message.seq));
+  return message;
+}
+
+/** Announces that a message has changed, as everybody sees it now. */
+export async function announceEdit(tx: WriteTx, uuid: string, seq: number): Promise<void> {
+  const [shown] = await tx.messageViews([uuid], NOBODY);
+  if (shown) tx.emit(messageChanged("events.messageEdited", shown, seq));
+}
 
 /**
- * Deletes messages of a conversation for everybody and announces it. A streaming message is stopped
- * first. Messages that are deleted already are left out. Returns how many it deleted.
+ * The usernames of the participants that the content of a message mentions, without those who have
+ * blocked its sender. At most `most` different handles of the content are looked at, the first ones.
  */
-export async function removeMessages(
-  tx: WriteTx,
-  conversation: ConversationRecord,
-  uuids: readonly string[],
-): Promise<number> {
-  for (const message of await recordsOf(tx, uuids)) {
-    if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
-  }
-  const messages = await recordsOf(tx, uuids);
-  if (!isNonEmpty(messages)) return 0;
-  const seq = await tx.deleteMessages(messages, Date.now());
-  const ids = messages.map(({ uuid }) => uuid);
-  // A tool whose form is deleted gets no answer.
-  for (const id of await tx.cancelElicitations(ids)) tx.emit({ kind: "elicitation_answered", id });
-  await dropTurnsOf(tx, conversation, ids);
-  const params = { conversation_id: conversation.uuid, ids };
-  tx.emit(counted("events.messageDeleted", params, conversation.uuid, seq));
-  return ids.length;
+export function mentionsIn(
+  tx: ReadTx,
+  content: string,
+  conversationId: number,
+  sender: Pick<AccountRecord, "id" | "owner_id">,
+  most: number,
+): Awaitable<string[]> {
+  const handles = mentionedHandles(content).slice(0, most);
+  return handles.length > 0 ? allowedMentions(tx, handles, conversationId, sender) : [];
 }
 
-/** The messages among these that are not deleted. */
-async function recordsOf(tx: ReadTx, uuids: readonly string[]): Promise<MessageRecord[]> {
-  const found = await Promise.all(uuids.map((uuid) => tx.message(uuid)));
-  return found.filter((message) => message !== null && !message.deleted) as MessageRecord[];
-}
-
-async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
-  const turn = await tx.turnOfMessage(message);
-  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
-  return turn;
-}
-
-/** Called between two units of work, with the number of messages deleted since the last call. */
-export type DeletionProgress = (deleted: number) => unknown;
-
-/** Deletes messages of any conversations for everybody, in small units of work. */
-export async function removeInBatches(
-  store: Pick<Store, "write">,
-  messages: readonly MessageRecord[],
-  progress: DeletionProgress,
-): Promise<void> {
-  const byConversation = Map.groupBy(messages, ({ conversation_uuid }) => conversation_uuid);
-  for (const [conversation, each] of byConversation) {
-    const uuids = each.map(({ uuid }) => uuid);
-    for (let start = 0; start < uuids.length; start += MESSAGES_PER_UNIT) {
-      const batch = uuids.slice(start, start + MESSAGES_PER_UNIT);
-      await progress(await store.write((tx) => removeFrom(tx, conversation, batch)));
-    }
-  }
-}
-
-async function removeFrom(
-  tx: WriteTx,
-  conversationUuid: string,
-  uuids: readonly string[],
-): Promise<number> {
-  const conversation = await tx.conversation(conversationUuid, NOBODY);
-  return conversation ? removeMessages(tx, conversation, uuids) : 0;
-}
-
-/** Deletes all messages of a conversation for everybody, in small units of work. */
-export async function removeAllIn(
-  store: Pick<Store, "read" | "write">,
-  { id, uuid }: ConversationRecord,
-  progress: DeletionProgress,
-): Promise<void> {
-  for (;;) {
-    const { items } = await store.read((tx) =>
-      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
-    );
-    if (items.length === 0) return;
-    const uuids = items.map((message) => message.id);
-    await progress(await store.write((tx) => removeFrom(tx, uuid, uuids)));
-  }
+async function allowedMentions(
+  tx: ReadTx,
+  handles: readonly string[],
+  conversationId: number,
+  sender: Pick<AccountRecord, "id" | "owner_id">,
+): Promise<string[]> {
+  const mentioned = await tx.participantsAmong(conversationId, handles);
+  if (mentioned.length === 0) return mentioned;
+  const accounts = await tx.accounts(mentioned);
+  const blockers = await tx.blockersAmong(
+    accounts.map(({ id }) => id),
+    blockableIds(sender),
+  );
+  if (blockers.length === 0) return mentioned;
+  const refusing = accounts.filter(({ id }) => blockers.includes(id));
+  const names = new Set(refusing.map(({ username }) => username));
+  return mentioned.filter((username) => !names.has(username));
 }

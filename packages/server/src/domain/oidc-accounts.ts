@@ -5,8 +5,7 @@ import type { Origin } from "../security/caller.ts";
 import type { Identity, OidcAccounts, OpenSession } from "../security/oidc.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
-import { changeDisplayName, createPerson } from "./accounts.ts";
-import { CreationConflict, retryOnConflict } from "./conflicts.ts";
+import { CreationConflict, changeDisplayName, createPerson, retryOnConflict } from "./accounts.ts";
 import { lockActive } from "./sessions.ts";
 
 /** The account of an identity. */

@@ -1,5 +1,11 @@
-import { badField, forbidden } from "../rules/failure.ts";
+import { badField, conflict, forbidden } from "../rules/failure.ts";
+import { hashToken } from "../rules/tokens.ts";
+import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
+import { newToken } from "../security/tokens.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { PasswordResetRecord } from "../store/password-resets.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** Throws `forbidden` if nobody signs in with a password here. */
 export function checkPasswordSignIn(config: { readonly passwordSignIn: boolean }): void {
@@ -11,3 +17,45 @@ export function checkStrength(field: string, password: string, username: string)
   const weakness = passwordWeakness(password, username);
   if (weakness) throw badField(field, weakness);
 }
+
+const VALID_MS = 24 * 60 * 60 * 1000;
+
+export interface PasswordReset {
+  /** 256 random bits. The store has only their hash. */
+  readonly token: string;
+  readonly expires_at: number;
+}
+
+/**
+ * Creates a link of the account, in place of an earlier one. Throws `conflict` for an account that has
+ * no password, because its person signs in in another way, or is suspended.
+ */
+export async function createPasswordReset(
+  tx: WriteTx,
+  record: Recorder,
+  { id }: AccountRecord,
+  details: AuditDetails,
+): Promise<PasswordReset> {
+  const { account, password_hash } = await tx.lockCredentials(id);
+  if (account.suspended_at !== null) throw conflict("the account is suspended: restore it first");
+  if (password_hash === null) throw conflict("the account has no password to reset");
+  const token = newToken("reset");
+  const expires_at = Date.now() + VALID_MS;
+  await tx.setPasswordReset({ account_id: id, token_hash: hashToken(token), expires_at });
+  await record("password_reset_created", { ...details, account: account.username });
+  return { token, expires_at };
+}
+
+/** The link with that token, if it works. */
+export async function usablePasswordReset(
+  tx: ReadTx,
+  token: string,
+): Promise<PasswordResetRecord | null> {
+  const found = await tx.passwordReset(hashToken(token));
+  if (!found || found.expires_at <= Date.now()) return null;
+  return found.account.suspended_at === null ? found : null;
+}
+
+/** The address of the page that sets the password. No server gets what follows the `#`, so no log has it. */
+export const resetUrl = (base: string, { token }: PasswordReset): string =>
+  `${base}/reset-password#${token}`;

@@ -1,5 +1,7 @@
 import type { SignedIn } from "@parley/protocol";
+import { accountSuspended } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { isExternal } from "../rules/agents.ts";
 import { suspended, unauthorized } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { hashToken } from "../rules/tokens.ts";
@@ -109,4 +111,17 @@ export async function replacePassword(
   await tx.setPassword(account.id, hash);
   await tx.removePasswordReset(account.id);
   return endSessions(tx, account, keptSession);
+}
+
+/** Revokes tokens of external agents and closes their sockets, on every node. */
+export async function revokeTokens(tx: WriteTx, ids: readonly string[]): Promise<void> {
+  await tx.deleteAgentTokens(ids);
+  for (const session_id of ids) tx.emit({ kind: "session_ended", session_id });
+}
+
+/** Closes the sockets of a person's external agents, on every node. */
+export function closeAgentSockets(tx: WriteTx, owned: readonly AccountRecord[]): void {
+  for (const { username } of owned.filter(isExternal)) {
+    tx.emit(accountSuspended(username));
+  }
 }

@@ -2,10 +2,9 @@ import { accountSuspended } from "../changes/change.ts";
 import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
-import { closeAgentSockets } from "./agent-tokens.ts";
-import { endSessions } from "./sessions.ts";
+import { closeAgentSockets, endSessions } from "./sessions.ts";
 import { stopApprovedCalls } from "./tool-calls.ts";
-import { stopTurns } from "./turns.ts";
+import { stopTurnsOf } from "./turns.ts";
 
 /**
  * Suspends an account and ends its sessions and sockets, on every node. Call `stopAgentsOf` after the
@@ -47,13 +46,7 @@ export async function stopAgentsOf(
   { id }: AccountRecord,
 ): Promise<void> {
   for (const conversation of await store.read((tx) => tx.conversationsWithOpenTurns(id))) {
-    await store.write(async (tx) => {
-      const open = await tx.openTurns(conversation);
-      await stopTurns(
-        tx,
-        open.filter(({ agent }) => agent.owner_id === id),
-      );
-    });
+    await store.write((tx) => stopTurnsOf(tx, conversation, ({ owner_id }) => owner_id === id));
   }
   for (const { uuid } of await store.read((tx) => tx.pendingToolCalls(id, Date.now()))) {
     await store.write(async (tx) => {

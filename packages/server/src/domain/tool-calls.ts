@@ -1,4 +1,4 @@
-import { counted, messageChanged } from "../changes/change.ts";
+import { counted } from "../changes/change.ts";
 import { approvalCard, callNotice, isShownWhole } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { isOverdue, needsApproval, shownToolCall, type ToolPolicy } from "../rules/tool-calls.ts";
@@ -10,6 +10,7 @@ import type { NewAction } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
+import { postMessage } from "./messages.ts";
 import { type ServerTools, toolPermission } from "./tools.ts";
 
 /** How long a call waits for a decision. */
@@ -19,7 +20,7 @@ export const APPROVAL_MS = 24 * 60 * 60_000;
 export async function addToolCall(
   tx: WriteTx,
   call: NewToolCall,
-  { message_uuid, conversation_uuid }: { message_uuid: string; conversation_uuid: string },
+  { message_uuid, conversation_uuid }: Pick<ToolCallRecord, "message_uuid" | "conversation_uuid">,
 ): Promise<void> {
   const seq = await tx.insertToolCall(call);
   const params = { message_id: message_uuid, call: shownToolCall({ ...call, decided_by: null }) };
@@ -192,10 +193,9 @@ export async function endPendingCalls(
   leaving: readonly AccountRecord[],
 ): Promise<void> {
   for (const call of await callsOfUndecidedMessages(tx, conversationId, leaving)) {
-    const left = { error: AGENT_LEFT, finished_at: Date.now() };
-    if (isApproved(call)) await changeToolCall(tx, call, { ...left, status: "failed" });
-    else if (call.status === "pending")
-      await changeToolCall(tx, call, { ...left, status: "rejected" });
+    if (call.status !== "pending" && !isApproved(call)) continue;
+    const status = isApproved(call) ? "failed" : "rejected";
+    await changeToolCall(tx, call, { status, error: AGENT_LEFT, finished_at: Date.now() });
   }
 }
 
@@ -205,12 +205,9 @@ export async function stopApprovedCalls(
   conversationId: number,
   agents: readonly AccountRecord[],
 ): Promise<void> {
-  for (const call of (await callsOfUndecidedMessages(tx, conversationId, agents)).filter(
-    isApproved,
-  )) {
-    const finished_at = Date.now();
-    await changeToolCall(tx, call, { status: "failed", error: "stopped", finished_at });
-  }
+  const calls = await callsOfUndecidedMessages(tx, conversationId, agents);
+  const stopped = { status: "failed", error: "stopped", finished_at: Date.now() } as const;
+  for (const call of calls.filter(isApproved)) await changeToolCall(tx, call, stopped);
 }
 
 const isApproved = ({ status, started_at }: ToolCallRecord) =>
@@ -285,55 +282,39 @@ export async function busyRefusal(
  */
 export async function requestCall(tx: WriteTx, requested: RequestedCall): Promise<void> {
   const { conversation, agent, owner_id, action, refusal } = requested;
-  const { server_id, server, tool, title, fingerprint, policy } = requested.tool;
+  const { policy, ...tool } = requested.tool;
   const now = Date.now();
   const uuid = Bun.randomUUIDv7();
   const asks = needsApproval(policy, conversation.kind === "direct");
-  const named = { server_id, server, tool, title, fingerprint };
-  const call = { ...named, uuid, arguments: requested.arguments };
-  const posted = await tx.insertMessage({
+  const call = { ...tool, uuid, arguments: requested.arguments };
+  const { id: message_uuid } = await postMessage(tx, {
     conversation,
     sender: agent,
     content: refusal ?? (asks ? approvalCard([call]) : callNotice(call, action.by.username)),
-    client_msg_id: null,
     reply_to_id: requested.reply_to_id,
-    mentions: [],
     action,
-    at: now,
   });
-  if (!posted) return;
-  tx.emit(messageChanged("events.messageNew", posted, posted.seq));
   if (refusal !== null) return;
-  const message = await tx.message(posted.id);
+  const message = await tx.message(message_uuid);
   if (!message) return;
-  const place = { message_uuid: posted.id, conversation_uuid: conversation.uuid };
-  await addToolCall(
-    tx,
-    {
-      ...call,
-      message_id: message.id,
-      conversation_id: conversation.id,
-      agent_id: agent.id,
-      owner_id,
-      round: 0,
-      position: 0,
-      text_bytes: 0,
-      model_id: `call_${uuid.replaceAll("-", "")}`,
-      provider_fields: null,
-      status: asks ? "pending" : "running",
-      error: null,
-      created_at: now,
-      started_at: null,
-      finished_at: null,
-      expires_at: asks ? now + APPROVAL_MS : null,
-    },
-    place,
-  );
-  if (asks) return;
-  const continued = {
-    agent_id: agent.id,
-    conversation_id: conversation.id,
-    message_uuid: posted.id,
+  const place = { agent_id: agent.id, conversation_id: conversation.id };
+  const added: NewToolCall = {
+    ...call,
+    ...place,
+    message_id: message.id,
+    owner_id,
+    round: 0,
+    position: 0,
+    text_bytes: 0,
+    model_id: `call_${uuid.replaceAll("-", "")}`,
+    provider_fields: null,
+    status: asks ? "pending" : "running",
+    error: null,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+    expires_at: asks ? now + APPROVAL_MS : null,
   };
-  await queueContinuation(tx, continued, posted.id);
+  await addToolCall(tx, added, { message_uuid, conversation_uuid: conversation.uuid });
+  if (!asks) await queueContinuation(tx, { ...place, message_uuid }, message_uuid);
 }

@@ -18,7 +18,7 @@ import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord, TurnRound } from "../store/turns.ts";
-import { mentionsIn } from "./mentions.ts";
+import { mentionsIn } from "./messages.ts";
 import { endOpenCalls } from "./tool-calls.ts";
 
 /** Different handles of an agent's answer that are looked up as mentions: the first ones. */
@@ -224,6 +224,17 @@ export async function stopTurns(
   await dropTurns(tx, waiting);
   return { stopped: running.length, cancelled: waiting.length };
 }
+
+/** Stops the turns of some of the agents in a conversation. */
+export const stopTurnsOf = async (
+  tx: WriteTx,
+  conversationId: number,
+  isTheirs: (agent: AccountRecord) => boolean,
+) =>
+  stopTurns(
+    tx,
+    (await tx.openTurns(conversationId)).filter(({ agent }) => isTheirs(agent)),
+  );
 
 /** The event for new text of an answer. `offset` is the length of the message in bytes after it. */
 export const deltaOf = (

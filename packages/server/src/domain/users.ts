@@ -5,8 +5,7 @@ import { checkItems, conflictingFields, notFound } from "../rules/failure.ts";
 import { productUsernames } from "../rules/usernames.ts";
 import type { AccountRecord, ProductAccount } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import { announceOwn, changeDisplayName, createPeople } from "./accounts.ts";
-import { CreationConflict } from "./conflicts.ts";
+import { announceOwn, CreationConflict, changeDisplayName, createPeople } from "./accounts.ts";
 
 /** A person as the product that embeds the service describes them. */
 type ProductUser = InputOf<"upsertUsers">["users"][number];

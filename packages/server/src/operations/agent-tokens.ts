@@ -1,8 +1,7 @@
 import { type AgentToken, operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
-import { revokeTokens } from "../domain/agent-tokens.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
-import { lockActive } from "../domain/sessions.ts";
+import { lockActive, revokeTokens } from "../domain/sessions.ts";
 import { isExternal } from "../rules/agents.ts";
 import { badField, conflict, notFound } from "../rules/failure.ts";
 import { iso, isoOrNull } from "../rules/time.ts";

@@ -3,14 +3,13 @@ import { componentOf } from "@parley/protocol/markup";
 import type { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
-import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { answerElicitation } from "../domain/elicitations.ts";
+import { announceEdit, postMessage } from "../domain/messages.ts";
 import { busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
 import { type AccountRecord, NOBODY } from "../rules/accounts.ts";
-import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
+import { askedTool, decisionOf, elicitationAnswer, replyToAction } from "../rules/action-tokens.ts";
 import { refusalError, spendingRefusal } from "../rules/dispatch.ts";
-import { elicitationAnswer } from "../rules/elicitations.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
@@ -50,18 +49,7 @@ components.handle(operations.sendComponentAction, async (context, input) => {
     if (content === null) return;
     const sender = await replyingAgent(tx, message, caller);
     if (!sender) return;
-    const reply = await tx.insertMessage({
-      conversation,
-      sender,
-      content,
-      client_msg_id: null,
-      reply_to_id: message.uuid,
-      mentions: [],
-      action,
-      at: Date.now(),
-    });
-    if (!reply) return;
-    tx.emit(messageChanged("events.messageNew", reply, reply.seq));
+    await postMessage(tx, { conversation, sender, content, reply_to_id: message.uuid, action });
   });
 });
 
@@ -149,9 +137,7 @@ async function markUsed(
   by: AccountRecord,
 ): Promise<void> {
   const seq = await tx.useComponent(message, { token, by, at: Date.now() });
-  const [changed] = await tx.messageViews([message.uuid], NOBODY);
-  if (seq === null || !changed) return;
-  tx.emit(messageChanged("events.messageEdited", changed, seq));
+  if (seq !== null) await announceEdit(tx, message.uuid, seq);
 }
 
 /** The agent that wrote the message, else one of the caller's, else any agent of the conversation. */

@@ -1,6 +1,6 @@
 import { type InputOf, operations } from "@parley/protocol";
+import { checkConfirmed } from "../calls/access.ts";
 import { createResource } from "../calls/bind.ts";
-import { checkConfirmed } from "../calls/confirmation.ts";
 import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
 import { badField, type Failure, forbidden } from "../rules/failure.ts";

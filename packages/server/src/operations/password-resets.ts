@@ -2,8 +2,13 @@ import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { checkFailures, countFailure } from "../calls/throttles.ts";
-import { createPasswordReset, resetUrl, usablePasswordReset } from "../domain/password-resets.ts";
-import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
+import {
+  checkPasswordSignIn,
+  checkStrength,
+  createPasswordReset,
+  resetUrl,
+  usablePasswordReset,
+} from "../domain/passwords.ts";
 import { replacePassword } from "../domain/sessions.ts";
 import { productUser } from "../domain/users.ts";
 import { conflict, type Failure, notFound } from "../rules/failure.ts";

@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import { checkWritable } from "../domain/access.ts";
-import { retryOnConflict } from "../domain/conflicts.ts";
+import { retryOnConflict } from "../domain/accounts.ts";
 import { checkTimes, importMessages } from "../domain/imported-messages.ts";
 import { upsertChats } from "../domain/product-chats.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";

@@ -167,3 +167,23 @@ export const askedTool = (action: string): string | null =>
   action.startsWith("tool:") && action.length > "tool:".length
     ? action.slice("tool:".length)
     : null;
+
+/** What the ids of forms begin with that ask what a tool wants to know. */
+export const FORM_PREFIX = "elicit-";
+
+/** The action with which the form of a question is submitted. */
+export const formAction = (id: string) => `form_submit:${FORM_PREFIX}${id}`;
+
+const ANSWER = new RegExp(`^(?:form_submit|dismiss):${FORM_PREFIX}(${UUID})$`);
+
+/** Reads an answer from an action token. Null if the token is something else. */
+export function elicitationAnswer(
+  action: string,
+): { id: string; action: "accept" | "decline" } | null {
+  const id = ANSWER.exec(action)?.[1];
+  if (id === undefined) return null;
+  return { id, action: action.startsWith("dismiss:") ? "decline" : "accept" };
+}
+
+/** Whether a message asks for something that a tool wants to know: its words are not the agent's. */
+export const isElicitation = (content: string) => content.includes(`<form id="${FORM_PREFIX}`);

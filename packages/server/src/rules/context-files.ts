@@ -1,5 +1,5 @@
 import type { File, Message } from "@parley/protocol";
-import { isTextType } from "./file-types.ts";
+import { isTextType } from "./files.ts";
 import type { FilePart, ImagePart } from "./model-content.ts";
 import { quoteName } from "./quoting.ts";
 import { estimateTokens } from "./token-estimate.ts";

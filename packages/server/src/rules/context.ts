@@ -1,9 +1,8 @@
 import type { Account, File, Message } from "@parley/protocol";
+import { isElicitation } from "./action-tokens.ts";
 import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
-import { isElicitation } from "./elicitations.ts";
-import type { ModelMessage } from "./model-content.ts";
+import { joinRoles, type ModelMessage } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
-import { joinRoles } from "./roles.ts";
 import { namesText, type SystemTextInput, systemText } from "./system-text.ts";
 import { estimateTokens } from "./token-estimate.ts";
 import {

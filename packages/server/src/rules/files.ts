@@ -30,3 +30,8 @@ export const shownText = (content: string, files: readonly Pick<File, "name">[])
 /** What is searched of a message: its text, and the names of its files. */
 export const searchedText = (content: string, files: readonly Pick<File, "name">[]) =>
   [content, ...files.map(({ name }) => name)].join("\n");
+
+const TEXT_TYPE = /^text\/|^application\/(.+\+)?(json|xml)$|^image\/svg\+xml$/;
+
+/** Whether a file of this media type can be read as text. */
+export const isTextType = (type: string) => TEXT_TYPE.test(type);

@@ -1,12 +1,13 @@
-import type {
-  AssistantPart,
-  ModelMessage,
-  ToolResultPart,
-  ToolUsePart,
-  UserPart,
+import {
+  type AssistantPart,
+  joinRoles,
+  joinTexts,
+  type ModelMessage,
+  type ToolResultPart,
+  type ToolUsePart,
+  type UserPart,
 } from "./model-content.ts";
 import { indentLines } from "./quoting.ts";
-import { joinRoles, joinTexts } from "./roles.ts";
 
 /** What providers may refuse in messages, and the same messages without it. */
 

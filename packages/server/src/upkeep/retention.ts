@@ -1,4 +1,4 @@
-import { removeInBatches } from "../domain/messages.ts";
+import { removeInBatches } from "../domain/deletions.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";

@@ -1,4 +1,4 @@
-import { isTextType } from "../../rules/file-types.ts";
+import { isTextType } from "../../rules/files.ts";
 import type { FilePart } from "../../rules/model-content.ts";
 import { indentLines, quoteName } from "../../rules/quoting.ts";
 

@@ -1,0 +1,91 @@
+import { counted } from "../changes/change.ts";
+import { NOBODY } from "../rules/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { MessageRecord } from "../store/message-records.ts";
+import { isNonEmpty } from "../store/non-empty.ts";
+import type { ReadTx, Store, WriteTx } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
+import { dropTurnsOf, stopTurns } from "./turns.ts";
+
+/** Messages deleted per unit of work, so that other units are not held up. */
+const MESSAGES_PER_UNIT = 100;
+
+/**
+ * Deletes messages of a conversation for everybody and announces it. A streaming message is stopped
+ * first. Messages that are deleted already are left out. Returns how many it deleted.
+ */
+export async function removeMessages(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  uuids: readonly string[],
+): Promise<number> {
+  for (const message of await recordsOf(tx, uuids)) {
+    if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
+  }
+  const messages = await recordsOf(tx, uuids);
+  if (!isNonEmpty(messages)) return 0;
+  const seq = await tx.deleteMessages(messages, Date.now());
+  const ids = messages.map(({ uuid }) => uuid);
+  // A tool whose form is deleted gets no answer.
+  for (const id of await tx.cancelElicitations(ids)) tx.emit({ kind: "elicitation_answered", id });
+  await dropTurnsOf(tx, conversation, ids);
+  const params = { conversation_id: conversation.uuid, ids };
+  tx.emit(counted("events.messageDeleted", params, conversation.uuid, seq));
+  return ids.length;
+}
+
+/** The messages among these that are not deleted. */
+async function recordsOf(tx: ReadTx, uuids: readonly string[]): Promise<MessageRecord[]> {
+  const found = await Promise.all(uuids.map((uuid) => tx.message(uuid)));
+  return found.filter((message) => message !== null && !message.deleted) as MessageRecord[];
+}
+
+async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
+  const turn = await tx.turnOfMessage(message);
+  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
+  return turn;
+}
+
+/** Called between two units of work, with the number of messages deleted since the last call. */
+export type DeletionProgress = (deleted: number) => unknown;
+
+/** Deletes messages of any conversations for everybody, in small units of work. */
+export async function removeInBatches(
+  store: Pick<Store, "write">,
+  messages: readonly MessageRecord[],
+  progress: DeletionProgress,
+): Promise<void> {
+  const byConversation = Map.groupBy(messages, ({ conversation_uuid }) => conversation_uuid);
+  for (const [conversation, each] of byConversation) {
+    const uuids = each.map(({ uuid }) => uuid);
+    for (let start = 0; start < uuids.length; start += MESSAGES_PER_UNIT) {
+      const batch = uuids.slice(start, start + MESSAGES_PER_UNIT);
+      await progress(await store.write((tx) => removeFrom(tx, conversation, batch)));
+    }
+  }
+}
+
+async function removeFrom(
+  tx: WriteTx,
+  conversationUuid: string,
+  uuids: readonly string[],
+): Promise<number> {
+  const conversation = await tx.conversation(conversationUuid, NOBODY);
+  return conversation ? removeMessages(tx, conversation, uuids) : 0;
+}
+
+/** Deletes all messages of a conversation for everybody, in small units of work. */
+export async function removeAllIn(
+  store: Pick<Store, "read" | "write">,
+  { id, uuid }: ConversationRecord,
+  progress: DeletionProgress,
+): Promise<void> {
+  for (;;) {
+    const { items } = await store.read((tx) =>
+      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
+    );
+    if (items.length === 0) return;
+    const uuids = items.map((message) => message.id);
+    await progress(await store.write((tx) => removeFrom(tx, uuid, uuids)));
+  }
+}
