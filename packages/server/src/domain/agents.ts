@@ -27,18 +27,20 @@ export interface AgentChoice {
   readonly agent_username?: string | undefined;
 }
 
+/** A call of somebody about their agents. */
+interface OwnerCall {
+  readonly config: Config;
+  readonly caller: Caller;
+}
+
 /**
  * The account of an agent of the caller. Throws if it does not exist, is deleted or cannot be looked up
  * (404), is no agent (400) or not the caller's (403).
  */
-export async function ownAgentAccount(
-  tx: ReadTx,
-  config: Config,
-  { account }: Caller,
-  username: string,
-): Promise<AccountRecord> {
-  const agent = await visibleAccount(tx, config, account, username);
-  if (!agent || agent.erased_at !== null) throw noAccounts("agent", username);
+export async function ownAgentAccount(tx: ReadTx, { config, caller }: OwnerCall, username: string) {
+  const { account } = caller;
+  const agent = await visibleAccount(tx, config, account, username, "agent");
+  if (agent.erased_at !== null) throw noAccounts("agent", username);
   if (agent.kind !== "agent" || agent.provider === null) {
     throw badField("agent_username", "is not an agent");
   }
@@ -49,14 +51,12 @@ export async function ownAgentAccount(
 /** The chosen agent of the caller. Throws as `ownAgentAccount` does, and if there is no such provider (400). */
 export async function ownAgent(
   tx: ReadTx,
-  config: Config,
-  caller: Caller,
+  call: OwnerCall,
   { provider = "", agent_username }: AgentChoice,
 ): Promise<AgentRecord> {
-  if (agent_username === undefined) checkProvider(config, provider);
-  const { username } = caller.account;
-  const name = agent_username ?? `${username}:${provider}`;
-  const account = await ownAgentAccount(tx, config, caller, name);
+  if (agent_username === undefined) checkProvider(call.config, provider);
+  const name = agent_username ?? `${call.caller.account.username}:${provider}`;
+  const account = await ownAgentAccount(tx, call, name);
   // An agent that its owner gave the name of a provider may have another provider.
   if (agent_username === undefined && !isDefaultAgent(account)) {
     throw notFound(`default agent of ${provider}`);
@@ -66,29 +66,35 @@ export async function ownAgent(
   return agent;
 }
 
+/** As `ownAgent`, of a model. Throws (400) for an external agent, too. */
+export async function ownModelAgent(tx: ReadTx, call: OwnerCall, choice: AgentChoice) {
+  const agent = await ownAgent(tx, call, choice);
+  checkModelAgent(call.config, agent.account);
+  return agent;
+}
+
 /** The provider whose key the chosen agent uses. Throws (400) if it has none that is offered. */
 export async function keyProvider(
   tx: ReadTx,
-  config: Config,
-  caller: Caller,
+  call: OwnerCall,
   { provider, agent_username = "" }: AgentChoice,
 ): Promise<string> {
   if (provider !== undefined) {
-    checkProvider(config, provider);
+    checkProvider(call.config, provider);
     return provider;
   }
-  const account = await ownAgentAccount(tx, config, caller, agent_username);
-  checkModelAgent(config, account);
-  return account.provider ?? "";
+  const account = await ownAgentAccount(tx, call, agent_username);
+  return checkModelAgent(call.config, account).provider ?? "";
 }
 
 /** Throws (400) for an external agent, and for one whose provider is no longer offered. */
-export function checkModelAgent({ providers }: Config, account: AccountRecord): void {
+function checkModelAgent({ providers }: Config, account: AccountRecord): AccountRecord {
   if (isExternal(account))
     throw badField("agent_username", "is an external agent: it has no provider");
   if (!providers.has(account.provider ?? "")) {
     throw badField("agent_username", "has a provider that is no longer offered");
   }
+  return account;
 }
 
 function checkProvider({ providers }: Config, provider: string): void {
@@ -132,10 +138,10 @@ export function agentProfile(
 /** Creates an agent and announces it to its owner's clients. Throws (409) if the name is taken. */
 export async function createAgent(
   tx: WriteTx,
-  config: Config,
-  { account: owner }: Caller,
+  { config, caller }: OwnerCall,
   input: InputOf<"createAgent">,
 ): Promise<AccountRecord> {
+  const { account: owner } = caller;
   const { name, model = null, instructions = null } = input;
   const provider = providerOfNew(config, input);
   // One after another: otherwise two calls could both create the last agent.
@@ -155,7 +161,7 @@ export async function createAgent(
 }
 
 /** Tells the clients of an agent's owner that its settings have changed. */
-export const announceSettings = (tx: WriteTx, { account, owner }: AgentRecord): Promise<void> =>
+export const announceSettings = (tx: WriteTx, { account, owner }: AgentRecord) =>
   announceOwn(tx, account, owner);
 
 function providerOfNew(config: Config, { kind, provider }: InputOf<"createAgent">): string {

@@ -1,6 +1,6 @@
 import type { Policy } from "@parley/protocol";
 import { personOf } from "../rules/accounts.ts";
-import { forbidden } from "../rules/failure.ts";
+import { forbidden, noAccounts } from "../rules/failure.ts";
 import {
   type PolicySwitch,
   policyInForce,
@@ -41,18 +41,18 @@ export const visibleAccounts = async (
 ): Promise<readonly AccountRecord[]> =>
   directory === "everyone" ? accounts : sharing(tx, viewer, accounts);
 
-/** The account with that username, unless there is none that the person can look up. */
+/** The account with that username. Throws (404) if there is none that the person can look up. */
 export async function visibleAccount(
   tx: ReadTx,
   config: PolicyConfig,
   viewer: AccountRecord,
   username: string,
-): Promise<AccountRecord | undefined> {
+  kind: "user" | "agent" = "user",
+): Promise<AccountRecord> {
   const account = await tx.account(username);
-  if (!account) return undefined;
-  const [visible] = await visibleAccounts(tx, await policyOf(tx, config, viewer), viewer, [
-    account,
-  ]);
+  const policy = await policyOf(tx, config, viewer);
+  const [visible] = account ? await visibleAccounts(tx, policy, viewer, [account]) : [];
+  if (!visible) throw noAccounts(kind, username);
   return visible;
 }
 

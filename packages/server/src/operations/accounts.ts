@@ -11,7 +11,7 @@ import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { badField, noAccounts } from "../rules/failure.ts";
+import { badField } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
@@ -33,7 +33,7 @@ const findPages = createPages(
 accounts.read(operations.getMe, (tx, { config, caller }) => ownAccount(tx, caller.account, config));
 
 accounts.read(operations.getUser, async (tx, { config, caller }, { username }) =>
-  publicAccount(await accountNamed(tx, config, caller.account, username)),
+  publicAccount(await visibleAccount(tx, config, caller.account, username)),
 );
 
 accounts.read(operations.getUsers, async (tx, { caller, config }, input) => {
@@ -85,7 +85,7 @@ accounts.handle(operations.blockUser, async (context, { username, leave_groups }
   const { store, config, caller, charge } = context;
   const { account } = caller;
   const person = await store.write(async (tx) => {
-    const found = checkPerson(await accountNamed(tx, config, account, username));
+    const found = checkPerson(await visibleAccount(tx, config, account, username));
     if (found.id === account.id) throw badField("username", "is your own");
     await lockActive(tx, account);
     await setBlocked(tx, account, found, true);
@@ -114,7 +114,7 @@ accounts.write(operations.unblockUser, async (tx, { config, caller }, { username
   const { account } = caller;
   const { usernames } = await tx.blockList(account.id);
   const blocked = usernames.includes(username) ? await tx.account(username) : null;
-  const person = blocked ?? (await accountNamed(tx, config, account, username));
+  const person = blocked ?? (await visibleAccount(tx, config, account, username));
   await setBlocked(tx, account, checkPerson(person), false);
 });
 
@@ -152,18 +152,6 @@ async function ownFields(tx: ReadTx, account: AccountRecord, config: Config) {
     ...(operates && { is_operator: true as const }),
     ...(!Bun.deepEquals(policy, UNRESTRICTED) && { policy }),
   };
-}
-
-/** The account with that username. Throws (404) if there is none that the viewer can look up. */
-async function accountNamed(
-  tx: ReadTx,
-  config: Config,
-  viewer: AccountRecord,
-  username: string,
-): Promise<AccountRecord> {
-  const account = await visibleAccount(tx, config, viewer, username);
-  if (!account) throw noAccounts("user", username);
-  return account;
 }
 
 /** The account, which must be a person's (400). */

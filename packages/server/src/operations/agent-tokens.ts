@@ -15,10 +15,10 @@ export const agentTokens = createResource<"config">();
 const MAX_TOKENS_PER_AGENT = 10;
 
 agentTokens.audited(operations.createAgentToken, async (tx, record, context, input) => {
-  const { config, caller } = context;
+  const { caller } = context;
   // One after another: otherwise two calls could both create the last token.
   await lockActive(tx, caller.account);
-  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+  const agent = await ownAgentAccount(tx, context, input.agent_username);
   if (!isExternal(agent)) throw badField("agent_username", "is not an external agent");
   const existing = await tx.agentTokens(caller.account.id);
   const { length } = existing.filter(({ account }) => account.id === agent.id);

@@ -8,12 +8,12 @@ import {
   agentProfile,
   announceSettings,
   changeProvider,
-  checkModelAgent,
   createAgent,
   isOnline,
   keyProvider,
   ownAgent,
   ownAgentAccount,
+  ownModelAgent,
   shownAgents,
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasures.ts";
@@ -50,15 +50,14 @@ agents.read(operations.getMyAgents, async (tx, context) => {
 });
 
 agents.write(operations.createAgent, async (tx, context, input) => {
-  const { caller, config } = context;
-  const { username } = await createAgent(tx, config, caller, input);
+  const { username } = await createAgent(tx, context, input);
   return profile(tx, context, { agent_username: username });
 });
 
 agents.write(operations.updateAgent, async (tx, context, { provider, ...input }) => {
   const { caller, config } = context;
   await lockActive(tx, caller.account);
-  const agent = await ownAgent(tx, config, caller, input);
+  const agent = await ownAgent(tx, context, input);
   const isMoved = provider !== undefined && provider !== agent.account.provider;
   if (isMoved) await changeProvider(tx, config, agent, provider);
   const { model = isMoved ? null : undefined } = input;
@@ -67,10 +66,10 @@ agents.write(operations.updateAgent, async (tx, context, { provider, ...input })
 });
 
 agents.handle(operations.deleteAgent, async (context, { agent_username }) => {
-  const { store, config, caller } = context;
+  const { store, caller } = context;
   const agent = await store.write(async (tx) => {
     await lockActive(tx, caller.account);
-    const found = await ownAgentAccount(tx, config, caller, agent_username);
+    const found = await ownAgentAccount(tx, context, agent_username);
     if (isDefaultAgent(found)) throw conflict("the default agent of a provider cannot be deleted");
     await eraseAgent(tx, found, caller.account);
     return found;
@@ -107,9 +106,8 @@ agents.handle(operations.removeAgentKey, async (context, choice) => {
 });
 
 agents.handle(operations.testAgentKey, async (context, { api_key, ...choice }) => {
-  const { store, audit, caller, config, keyTester } = context;
-  const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
-  checkModelAgent(config, agent.account);
+  const { store, audit, keyTester } = context;
+  const agent = await store.read((tx) => ownModelAgent(tx, context, choice));
   const tested = await keyTester.test(agent, api_key);
   const { works } = tested;
   const details = keyDetails(context, agent.account.provider ?? "");
@@ -118,23 +116,22 @@ agents.handle(operations.testAgentKey, async (context, { api_key, ...choice }) =
 });
 
 agents.handle(operations.getAgentModels, async (context, choice) => {
-  const { store, caller, config, modelLists } = context;
-  const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
-  checkModelAgent(config, agent.account);
+  const { store, modelLists } = context;
+  const agent = await store.read((tx) => ownModelAgent(tx, context, choice));
   return modelLists.of(agent, () => take(context, "key_tests"));
 });
 
 agents.write(operations.setAgentProfile, async (tx, context, input) => {
-  const { caller, config } = context;
+  const { caller } = context;
   await lockActive(tx, caller.account);
-  await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
+  await changeProfile(tx, caller, await ownAgent(tx, context, input), input);
   return profile(tx, context, input);
 });
 
-agents.write(operations.setAgentLimits, async (tx, { caller, config }, input) => {
+agents.write(operations.setAgentLimits, async (tx, context, input) => {
   const { provider, agent_username, ...given } = input;
-  await lockActive(tx, caller.account);
-  const agent = await ownAgent(tx, config, caller, { provider, agent_username });
+  await lockActive(tx, context.caller.account);
+  const agent = await ownAgent(tx, context, { provider, agent_username });
   const changed = Object.entries(given).filter(([, value]) => value !== undefined);
   const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
   await tx.setAgentLimits(agent.account.id, limits);
@@ -145,9 +142,9 @@ agents.write(operations.setAgentLimits, async (tx, { caller, config }, input) =>
 agents.handle(operations.setAgentTools, async (context, input) => {
   await context.toolServers.contacted(input.grants.map(({ server_id }) => server_id));
   return context.audit.write(async (tx, record) => {
-    const { caller, config, toolServers } = context;
+    const { caller, toolServers } = context;
     await lockActive(tx, caller.account);
-    const agent = await ownAgent(tx, config, caller, input);
+    const agent = await ownAgent(tx, context, input);
     if (isExternal(agent.account)) {
       throw badField("agent_username", "is an external agent: its program has tools of its own");
     }
@@ -173,8 +170,8 @@ agents.read(operations.getAgentUsage, async (tx, { caller }, { since, until }) =
   return { items: await tx.usage(caller.account.id, timeOf(since), timeOf(until)) };
 });
 
-const keyProviderOf = ({ store, caller, config }: Context<Needs>, choice: AgentChoice) =>
-  store.read((tx) => keyProvider(tx, config, caller, choice));
+const keyProviderOf = (context: Context<Needs>, choice: AgentChoice) =>
+  context.store.read((tx) => keyProvider(tx, context, choice));
 
 /** One agent stands for all that use the key: clients fetch their agents together. */
 async function announceKey(tx: WriteTx, { account }: Caller, provider: string): Promise<void> {
@@ -185,7 +182,7 @@ async function announceKey(tx: WriteTx, { account }: Caller, provider: string): 
 
 /** The agent as it is now. */
 const profile = async (tx: ReadTx, context: Context<Needs>, choice: AgentChoice) =>
-  profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
+  profileOf(tx, context, await ownAgent(tx, context, choice));
 
 const profileOf = async (
   tx: ReadTx,

@@ -1,5 +1,6 @@
 import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkGroupSize, removeMember } from "../domain/groups.ts";
@@ -25,11 +26,10 @@ groups.read(operations.getGroupAgents, async (tx, { caller }, { chat_id }) => {
   };
 });
 
-groups.write(operations.addGroupAgent, async (tx, { caller, config }, input) => {
-  const group = await joinedGroup(tx, input.chat_id, caller);
-  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
+groups.write(operations.addGroupAgent, async (tx, context, input) => {
+  const { caller, config } = context;
   const { always_on } = input;
-  const member = await findMember(tx, group.id, agent);
+  const { group, agent, member } = await groupAgent(tx, context, input);
   if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
   await checkMayAdd(tx, await policyOf(tx, config, caller.account), caller.account, [agent]);
   checkGroupSize(group.participant_count + 1, config.limits, "agent_username");
@@ -38,18 +38,14 @@ groups.write(operations.addGroupAgent, async (tx, { caller, config }, input) => 
   if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);
 });
 
-groups.write(operations.removeGroupAgent, async (tx, { caller, config }, input) => {
-  const group = await joinedGroup(tx, input.chat_id, caller);
-  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
-  const { account } = await presentMember(tx, group.id, agent);
-  await removeMember(tx, group, await tx.members(group.id), account, caller.account);
+groups.write(operations.removeGroupAgent, async (tx, context, input) => {
+  const { group, agent } = await presentAgent(tx, context, input);
+  await removeMember(tx, group, await tx.members(group.id), agent, context.caller.account);
 });
 
-groups.write(operations.setGroupAgentMode, async (tx, { caller, config }, input) => {
-  const group = await joinedGroup(tx, input.chat_id, caller);
-  const agent = await ownAgentAccount(tx, config, caller, input.agent_username);
-  const member = await presentMember(tx, group.id, agent);
-  await setMode(tx, group, member, input.always_on, caller);
+groups.write(operations.setGroupAgentMode, async (tx, context, input) => {
+  const { group, member } = await presentAgent(tx, context, input);
+  await setMode(tx, group, member, input.always_on, context.caller);
 });
 
 groups.write(operations.stopChatAgents, async (tx, { caller }, { chat_id }) => {
@@ -59,24 +55,24 @@ groups.write(operations.stopChatAgents, async (tx, { caller }, { chat_id }) => {
   return stopTurns(tx, await tx.openTurns(id));
 });
 
-async function findMember(
-  tx: ReadTx,
-  groupId: number,
-  agent: AccountRecord,
-): Promise<ConversationAgent | undefined> {
-  const agents = await tx.conversationAgents(groupId);
-  return agents.find(({ account }) => account.id === agent.id);
+interface Named {
+  readonly chat_id: string;
+  readonly agent_username: string;
 }
 
-/** The agent as a member of the group. Throws if it is not in the group (404). */
-async function presentMember(
-  tx: ReadTx,
-  groupId: number,
-  agent: AccountRecord,
-): Promise<ConversationAgent> {
-  const member = await findMember(tx, groupId, agent);
+/** A group, an agent of the caller and, if it is in the group, how it takes part. */
+async function groupAgent(tx: ReadTx, context: Context<"config">, named: Named) {
+  const group = await joinedGroup(tx, named.chat_id, context.caller);
+  const agent = await ownAgentAccount(tx, context, named.agent_username);
+  const agents = await tx.conversationAgents(group.id);
+  return { group, agent, member: agents.find(({ account }) => account.id === agent.id) };
+}
+
+/** As `groupAgent`, but throws if the agent is not in the group (404). */
+async function presentAgent(tx: ReadTx, context: Context<"config">, named: Named) {
+  const { group, agent, member } = await groupAgent(tx, context, named);
   if (!member) throw notFound(`agent ${agent.username} in this group`);
-  return member;
+  return { group, agent, member };
 }
 
 async function setMode(

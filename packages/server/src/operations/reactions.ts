@@ -3,7 +3,6 @@ import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { counted } from "../changes/change.ts";
-import type { Limits } from "../config/config.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { createPages } from "../domain/pagination.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -11,39 +10,25 @@ import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
-import type { MessageRecord } from "../store/message-records.ts";
 import type { WriteTx } from "../store/store.ts";
 
-type Needs = "config";
-export const reactions = createResource<Needs>();
-
-interface Target {
-  message_id: string;
-  emoji: string;
-}
+export const reactions = createResource<"config">();
 
 reactions.write(operations.setMessageReaction, async (tx, context, input) => {
-  const { caller, config } = context;
-  const { message, conversation, existing } = await find(tx, input, context);
-  if (existing) await remove(tx, message, input.emoji, caller);
-  else if (!input.remove) {
-    checkWritable(conversation);
-    return add(tx, message, input.emoji, caller, config.limits);
-  }
+  const target = await find(tx, input, context);
+  if (target.existing) await remove(tx, target, context);
+  else if (!input.remove) return add(tx, target, context);
   return undefined;
 });
 
 reactions.write(operations.addReaction, async (tx, context, input) => {
-  const { caller, config } = context;
-  const { message, conversation, existing } = await find(tx, input, context);
-  if (!existing) checkWritable(conversation);
-  return existing ?? add(tx, message, input.emoji, caller, config.limits);
+  const target = await find(tx, input, context);
+  return target.existing ?? add(tx, target, context);
 });
 
 reactions.write(operations.removeReaction, async (tx, context, input) => {
-  const { caller } = context;
-  const { message, existing } = await find(tx, input, context);
-  if (existing) await remove(tx, message, input.emoji, caller);
+  const target = await find(tx, input, context);
+  if (target.existing) await remove(tx, target, context);
 });
 
 const reactionPages = createPages(z.int(), ({ place }: { place: number }) => place);
@@ -56,23 +41,26 @@ reactions.read(operations.getMessageReactions, async (tx, { caller, config }, in
   return { items: items.map(({ reaction }) => reaction), next_cursor };
 });
 
+type Reacting = Context<"config", Participant>;
+type Target = Awaited<ReturnType<typeof find>>;
+
 async function find(
   tx: WriteTx,
-  { message_id, emoji }: Target,
-  { caller, charge }: Context<Needs, Participant>,
+  { message_id, emoji }: { message_id: string; emoji: string },
+  { caller, charge }: Reacting,
 ) {
   const { message, conversation } = await visibleMessage(tx, message_id, caller);
   charge(fanOutCost(conversation));
-  return { message, conversation, existing: await tx.reaction(message, caller.account, emoji) };
+  const existing = await tx.reaction(message, caller.account, emoji);
+  return { message, conversation, emoji, existing };
 }
 
 async function add(
   tx: WriteTx,
-  message: MessageRecord,
-  emoji: string,
-  { account }: Participant,
-  limits: Limits,
+  { message, conversation, emoji }: Target,
+  { caller: { account }, config: { limits } }: Reacting,
 ): Promise<Reaction> {
+  checkWritable(conversation);
   const counts = await tx.reactionCounts(message, account.id);
   if (counts.own >= limits.reactions_per_person) {
     throw conflict("you have too many reactions to this message");
@@ -92,12 +80,7 @@ async function add(
   return reaction;
 }
 
-async function remove(
-  tx: WriteTx,
-  message: MessageRecord,
-  emoji: string,
-  { account }: Participant,
-): Promise<void> {
+async function remove(tx: WriteTx, { message, emoji }: Target, { caller: { account } }: Reacting) {
   const seq = await tx.removeReaction(message, account.id, emoji);
   const params = { message_id: message.uuid, reactor: publicAccount(account), emoji };
   tx.emit(counted("events.reactionRemoved", params, message.conversation_uuid, seq));

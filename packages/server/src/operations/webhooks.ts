@@ -13,7 +13,6 @@ import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import { checkUrlField } from "../security/destination.ts";
-import type { Vault } from "../security/vault.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
 
@@ -28,13 +27,13 @@ webhooks.handle(operations.createWebhook, async (context, input) => {
   const { config, store, audit, vault, webhooks, caller } = context;
   const { url, events, chat_id: chat = null, name = null } = input;
   await checkUrlField(url, config.allowPrivateAddresses);
-  const made = newWebhook(vault);
   const since = await store.changes.head();
   const result = await audit.write(async (tx, record) => {
     await checkReading(tx, chat, caller);
     const creator = usernameOf(caller);
     const known = await tx.webhooks();
-    const named = known.find((each) => each.name !== null && is(each, { name, creator }));
+    const isNamed = (each: WebhookRecord) => each.name === name && each.creator === creator;
+    const named = name === null ? undefined : known.find(isNamed);
     if (named) {
       if (named.chat !== chat) throw conflict(`the webhook ${name} is of another conversation`);
       await change(tx, named, { url, events });
@@ -45,18 +44,10 @@ webhooks.handle(operations.createWebhook, async (context, input) => {
     if (length >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`);
     // An earlier webhook may have left a position behind.
     if (length === 0) await tx.advanceSubscription(WEBHOOK_SUBSCRIPTION, since);
-    const { id, secret, sealed } = made;
-    await tx.insertWebhook({
-      id,
-      name,
-      url,
-      secret: sealed,
-      events,
-      chat,
-      creator,
-      since,
-      created_at: Date.now(),
-    });
+    const id = Bun.randomUUIDv7();
+    const secret = newSecret();
+    const webhook = { id, name, url, events, chat, creator, since, created_at: Date.now() };
+    await tx.insertWebhook({ ...webhook, secret: vault.seal(secret, secretBinding(id)) });
     await record("webhook_created", { ...actorOf(context), webhook: id });
     return { id, secret };
   });
@@ -122,16 +113,6 @@ webhooks.handle(operations.replayDelivery, async (context, { delivery_id }) => {
   });
   webhooks.wake();
 });
-
-function newWebhook(vault: Vault) {
-  const id = Bun.randomUUIDv7();
-  const secret = newSecret();
-  return { id, secret, sealed: vault.seal(secret, secretBinding(id)) };
-}
-
-type Identity = Pick<WebhookRecord, "name" | "creator">;
-const is = (one: Identity, other: Identity) =>
-  one.name === other.name && one.creator === other.creator;
 
 /** Changes a webhook. What waits is sent at once if it is enabled or has another address. */
 async function change(
