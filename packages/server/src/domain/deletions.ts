@@ -4,11 +4,10 @@ import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/message-records.ts";
 import { isNonEmpty } from "../store/non-empty.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
 import { dropTurnsOf, stopTurns } from "./turns.ts";
 
-/** Messages deleted per unit of work, so that other units are not held up. */
-const MESSAGES_PER_UNIT = 100;
+/** Messages deleted per unit of work, and tool calls erased, so that other units are not held up. */
+const RECORDS_PER_UNIT = 100;
 
 /**
  * Deletes messages of a conversation for everybody and announces it. A streaming message is stopped
@@ -20,7 +19,10 @@ export async function removeMessages(
   uuids: readonly string[],
 ): Promise<number> {
   for (const message of await recordsOf(tx, uuids)) {
-    if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
+    if (message.finalized) continue;
+    const turn = await tx.turnOfMessage(message);
+    if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
+    await stopTurns(tx, [turn]);
   }
   const messages = await recordsOf(tx, uuids);
   if (!isNonEmpty(messages)) return 0;
@@ -40,11 +42,8 @@ async function recordsOf(tx: ReadTx, uuids: readonly string[]): Promise<MessageR
   return found.filter((message) => message !== null && !message.deleted) as MessageRecord[];
 }
 
-async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
-  const turn = await tx.turnOfMessage(message);
-  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
-  return turn;
-}
+/** For work in several units. */
+export type Units = Pick<Store, "read" | "write">;
 
 /** Called between two units of work, with the number of messages deleted since the last call. */
 export type DeletionProgress = (deleted: number) => unknown;
@@ -55,34 +54,36 @@ export async function removeInBatches(
   messages: readonly MessageRecord[],
   progress: DeletionProgress,
 ): Promise<void> {
-  const byConversation = Map.groupBy(messages, ({ conversation_uuid }) => conversation_uuid);
-  for (const [conversation, each] of byConversation) {
-    const uuids = each.map(({ uuid }) => uuid);
-    for (let start = 0; start < uuids.length; start += MESSAGES_PER_UNIT) {
-      const batch = uuids.slice(start, start + MESSAGES_PER_UNIT);
-      await progress(await store.write((tx) => removeFrom(tx, conversation, batch)));
-    }
+  for (const [conversation, uuids] of batches(messages, (each) => each.conversation_uuid)) {
+    await progress(await store.write((tx) => removeFrom(tx, conversation, uuids)));
   }
 }
 
-async function removeFrom(
-  tx: WriteTx,
-  conversationUuid: string,
-  uuids: readonly string[],
-): Promise<number> {
+/** The uuids of records for units of work, each of one conversation. */
+export function* batches<Each extends { readonly uuid: string }, Conversation>(
+  records: readonly Each[],
+  conversationOf: (each: Each) => Conversation,
+): Generator<[Conversation, string[]]> {
+  for (const [conversation, each] of Map.groupBy(records, conversationOf)) {
+    const uuids = each.map(({ uuid }) => uuid);
+    while (uuids.length > 0) yield [conversation, uuids.splice(0, RECORDS_PER_UNIT)];
+  }
+}
+
+async function removeFrom(tx: WriteTx, conversationUuid: string, uuids: readonly string[]) {
   const conversation = await tx.conversation(conversationUuid, NOBODY);
   return conversation ? removeMessages(tx, conversation, uuids) : 0;
 }
 
 /** Deletes all messages of a conversation for everybody, in small units of work. */
 export async function removeAllIn(
-  store: Pick<Store, "read" | "write">,
+  store: Units,
   { id, uuid }: ConversationRecord,
   progress: DeletionProgress,
 ): Promise<void> {
   for (;;) {
     const { items } = await store.read((tx) =>
-      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: MESSAGES_PER_UNIT }),
+      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: RECORDS_PER_UNIT }),
     );
     if (items.length === 0) return;
     const uuids = items.map((message) => message.id);

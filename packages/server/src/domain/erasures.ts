@@ -3,9 +3,15 @@ import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";
-import type { ReadTx, Store, WriteTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
-import { type DeletionProgress, removeAllIn, removeInBatches } from "./deletions.ts";
+import {
+  batches,
+  type DeletionProgress,
+  removeAllIn,
+  removeInBatches,
+  type Units,
+} from "./deletions.ts";
 import { removeMember } from "./groups.ts";
 import { closeAgentSockets, endSessions } from "./sessions.ts";
 import { stopAgentsOf } from "./suspension.ts";
@@ -14,9 +20,6 @@ import { stopTurnsOf } from "./turns.ts";
 
 /** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
-
-/** Tool calls erased per unit of work, so that other units are not held up. */
-const CALLS_PER_UNIT = 100;
 
 /**
  * Erases an account and those that belong to it, and ends its sessions and sockets, on every node. Its
@@ -62,7 +65,7 @@ export async function eraseAgent(
  * again: after a crash it starts over.
  */
 export async function finishErasure(
-  store: Pick<Store, "read" | "write">,
+  store: Units,
   { account, messages }: ErasureRecord,
   progress: DeletionProgress = () => {},
 ): Promise<void> {
@@ -77,7 +80,7 @@ export async function finishErasure(
 }
 
 async function leaveConversation(
-  store: Pick<Store, "read" | "write">,
+  store: Units,
   uuid: string,
   account: AccountRecord,
   progress: DeletionProgress,
@@ -110,29 +113,16 @@ async function withoutReaders(tx: ReadTx, uuid: string, { id }: AccountRecord) {
 }
 
 /** Deletes what only the owner saw of the calls of their agents. No further call is made by now. */
-async function eraseToolCalls(
-  store: Pick<Store, "read" | "write">,
-  { id }: AccountRecord,
-  progress: DeletionProgress,
-): Promise<void> {
+async function eraseToolCalls(store: Units, { id }: AccountRecord, progress: DeletionProgress) {
   const calls = await store.read((tx) => tx.toolCallsToErase(id));
-  for (const [place, each] of Map.groupBy(calls, ({ conversation_id }) => conversation_id)) {
-    const uuids = each.map(({ uuid }) => uuid);
-    for (let start = 0; start < uuids.length; start += CALLS_PER_UNIT) {
-      await store.write((tx) =>
-        tx.eraseToolCalls(place, uuids.slice(start, start + CALLS_PER_UNIT)),
-      );
-      await progress(0);
-    }
+  for (const [conversation, uuids] of batches(calls, (each) => each.conversation_id)) {
+    await store.write((tx) => tx.eraseToolCalls(conversation, uuids));
+    await progress(0);
   }
 }
 
 /** Deletes all messages that the account, or one that belongs to it, has sent. */
-async function removeSent(
-  store: Pick<Store, "read" | "write">,
-  { id }: AccountRecord,
-  progress: DeletionProgress,
-): Promise<void> {
+async function removeSent(store: Units, { id }: AccountRecord, progress: DeletionProgress) {
   const owned = await store.read((tx) => tx.ownedAccounts(id));
   const senderIds = [id, ...owned.map((each) => each.id)];
   const last = await store.read((tx) => tx.lastMessageId());

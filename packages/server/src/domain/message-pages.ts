@@ -53,16 +53,16 @@ export async function pageAround(tx: ReadTx, view: PageView, seq: number): Promi
 async function older(tx: ReadTx, view: PageView, seq: number) {
   const found = await tx.messagePage({ ...view, from: { seq, direction: "older" } });
   const items = fitting(found.items.toReversed(), view.bytes).reverse();
-  const page = { items, has_more: found.has_more || items.length < found.items.length };
-  return { ...page, from: page.has_more ? (page.items[0]?.seq ?? seq) : 0 };
+  const has_more = found.has_more || items.length < found.items.length;
+  return { items, has_more, from: has_more ? (items[0]?.seq ?? seq) : 0 };
 }
 
 /** `to` is the place before which the page's changes end: the end if it is the last page. */
 async function newer(tx: ReadTx, view: PageView, seq: number) {
   const found = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
   const items = fitting(found.items, view.bytes);
-  const page = { items, has_more: found.has_more || items.length < found.items.length };
-  return { ...page, to: page.has_more ? (page.items.at(-1)?.seq ?? END) : END };
+  const has_more = found.has_more || items.length < found.items.length;
+  return { items, has_more, to: has_more ? (items.at(-1)?.seq ?? END) : END };
 }
 
 const changesBetween = (tx: ReadTx, { conversationId }: PageView, after: number, before: number) =>

@@ -1,21 +1,11 @@
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
-import type { AuditLog, Recorder } from "../security/audit-log.ts";
-import type { Origin } from "../security/caller.ts";
-import type { Identity, OidcAccounts, OpenSession } from "../security/oidc.ts";
+import type { AuditLog } from "../security/audit-log.ts";
+import type { Identity, OidcAccounts } from "../security/oidc.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
 import { CreationConflict, changeDisplayName, createPerson, retryOnConflict } from "./accounts.ts";
 import { lockActive } from "./sessions.ts";
-
-/** The account of an identity. */
-interface IdentityAccount {
-  readonly account: AccountRecord;
-  /** Whether it was created for this sign-in. */
-  readonly isNew: boolean;
-  /** Whether it was created by an earlier version, which knew it by its username only. */
-  readonly isLinked: boolean;
-}
 
 export interface OidcAccountsOptions {
   readonly audit: AuditLog;
@@ -24,62 +14,38 @@ export interface OidcAccountsOptions {
   readonly operators: readonly string[];
 }
 
-export function createOidcAccounts({ audit, ...options }: OidcAccountsOptions): OidcAccounts {
-  const serially = serializer();
-  return {
-    signIn: (identity, origin, open) =>
-      // Concurrent calls of a new identity would all try to create its account.
-      serially(identity.subject, () =>
-        retryOnConflict(() =>
-          audit.write(async (tx, record) => {
-            const found = await accountOf(tx, identity, options);
-            return signIn(tx, record, { ...found, identity, origin }, open);
-          }),
-        ),
-      ),
-  };
-}
+export const createOidcAccounts = ({ audit, ...options }: OidcAccountsOptions): OidcAccounts => ({
+  signIn: (identity, origin, open) =>
+    // Concurrent calls of a new identity all try to create its account.
+    retryOnConflict(() =>
+      audit.write(async (tx, record) => {
+        const { account, isNew, isLinked } = await accountOf(tx, identity, options);
+        await lockActive(tx, account);
+        const renamed = await takeName(tx, account, identity);
+        const { session_id, result } = await open(tx, renamed);
+        const details = { account: account.username, origin, issuer: identity.issuer };
+        if (isNew) await record("oidc_account_created", details);
+        if (isLinked) await record("oidc_account_linked", details);
+        await record("sign_in", { ...details, session_id, method: "oidc" });
+        return result;
+      }),
+    ),
+});
 
 type AccountOptions = Omit<OidcAccountsOptions, "audit">;
 
-interface SignIn extends IdentityAccount {
-  readonly identity: Identity;
-  readonly origin: Origin;
-}
-
-async function signIn<Result>(
-  tx: WriteTx,
-  record: Recorder,
-  { account, isNew, isLinked, identity, origin }: SignIn,
-  open: OpenSession<Result>,
-): Promise<Result> {
-  await lockActive(tx, account);
-  const renamed = await takeName(tx, account, identity);
-  const { session_id, result } = await open(tx, renamed);
-  const details = { account: account.username, origin, issuer: identity.issuer };
-  if (isNew) await record("oidc_account_created", details);
-  if (isLinked) await record("oidc_account_linked", details);
-  await record("sign_in", { ...details, session_id, method: "oidc" });
-  return result;
-}
-
 /** Takes over the issuer's display name, if it has one. */
-async function takeName(
-  tx: WriteTx,
-  account: AccountRecord,
-  { display_name }: Identity,
-): Promise<AccountRecord> {
+async function takeName(tx: WriteTx, account: AccountRecord, { display_name }: Identity) {
   if (display_name === null || display_name === account.display_name) return account;
   const { version } = await changeDisplayName(tx, account, display_name);
   return { ...account, display_name, version };
 }
 
-/** Finds or creates the account of an identity. An account with a password is never taken over. */
-async function accountOf(
-  tx: WriteTx,
-  identity: Identity,
-  options: AccountOptions,
-): Promise<IdentityAccount> {
+/**
+ * Finds or creates the account of an identity. An account with a password is never taken over.
+ * `isLinked`: an earlier version has created it, which knew it by its username only.
+ */
+async function accountOf(tx: WriteTx, identity: Identity, options: AccountOptions) {
   const { issuer, subject, requestedName } = identity;
   const known = await tx.identity(issuer, subject);
   if (known) return { account: known, isNew: false, isLinked: false };
@@ -115,18 +81,4 @@ async function createAccount(
     if (await tx.identity(issuer, subject)) throw new CreationConflict();
   }
   throw new Error("there is no username left");
-}
-
-/** Runs work of the same key one after the other. */
-function serializer() {
-  const last = new Map<string, Promise<unknown>>();
-  return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
-    const current = (last.get(key) ?? Promise.resolve()).then(work, work);
-    last.set(key, current);
-    try {
-      return await current;
-    } finally {
-      if (last.get(key) === current) last.delete(key);
-    }
-  };
 }

@@ -1,3 +1,5 @@
+import type { AccountRecord } from "./accounts.ts";
+
 /** The configured providers, by id. */
 export type ProviderNames = ReadonlyMap<string, { display_name: string }>;
 
@@ -13,19 +15,12 @@ export const OFFLINE_MS = 10_000;
 /** How long a turn waits for a program that is connected and claims no turn. */
 export const UNCLAIMED_MS = 30_000;
 
-interface Owner {
-  readonly id: number;
-  readonly username: string;
-  readonly display_name: string;
-}
+type Owner = Pick<AccountRecord, "id" | "username" | "display_name">;
 
 /** The provider that accounts of external agents are stored with. No id of a provider looks like it. */
 export const EXTERNAL = "@external";
 
-interface AgentAccount {
-  readonly username: string;
-  readonly provider: string | null;
-}
+type AgentAccount = Pick<AccountRecord, "username" | "provider">;
 
 /** Whether a program of its owner answers for the agent. */
 export const isExternal = ({ provider }: Pick<AgentAccount, "provider">) => provider === EXTERNAL;

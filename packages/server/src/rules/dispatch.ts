@@ -1,13 +1,10 @@
 import type { TurnError, TurnFacts } from "@parley/protocol";
 import { turnError } from "@parley/protocol/text/turn-sentences";
+import type { AccountRecord } from "./accounts.ts";
 
 /** An agent in a conversation. */
 export interface Candidate {
-  readonly account: {
-    readonly id: number;
-    readonly username: string;
-    readonly owner_id: number | null;
-  };
+  readonly account: Pick<AccountRecord, "id" | "username" | "owner_id">;
   readonly always_on: boolean;
   readonly spenders: "owner" | "participants";
   readonly waiting_turns: number;
@@ -33,7 +30,7 @@ export interface Dispatched {
  */
 export function dispatch(
   message: {
-    readonly sender: { readonly id: number; readonly kind: "human" | "agent" };
+    readonly sender: Pick<AccountRecord, "id" | "kind">;
     readonly mentions: readonly string[];
   },
   conversation: { readonly kind: "direct" | "group" },
@@ -53,7 +50,7 @@ export function dispatch(
 /** Why the agent must not spend its owner's key for this person, or null if it may. */
 export const spendingRefusal = (
   { account, spenders, is_suspended }: Pick<Candidate, "account" | "spenders" | "is_suspended">,
-  asker: { readonly id: number },
+  asker: Pick<AccountRecord, "id">,
 ): Refusal | null => {
   if (is_suspended) return "agent_suspended";
   return spenders === "participants" || account.owner_id === asker.id ? null : "spenders";
