@@ -73,10 +73,7 @@ export interface ConfirmationOptions {
  * Throws `confirmation_required` for a person who has neither signed in nor confirmed their password in
  * the last `confirm_minutes`. Service keys act as their product decides.
  */
-export async function checkConfirmed(
-  { store, config }: ConfirmationOptions,
-  caller: AnyCaller,
-): Promise<void> {
+export async function checkConfirmed({ store, config }: ConfirmationOptions, caller: AnyCaller) {
   const { confirm_minutes } = config.limits;
   if (caller.kind !== "session" || confirm_minutes === 0) return;
   const { confirmedAt, hasPassword } = await store.read(async (tx) => ({

@@ -16,11 +16,7 @@ export interface CountedRate {
 }
 
 /** Counts a call against the rate of its caller. Throws `rate_limited`, which costs as much as a plain call. */
-export function takeRate(
-  rates: Rates,
-  rate: Operation["rate"],
-  caller: AnyCaller | AgentCaller,
-): void {
+export function takeRate(rates: Rates, rate: Operation["rate"], caller: AnyCaller | AgentCaller) {
   const { throttle, key } = rateOf(rates, rate, caller);
   try {
     throttle.take(key);

@@ -37,11 +37,7 @@ export async function checkNotBlockedBy(
 }
 
 /** Throws `forbidden` if the owner of the agent has blocked the person. */
-export async function checkMayAsk(
-  tx: ReadTx,
-  agent: AccountRecord,
-  person: AccountRecord,
-): Promise<void> {
+export async function checkMayAsk(tx: ReadTx, agent: AccountRecord, person: AccountRecord) {
   const [blocker] = await tx.blockersAmong([agent.owner_id ?? agent.id], [person.id]);
   if (blocker !== undefined) throw forbidden("you cannot ask this agent");
 }

@@ -45,10 +45,7 @@ export function elicitationForm(asked: Asked): string {
   return formMarkup(asked, bare);
 }
 
-function formMarkup(
-  { id, server, owner, message, schema }: Asked,
-  fields: readonly Field[],
-): string {
+function formMarkup({ id, server, owner, message, schema }: Asked, fields: readonly Field[]) {
   const { description } = schema;
   const asked = typeof description === "string" ? `${message}\n\n${description}` : message;
   return [

@@ -1,4 +1,4 @@
-import type { Message, PendingQuestion } from "@parley/protocol";
+import type { PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { formAction } from "../rules/action-tokens.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
@@ -22,25 +22,16 @@ export async function pendingQuestions(
   const ids = open.map(({ message_uuid }) => message_uuid);
   const found = await tx.messageViews(ids, account.id);
   const messages = new Map(found.map((message) => [message.id, message]));
-  return open
-    .flatMap(({ message_uuid, call_uuid }) => {
-      const message = messages.get(message_uuid);
-      return message ? [pendingQuestion(message, call_uuid)] : [];
-    })
-    .filter(({ expires_at }) => Date.parse(expires_at) > now);
+  return open.flatMap(({ message_uuid: message_id, call_uuid: call_id }) => {
+    const message = messages.get(message_id);
+    if (!message) return [];
+    const { conversation_id, sender: agent, created_at } = message;
+    const expiresAt = Date.parse(created_at) + ANSWER_MS;
+    if (expiresAt <= now) return [];
+    const expires_at = iso(expiresAt);
+    return [{ message_id, call_id, conversation_id, agent, created_at, expires_at }];
+  });
 }
-
-const pendingQuestion = (
-  { id, conversation_id, sender, created_at }: Message,
-  call_id: string,
-): PendingQuestion => ({
-  message_id: id,
-  call_id,
-  conversation_id,
-  agent: sender,
-  created_at,
-  expires_at: iso(Date.parse(created_at) + ANSWER_MS),
-});
 
 /**
  * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not

@@ -47,11 +47,7 @@ export async function eraseAccount(
 }
 
 /** Erases an agent, while its owner stays. Call `finishErasure` after the commit. */
-export async function eraseAgent(
-  tx: WriteTx,
-  agent: AccountRecord,
-  owner: AccountRecord,
-): Promise<void> {
+export async function eraseAgent(tx: WriteTx, agent: AccountRecord, owner: AccountRecord) {
   const at = Date.now();
   if (!(await tx.eraseAccount(agent, { messages: false, at }))) return;
   await changeDisplayName(tx, { ...agent, erased_at: at }, ERASED_NAME, owner.username);

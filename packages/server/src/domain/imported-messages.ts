@@ -23,22 +23,12 @@ export async function importMessages(
 ): Promise<ImportResult[]> {
   const senders = await sendersOf(tx, conversation, past);
   const mentioned = await mentionedIn(tx, conversation, past);
-  const messages = past.flatMap(
-    ({ sender: name, content, client_msg_id, created_at, metadata }) => {
-      const sender = senders.get(name);
-      if (!sender) return [];
-      const mentions = mentionedHandles(content).filter((handle) => mentioned.has(handle));
-      const message: ImportedMessage = {
-        sender,
-        content,
-        client_msg_id,
-        mentions,
-        metadata,
-        at: Date.parse(created_at),
-      };
-      return [message];
-    },
-  );
+  const messages = past.flatMap(({ created_at, ...message }): ImportedMessage[] => {
+    const sender = senders.get(message.sender);
+    if (!sender) return [];
+    const mentions = mentionedHandles(message.content).filter((handle) => mentioned.has(handle));
+    return [{ ...message, sender, mentions, at: Date.parse(created_at) }];
+  });
   if (!isNonEmpty(messages)) return [];
   const results = await tx.importMessages(conversation, messages);
   for (const { inserted } of results) {

@@ -6,8 +6,6 @@ import { slackContent } from "../rules/slack.ts";
 import { hashToken } from "../rules/tokens.ts";
 import type { Throttle } from "../security/throttle.ts";
 import { isSameSecret } from "../security/tokens.ts";
-import type { AccountRecord } from "../store/accounts.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import { postMessage } from "./messages.ts";
@@ -71,11 +69,7 @@ export const createIncomingHooks = ({
 });
 
 /** Where a hook posts, and as whom. */
-async function placeOf(
-  tx: ReadTx,
-  config: IncomingHooksOptions["config"],
-  id: string,
-): Promise<{ conversation: ConversationRecord; sender: AccountRecord }> {
+async function placeOf(tx: ReadTx, config: IncomingHooksOptions["config"], id: string) {
   const hook: IncomingHookRecord | null = await tx.incomingHook(id);
   const creator = hook && (await tx.account(hook.creator));
   const conversation = creator && (await tx.conversation(hook.chat, creator.id));

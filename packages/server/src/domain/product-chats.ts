@@ -44,11 +44,7 @@ export async function upsertChats(
 }
 
 /** The accounts of these names. Throws (400) unless all of them can take part. */
-async function membersOf(
-  tx: ReadTx,
-  names: readonly string[],
-  field: string,
-): Promise<AccountRecord[]> {
+async function membersOf(tx: ReadTx, names: readonly string[], field: string) {
   const named = await accountsNamed(tx, names);
   const ids = new Set([...named.values()].map(({ id }) => id));
   checkItems(

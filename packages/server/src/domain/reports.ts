@@ -1,4 +1,4 @@
-import type { Message, Report } from "@parley/protocol";
+import type { Report } from "@parley/protocol";
 import { NOBODY } from "../rules/accounts.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
 import type { MessageRecord } from "../store/message-records.ts";
@@ -36,10 +36,4 @@ export async function reportViews(tx: ReadTx, reports: readonly ReportRecord[]):
     conversation_id: report.message.conversation_id,
     resolved_at: isoOrNull(resolved_at),
   }));
-}
-
-/** A message as everybody sees it. */
-export async function sharedView(tx: ReadTx, uuid: string): Promise<Message | undefined> {
-  const [message] = await tx.messageViews([uuid], NOBODY);
-  return message;
 }

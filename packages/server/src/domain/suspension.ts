@@ -41,10 +41,7 @@ export async function restore(
  * conversation in a unit of its own. Calls that were approved and not made yet end too. Turns that are
  * left after a crash do not call their provider.
  */
-export async function stopAgentsOf(
-  store: Pick<Store, "read" | "write">,
-  { id }: AccountRecord,
-): Promise<void> {
+export async function stopAgentsOf(store: Pick<Store, "read" | "write">, { id }: AccountRecord) {
   for (const conversation of await store.read((tx) => tx.conversationsWithOpenTurns(id))) {
     await store.write((tx) => stopTurnsOf(tx, conversation, ({ owner_id }) => owner_id === id));
   }

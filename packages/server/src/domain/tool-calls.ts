@@ -28,11 +28,7 @@ export async function addToolCall(
 }
 
 /** Changes a call and announces it. What its tool asked is deleted with the answers once the call has ended. */
-export async function changeToolCall(
-  tx: WriteTx,
-  call: ToolCallRecord,
-  change: ToolCallChange,
-): Promise<void> {
+export async function changeToolCall(tx: WriteTx, call: ToolCallRecord, change: ToolCallChange) {
   const seq = await tx.updateToolCall(call, change);
   if (change.finished_at !== undefined) await tx.deleteElicitations(call.uuid);
   const shown = shownToolCall({ ...call, ...change });
@@ -105,11 +101,7 @@ const onlyRejected = (why: string) =>
   conflict(`${why}: the call can only be rejected`, { decision: "must be reject" });
 
 /** The owner approves a call of the tool that was described to them, and that the agent may use. */
-async function checkPermitted(
-  tx: WriteTx,
-  call: ToolCallRecord,
-  operatorTools: ServerTools,
-): Promise<void> {
+async function checkPermitted(tx: WriteTx, call: ToolCallRecord, operatorTools: ServerTools) {
   const { server_id } = call;
   if (server_id === null) return;
   // An approval would be used up by a call that cannot be made.

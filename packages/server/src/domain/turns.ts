@@ -157,12 +157,7 @@ export interface Ending {
  * Ends a running turn. Does nothing if it has already ended or, given a `runner`, if another node
  * has taken it over.
  */
-export async function endTurn(
-  tx: WriteTx,
-  id: number,
-  ending: Ending,
-  runner?: string,
-): Promise<void> {
+export async function endTurn(tx: WriteTx, id: number, ending: Ending, runner?: string) {
   const turn = await tx.turn(id);
   if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
   if (runner !== undefined && turn.node !== runner) return;

@@ -41,10 +41,7 @@ export async function upsertUsers(
 }
 
 /** Throws `bad_request` when an external id is given twice in a list with this name. */
-export function checkRepetition(
-  list: string,
-  items: readonly { readonly external_id: string }[],
-): void {
+export function checkRepetition(list: string, items: readonly { readonly external_id: string }[]) {
   const ids = items.map(({ external_id }) => external_id);
   const pathOf = (place: number) => `${list}.${place}.external_id`;
   checkItems(ids, pathOf, (id, place) => ids.indexOf(id) !== place && "is repeated");

@@ -6,14 +6,13 @@ import type { Context } from "../calls/needs.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { answerElicitation } from "../domain/elicitations.ts";
 import { announceEdit, postMessage } from "../domain/messages.ts";
-import { busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
+import { busyRefusal, decide, type RequestedCall, requestCall } from "../domain/tool-calls.ts";
 import { type AccountRecord, NOBODY } from "../rules/accounts.ts";
 import { askedTool, decisionOf, elicitationAnswer, replyToAction } from "../rules/action-tokens.ts";
 import { refusalError, spendingRefusal } from "../rules/dispatch.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord, NewAction } from "../store/message-records.ts";
+import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 type Needs = "store" | "toolRequests" | "toolServers";
@@ -39,7 +38,8 @@ components.handle(operations.sendComponentAction, async (context, input) => {
     const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const action = { token: input.action, label, by: caller.account };
     const fields = input.fields ?? {};
-    if (tool && (await requestTool(tx, { conversation, message, tool, fields, action }))) return;
+    const asked = { conversation, reply_to_id: message.uuid, arguments: fields, action };
+    if (tool && (await requestTool(tx, message.sender_id, tool, asked))) return;
     const content = replyToAction({
       action: input.action,
       fields,
@@ -72,36 +72,27 @@ async function requestedTool(
   return agentId === null ? null : toolRequests.find(agentId, name);
 }
 
-interface ToolAction {
-  readonly conversation: ConversationRecord;
-  readonly message: MessageRecord;
-  readonly tool: RequestedTool;
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly action: NewAction;
-}
-
 /**
  * Asks for the call in the name of the agent. Returns false if the agent has left the conversation, or
  * its owner has blocked the person.
  */
 async function requestTool(
   tx: WriteTx,
-  { conversation, message, tool, fields, action }: ToolAction,
+  agentId: number,
+  { owner_id, server_id, server, tool, title, fingerprint, policy }: RequestedTool,
+  asked: Pick<RequestedCall, "conversation" | "reply_to_id" | "arguments" | "action">,
 ): Promise<boolean> {
+  const { conversation, action } = asked;
   const agents = await tx.conversationAgents(conversation.id);
-  const member = agents.find(({ account }) => account.id === message.sender_id);
-  const { server_id, server, title, fingerprint, policy, owner_id } = tool;
+  const member = agents.find(({ account }) => account.id === agentId);
   const blockers = await tx.blockersAmong([owner_id], [action.by.id]);
   if (!member || blockers.length > 0) return false;
   const refusal = spendingRefusal(member, action.by);
   await requestCall(tx, {
-    conversation,
-    reply_to_id: message.uuid,
+    ...asked,
     agent: member.account,
     owner_id,
-    tool: { server_id, server, tool: tool.tool, title, fingerprint, policy },
-    arguments: fields,
-    action,
+    tool: { server_id, server, tool, title, fingerprint, policy },
     refusal: refusal ? refusalError(refusal).message : await busyRefusal(tx, member, conversation),
   });
   return true;
@@ -130,12 +121,7 @@ async function decideOrAnswer(
 }
 
 /** Records that the account used a component of the message, and announces it as an edit. */
-async function markUsed(
-  tx: WriteTx,
-  message: MessageRecord,
-  token: string,
-  by: AccountRecord,
-): Promise<void> {
+async function markUsed(tx: WriteTx, message: MessageRecord, token: string, by: AccountRecord) {
   const seq = await tx.useComponent(message, { token, by, at: Date.now() });
   if (seq !== null) await announceEdit(tx, message.uuid, seq);
 }

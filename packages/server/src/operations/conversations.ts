@@ -173,12 +173,7 @@ conversations.write(operations.readChat, async (tx, { caller, charge }, { chat_i
  * The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403).
  * To callers who may neither look up strangers nor write to them, strangers do not exist.
  */
-async function invitees(
-  tx: ReadTx,
-  usernames: readonly string[],
-  caller: Caller,
-  policy: Policy,
-): Promise<AccountRecord[]> {
+async function invitees(tx: ReadTx, usernames: readonly string[], caller: Caller, policy: Policy) {
   const names = [...new Set(usernames)].filter((name) => name !== caller.account.username);
   const named = (await tx.accounts(names)).filter(({ erased_at }) => erased_at === null);
   const existing =

@@ -306,11 +306,7 @@ async function messageIn(
   return message;
 }
 
-async function messagesIn(
-  tx: ReadTx,
-  uuids: readonly string[],
-  conversationId: number,
-): Promise<MessageRecord[]> {
+async function messagesIn(tx: ReadTx, uuids: readonly string[], conversationId: number) {
   const found: MessageRecord[] = [];
   for (const uuid of new Set(uuids)) found.push(await messageIn(tx, uuid, conversationId));
   return found;

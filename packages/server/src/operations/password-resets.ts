@@ -15,7 +15,6 @@ import { conflict, type Failure, notFound } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
-import type { PasswordResetRecord } from "../store/password-resets.ts";
 
 type Needs = "config" | "store" | "passwords" | "signInThrottle" | "audit" | "throttles";
 export const passwordResets = createResource<Needs>();
@@ -58,10 +57,7 @@ passwordResets.handle(operations.resetPassword, async (context, { token, new_pas
 });
 
 /** Throws the same failure for every token that does not work, and `rate_limited` after many of them. */
-async function usable(
-  context: Context<Needs, undefined>,
-  token: string,
-): Promise<PasswordResetRecord> {
+async function usable(context: Context<Needs, undefined>, token: string) {
   const { config, store } = context;
   checkPasswordSignIn(config);
   checkFailures(context, "reset_tokens");

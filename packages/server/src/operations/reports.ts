@@ -3,7 +3,8 @@ import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { createPages } from "../domain/pagination.ts";
-import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
+import { idsAround, reportViews } from "../domain/reports.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -15,7 +16,7 @@ const reportPages = createPages(z.string(), ({ id }: Report) => id);
 reports.audited(operations.reportMessage, async (tx, record, context, { message_id, reason }) => {
   const { caller, origin } = context;
   const { message } = await visibleMessage(tx, message_id, caller);
-  const shown = await sharedView(tx, message_id);
+  const [shown] = await tx.messageViews([message_id], NOBODY);
   if (!shown) throw notFound("message");
   if (isOwn(await tx.account(shown.sender.username), caller)) {
     throw forbidden("you cannot report your own message");

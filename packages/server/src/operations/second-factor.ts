@@ -129,11 +129,7 @@ async function withSecondFactor<Result>(
  * Returns the hash of the password. Throws `forbidden` for a wrong password, which stays counted in the
  * attempt.
  */
-async function checkPassword(
-  context: Context<Needs>,
-  attempt: PendingAttempt,
-  password: string,
-): Promise<string> {
+async function checkPassword(context: Context<Needs>, attempt: PendingAttempt, password: string) {
   const hash = await withdrawOnError(attempt, ownHash(context));
   if (hash === null) {
     attempt.withdrawn();

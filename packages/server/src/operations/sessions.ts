@@ -140,10 +140,7 @@ async function enter(
   return outcome;
 }
 
-async function wrongPassword(
-  { audit, origin }: Context<Needs, undefined>,
-  account: string | null,
-): Promise<Failure> {
+async function wrongPassword({ audit, origin }: Context<Needs, undefined>, account: string | null) {
   await audit.record("sign_in_failed", { account, origin });
   return unauthorized("the username or the password is wrong");
 }
@@ -230,27 +227,19 @@ sessions.audited(
 
 const taken = () => conflict("the username is taken");
 
+/** Records and counts a wrong invite code against the network. Throws `rate_limited`. */
 async function checkPolicy(context: Context<Needs, undefined>, inviteCode: string | undefined) {
   const { signUp: policy } = context.config;
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
-  if (policy.kind === "invite" && !(await isRightCode(context, policy.codes, inviteCode))) {
-    throw forbidden("sign-up needs a valid invite_code", { invite_code: "is not valid" });
+  if (policy.kind !== "invite") return;
+  if (inviteCode !== undefined) {
+    checkFailures(context, "invite_codes");
+    if (policy.codes.some((code) => isSameSecret(code, inviteCode))) return;
+    countFailure(context, "invite_codes");
+    const { audit, origin } = context;
+    await audit.record("sign_in_failed", { account: null, origin, reason: "invite_code" });
   }
-}
-
-/** Records and counts a wrong code against the network. Throws `rate_limited`. */
-async function isRightCode(
-  context: Context<Needs, undefined>,
-  codes: readonly string[],
-  given: string | undefined,
-): Promise<boolean> {
-  if (given === undefined) return false;
-  checkFailures(context, "invite_codes");
-  if (codes.some((code) => isSameSecret(code, given))) return true;
-  countFailure(context, "invite_codes");
-  const { audit, origin } = context;
-  await audit.record("sign_in_failed", { account: null, origin, reason: "invite_code" });
-  return false;
+  throw forbidden("sign-up needs a valid invite_code", { invite_code: "is not valid" });
 }
 
 const networkFingerprint = (

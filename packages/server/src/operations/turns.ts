@@ -34,7 +34,7 @@ turns.handle(operations.writeTurn, async (context, { turn_id, delta, offset }) =
   externalTurns.seen(caller.account);
   const turn = await store.read((tx) => claimedTurn(tx, turn_id, caller));
   const end = offset + Buffer.byteLength(delta);
-  if (end > MAX_ANSWER_BYTES) throw await beyondEnd(store, turn, offset, caller);
+  if (end > MAX_ANSWER_BYTES) throw await notStored(store, turn_id, caller, offset);
   const chunk = { turn_id, text: delta, offset: end, first: offset === 0, at: Date.now() };
   const isStored = await store.note(async (tx) => {
     // First, since it locks the turn: of two calls at once, the second finds the turn locked when it
@@ -46,28 +46,22 @@ turns.handle(operations.writeTurn, async (context, { turn_id, delta, offset }) =
     tx.signal(deltaOf(turn, delta, end));
     return true;
   });
-  if (!isStored) throw await wrongOffset(store, turn_id, caller);
+  if (!isStored) throw await notStored(store, turn_id, caller);
   return { offset: end };
 });
 
-/** Why text is not stored that would end beyond the longest answer: it does not fit, or begins elsewhere. */
-async function beyondEnd(
-  store: Store,
-  { id, message_id }: TurnRecord,
-  offset: number,
-  caller: AgentCaller,
-): Promise<Failure> {
-  const written = await store.read((tx) => tx.streamedBytes(message_id ?? 0));
-  if (written !== offset) return wrongOffset(store, id, caller);
-  const why = `payload too large: an answer has at most ${MAX_ANSWER_BYTES} bytes`;
-  return new Failure("payload_too_large", why);
-}
-
-/** Why text was not stored: the turn has ended meanwhile, or the text does not continue the answer. */
-async function wrongOffset(store: Store, id: number, caller: AgentCaller): Promise<Failure> {
+/**
+ * Why text is not stored: the turn has ended meanwhile, or the text does not continue the answer. Text
+ * that does, from `tooLongFrom`, would end beyond the longest answer.
+ */
+function notStored(store: Store, id: number, caller: AgentCaller, tooLongFrom?: number) {
   return store.read(async (tx) => {
     const { message_id } = await claimedTurn(tx, id, caller);
     const offset = await tx.streamedBytes(message_id ?? 0);
+    if (offset === tooLongFrom) {
+      const why = `payload too large: an answer has at most ${MAX_ANSWER_BYTES} bytes`;
+      return new Failure("payload_too_large", why);
+    }
     const why = `conflict: the answer has ${offset} bytes: the text must begin there`;
     return new Failure("conflict", why, { offset });
   });

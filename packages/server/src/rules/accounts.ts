@@ -27,16 +27,10 @@ export const personOf = ({ id, owner_id }: Pick<AccountRecord, "id" | "owner_id"
 export type AccountRow = Account & { readonly erased_at?: number | null };
 
 /** An account without the fields that clients do not see. */
-export const publicAccount = ({
-  username,
-  kind,
-  display_name,
-  version,
-  erased_at = null,
-}: AccountRow): Account => ({
-  username,
-  kind,
-  display_name,
-  version,
-  ...(erased_at !== null && { deleted: true as const }),
+export const publicAccount = (account: AccountRow): Account => ({
+  username: account.username,
+  kind: account.kind,
+  display_name: account.display_name,
+  version: account.version,
+  ...(account.erased_at != null && { deleted: true as const }),
 });

@@ -1,26 +1,16 @@
 import type { File } from "@parley/protocol";
 
 /** The file as clients see it. */
-export const publicFile = ({
-  id,
-  name,
-  type,
-  size,
-  width,
-  height,
-  duration_ms,
-  status,
-  placeholder,
-}: File): File => ({
-  id,
-  name,
-  type,
-  size,
-  width,
-  height,
-  duration_ms,
-  status,
-  placeholder,
+export const publicFile = (file: File): File => ({
+  id: file.id,
+  name: file.name,
+  type: file.type,
+  size: file.size,
+  width: file.width,
+  height: file.height,
+  duration_ms: file.duration_ms,
+  status: file.status,
+  placeholder: file.placeholder,
 });
 
 /** What a search result shows of a message. The names of its files stand apart from its text. */
