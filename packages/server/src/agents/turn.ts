@@ -1,9 +1,9 @@
 import type { TurnError, TurnFacts } from "@parley/protocol";
 import { type Ending, endTurn } from "../domain/turns.ts";
 import { cardAfter } from "../rules/approval-card.ts";
+import { tokensOf, totalUsage } from "../rules/budget.ts";
 import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
 import { partTokens } from "../rules/tool-context.ts";
-import { tokensOf, totalUsage } from "../rules/usage.ts";
 import { Unavailable } from "../store/store.ts";
 import { providerErrors } from "./providers/provider-errors.ts";
 import { offeredTools } from "./tools/offered.ts";

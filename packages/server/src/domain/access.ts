@@ -2,7 +2,6 @@ import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { MessageRecord } from "../store/message-records.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** The conversation. Throws if it does not exist (404) or the caller takes no part in it (403). */
@@ -21,11 +20,7 @@ export const joinedConversation = (
  * A message with its conversation. Throws if it does not exist, is deleted or hidden (404), or the
  * caller takes no part in the conversation (403).
  */
-export async function visibleMessage(
-  tx: ReadTx,
-  uuid: string,
-  caller: Participant,
-): Promise<{ message: MessageRecord; conversation: ConversationRecord }> {
+export async function visibleMessage(tx: ReadTx, uuid: string, caller: Participant) {
   const message = await tx.message(uuid);
   if (!message || message.deleted) throw notFound("message");
   const conversation = await joinedConversation(tx, message.conversation_uuid, caller);
@@ -34,22 +29,14 @@ export async function visibleMessage(
 }
 
 /** The conversation, which must also be a group (400). */
-export async function joinedGroup(
-  tx: ReadTx,
-  uuid: string,
-  caller: Participant,
-): Promise<ConversationRecord> {
+export async function joinedGroup(tx: ReadTx, uuid: string, caller: Participant) {
   const conversation = await joinedConversation(tx, uuid, caller);
   if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
   return conversation;
 }
 
 /** The conversation, if the caller has left it or was removed; otherwise null. */
-export async function formerConversation(
-  tx: ReadTx,
-  uuid: string,
-  { account }: Participant,
-): Promise<ConversationRecord | null> {
+export async function formerConversation(tx: ReadTx, uuid: string, { account }: Participant) {
   const conversation = await tx.conversation(uuid, account.id);
   if (!conversation || conversation.joined) return null;
   const left = await tx.formerConversations(account.id);

@@ -18,11 +18,7 @@ export interface NewPerson {
 }
 
 /** Creates a person's account with one agent per provider. Returns null if the username is taken. */
-export async function createPerson(
-  tx: WriteTx,
-  person: NewPerson,
-  providers: ProviderNames,
-): Promise<AccountRecord | null> {
+export async function createPerson(tx: WriteTx, person: NewPerson, providers: ProviderNames) {
   const [account = null] = await createPeople(tx, [person], providers);
   return account;
 }

@@ -83,11 +83,7 @@ export async function filesToSend(
  * caller can see, pictures of the caller's groups, and the caller's own uploads. Throws (403) if one
  * is of a conversation that the caller takes no part in.
  */
-export async function loadableFiles(
-  tx: ReadTx,
-  ids: readonly string[],
-  caller: Participant,
-): Promise<FileRecord[]> {
+export async function loadableFiles(tx: ReadTx, ids: readonly string[], caller: Participant) {
   const files = await tx.files(ids);
   for (const uuid of new Set(files.map(({ conversation_uuid }) => conversation_uuid))) {
     if (uuid !== null) await joinedConversation(tx, uuid, caller);
@@ -113,11 +109,7 @@ export async function loadableFiles(
  * its message, and announces that as an edit. Returns false, and changes nothing, if the file was deleted
  * or sent meanwhile.
  */
-export async function markBytesFound(
-  tx: WriteTx,
-  file: StoredFile,
-  isFound: boolean,
-): Promise<boolean> {
+export async function markBytesFound(tx: WriteTx, file: StoredFile, isFound: boolean) {
   // Owns the conversation before the file is locked, in the order in which messages are sent.
   const message = file.message_uuid === null ? null : await tx.message(file.message_uuid);
   if (!(await tx.setBlobFound(file, isFound))) return false;

@@ -4,7 +4,6 @@ import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { newToken } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { PasswordResetRecord } from "../store/password-resets.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** Throws `forbidden` if nobody signs in with a password here. */
@@ -47,10 +46,7 @@ export async function createPasswordReset(
 }
 
 /** The link with that token, if it works. */
-export async function usablePasswordReset(
-  tx: ReadTx,
-  token: string,
-): Promise<PasswordResetRecord | null> {
+export async function usablePasswordReset(tx: ReadTx, token: string) {
   const found = await tx.passwordReset(hashToken(token));
   if (!found || found.expires_at <= Date.now()) return null;
   return found.account.suspended_at === null ? found : null;

@@ -1,6 +1,5 @@
 import { conflict, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { announceAccount } from "./accounts.ts";
@@ -10,11 +9,7 @@ import { announceChanges } from "./groups.ts";
  * Changes the picture of a person and announces it. Null removes it. Does nothing if it is the picture
  * already. Returns the account as it is then.
  */
-export async function changeAvatar(
-  tx: WriteTx,
-  caller: Caller,
-  fileId: string | null,
-): Promise<AccountRecord> {
+export async function changeAvatar(tx: WriteTx, caller: Caller, fileId: string | null) {
   const { account } = caller;
   const [current] = await tx.avatars([account.id]);
   if ((current?.file_id ?? null) === fileId) return account;

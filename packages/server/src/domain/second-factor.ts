@@ -17,10 +17,10 @@ const plainDigits = (code: string) => code.replace(/\s/g, "");
 export const kindOfCode = (code: string): CodeKind =>
   /^\d+$/.test(plainDigits(code)) ? "totp" : "recovery_code";
 
-/** Whether signing in to the account needs a second factor. */
-export async function hasSecondFactor(tx: ReadTx, accountId: number): Promise<boolean> {
+/** The second factor that signing in to the account needs; null if it needs none. */
+export async function confirmedFactor(tx: ReadTx, accountId: number) {
   const factor = await tx.secondFactor(accountId);
-  return factor !== null && factor.confirmed_at !== null;
+  return factor?.confirmed_at == null ? null : factor;
 }
 
 /** Uses the code of a sign-in. Null: the account has no second factor, and a code is ignored. */
@@ -30,8 +30,8 @@ export async function proveSecondFactor(
   accountId: number,
   code: string | undefined,
 ): Promise<CodeKind | "missing" | "wrong" | null> {
-  const factor = await tx.secondFactor(accountId);
-  if (!factor || factor.confirmed_at === null) return null;
+  const factor = await confirmedFactor(tx, accountId);
+  if (!factor) return null;
   if (code === undefined) return "missing";
   return (await useCode(tx, vault, factor, code)) ?? "wrong";
 }
@@ -40,12 +40,7 @@ export async function proveSecondFactor(
  * Accepts a code of the app, or a recovery code, and makes it invalid: no code is accepted twice, on
  * any node. Returns its kind; null for a wrong one.
  */
-export async function useCode(
-  tx: WriteTx,
-  vault: Vault,
-  factor: SealedSecondFactor,
-  code: string,
-): Promise<CodeKind | null> {
+export async function useCode(tx: WriteTx, vault: Vault, factor: SealedSecondFactor, code: string) {
   const kind = kindOfCode(code);
   const isRight =
     kind === "totp"

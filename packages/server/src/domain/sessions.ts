@@ -74,22 +74,14 @@ export async function openSession(
 }
 
 /** Ends a session of the account. Returns false if there is none with this id, or it has ended already. */
-export async function endSession(
-  tx: WriteTx,
-  id: string,
-  account: AccountRecord,
-): Promise<boolean> {
+export async function endSession(tx: WriteTx, id: string, account: AccountRecord) {
   const ended = await tx.endSession(id, account.id, Date.now());
   if (ended) tx.emit({ kind: "session_ended", session_id: id });
   return ended;
 }
 
 /** Ends all sessions of the account except `keptSession`. Returns how many it ended. */
-export async function endSessions(
-  tx: WriteTx,
-  account: AccountRecord,
-  keptSession?: string,
-): Promise<number> {
+export async function endSessions(tx: WriteTx, account: AccountRecord, keptSession?: string) {
   await tx.lockCredentials(account.id);
   const sessions = await tx.sessions(account.id, Date.now());
   const others = sessions.filter(({ id }) => id !== keptSession);

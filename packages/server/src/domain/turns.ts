@@ -10,9 +10,9 @@ import {
 } from "../changes/change.ts";
 import { type AccountRecord, NOBODY, publicAccount } from "../rules/accounts.ts";
 import { isExternal } from "../rules/agents.ts";
+import { addUsage, totalUsage } from "../rules/budget.ts";
 import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
-import { addUsage, totalUsage } from "../rules/usage.ts";
 import type { ConversationAgent } from "../store/agents.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
@@ -209,10 +209,7 @@ function estimatedUsage(
 }
 
 /** Ends the running turns among these and drops the waiting ones. */
-export async function stopTurns(
-  tx: WriteTx,
-  turns: readonly TurnRecord[],
-): Promise<{ stopped: number; cancelled: number }> {
+export async function stopTurns(tx: WriteTx, turns: readonly TurnRecord[]) {
   const running = turns.filter(({ status }) => status === "running");
   const waiting = turns.filter(({ status }) => status === "waiting");
   for (const { id } of running) await endTurn(tx, id, { status: "stopped" });

@@ -6,9 +6,15 @@ import { durable, messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { removeMessages } from "../domain/deletions.ts";
 import { checkFileCount, filesToSend } from "../domain/files.ts";
-import { pageAfter, pageAround, pageBefore } from "../domain/message-pages.ts";
 import { mentionsIn } from "../domain/messages.ts";
-import { createCursor, fitting, pageBounds } from "../domain/pagination.ts";
+import {
+  createCursor,
+  fitting,
+  pageAfter,
+  pageAround,
+  pageBefore,
+  pageBounds,
+} from "../domain/pagination.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { threadCpuMs } from "../observe/cpu-time.ts";

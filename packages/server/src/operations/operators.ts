@@ -1,13 +1,14 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
+import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
 import { createPages } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { conflict, noAccounts } from "../rules/failure.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
-import { actorOf } from "../security/caller.ts";
+import { type AnyCaller, actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
 import type { ReadTx } from "../store/store.ts";
@@ -29,10 +30,7 @@ operators.read(operations.getAccounts, async (tx, { config }, { suspended, ...in
 operators.handle(operations.suspendAccount, async (context, { username }) => {
   const { store, audit, config } = context;
   const suspended = await audit.write(async (tx, record) => {
-    const account = await managedAccountNamed(tx, username);
-    if (account.is_operator || config.operators.includes(username)) {
-      throw conflict("an operator cannot be suspended: remove them from the operators first");
-    }
+    const account = await nonOperator(tx, context, username, "suspended");
     await suspend(tx, record, account, actorOf(context));
     return managedAccountNamed(tx, username);
   });
@@ -46,13 +44,10 @@ operators.audited(operations.restoreAccount, async (tx, record, context, { usern
 });
 
 operators.handle(operations.eraseAccount, async (context, input) => {
-  const { audit, config, erasures } = context;
+  const { audit, erasures } = context;
   const { username, messages = false } = input;
   await audit.write(async (tx, record) => {
-    const account = await managedAccountNamed(tx, username);
-    if (account.is_operator || config.operators.includes(username)) {
-      throw conflict("an operator cannot be erased: remove them from the operators first");
-    }
+    const account = await nonOperator(tx, context, username, "erased");
     await eraseAccount(tx, record, account, { messages, details: actorOf(context) });
   });
   erasures.wake();
@@ -70,16 +65,24 @@ operators.read(operations.getAuditLog, async (tx, { config }, { action, account,
   return of((await tx.auditLog({ action, account, since, before, limit })).map(entryOf));
 });
 
+async function nonOperator(
+  tx: ReadTx,
+  { config }: Context<"config", AnyCaller>,
+  username: string,
+  done: "suspended" | "erased",
+) {
+  const account = await managedAccountNamed(tx, username);
+  if (!account.is_operator && !config.operators.includes(username)) return account;
+  throw conflict(`an operator cannot be ${done}: remove them from the operators first`);
+}
+
 async function managedAccountNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });
   if (!account) throw noAccounts("user", username);
   return account;
 }
 
-function managedAccount(
-  account: ManagedAccountRecord,
-  configuredOperators: readonly string[],
-): ManagedAccount {
+function managedAccount(account: ManagedAccountRecord, configuredOperators: readonly string[]) {
   const { username, display_name, external_id, created_at, last_used_at, suspended_at } = account;
   return {
     username,

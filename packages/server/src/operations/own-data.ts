@@ -44,10 +44,7 @@ ownData.handle(operations.deleteMe, async (context, input) => {
  * People confirm with their password, and those who have none with their username, soon after a sign-in. Returns the hash of
  * the password.
  */
-async function confirm(
-  context: Context<Needs>,
-  { password, username }: InputOf<"deleteMe">,
-): Promise<string | null> {
+async function confirm(context: Context<Needs>, { password, username }: InputOf<"deleteMe">) {
   const hash = await ownHash(context);
   if (hash === null) {
     if (username !== context.caller.account.username) {

@@ -3,11 +3,14 @@ import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { createPages } from "../domain/pagination.ts";
-import { idsAround, reportViews } from "../domain/reports.ts";
 import { NOBODY } from "../rules/accounts.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
+import { iso, isoOrNull } from "../rules/time.ts";
 import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
+import type { MessageRecord } from "../store/message-records.ts";
+import type { ReportRecord } from "../store/reports.ts";
+import type { ReadTx } from "../store/store.ts";
 
 export const reports = createResource<"config">();
 
@@ -66,3 +69,36 @@ const isOwn = (sender: AccountRecord | null, { account }: Caller) =>
 /** Who resolves a report: an operator's username, or the name of a service key. */
 const nameOf = (caller: AnyCaller) =>
   caller.kind === "service" ? `service:${caller.key.name}` : caller.account.username;
+
+/** How many messages around a reported one operators see, and how many of them before it. */
+const MESSAGES_AROUND = 5;
+const MESSAGES_BEFORE = 3;
+
+/** The ids of the messages around one that the viewer can see: fewer only where there are fewer. */
+async function idsAround(
+  tx: ReadTx,
+  { conversation_id: conversationId, seq }: MessageRecord,
+  viewerId: number,
+): Promise<string[]> {
+  const view = { conversationId, viewerId, limit: MESSAGES_AROUND };
+  const older = await tx.messagePage({ ...view, from: { seq, direction: "older" } });
+  const newer = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
+  const before = Math.max(MESSAGES_BEFORE, MESSAGES_AROUND - newer.items.length);
+  const nearest = older.items.slice(-before);
+  return [...nearest, ...newer.items.slice(0, MESSAGES_AROUND - nearest.length)].map(
+    ({ id }) => id,
+  );
+}
+
+/** Reports as operators see them: nothing of a conversation but the message and those around it. */
+async function reportViews(tx: ReadTx, reports: readonly ReportRecord[]): Promise<Report[]> {
+  const ids = new Set(reports.flatMap(({ around }) => around));
+  const shown = new Map((await tx.messageViews([...ids], NOBODY)).map((each) => [each.id, each]));
+  return reports.map(({ at, resolved_at, around, ...report }) => ({
+    ...report,
+    at: iso(at),
+    around: around.flatMap((id) => shown.get(id) ?? []),
+    conversation_id: report.message.conversation_id,
+    resolved_at: isoOrNull(resolved_at),
+  }));
+}

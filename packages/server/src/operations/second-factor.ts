@@ -2,6 +2,7 @@ import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import {
+  confirmedFactor,
   kindOfCode,
   replaceRecoveryCodes,
   secondFactorBinding,
@@ -109,13 +110,13 @@ async function withSecondFactor<Result>(
 ): Promise<Result> {
   const { store, audit, vault, caller } = context;
   const { id } = caller.account;
-  await store.read((tx) => confirmedFactor(tx, id));
+  await store.read((tx) => ownFactor(tx, id));
   const attempt = ownAttempt(context);
   const hash = await checkPassword(context, attempt, password);
   if (kindOfCode(code) === "totp") attempt.checksCode();
   const proving = audit.write(async (tx, record) => {
     if (!(await lockOwnHash(tx, caller, hash))) return "outdated";
-    const factor = await confirmedFactor(tx, id);
+    const factor = await ownFactor(tx, id);
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
   });
   const done = await withdrawOnError(attempt, proving);
@@ -150,9 +151,9 @@ async function wrongCode(context: Context<Needs>): Promise<Failure> {
   return forbidden("the code is wrong, or was used already", { code: "is wrong" });
 }
 
-async function confirmedFactor(tx: ReadTx, accountId: number): Promise<SecondFactorRecord> {
-  const factor = await tx.secondFactor(accountId);
-  if (!factor || factor.confirmed_at === null) throw notFound("second factor");
+async function ownFactor(tx: ReadTx, accountId: number) {
+  const factor = await confirmedFactor(tx, accountId);
+  if (!factor) throw notFound("second factor");
   return factor;
 }
 

@@ -4,7 +4,7 @@ import type { Context } from "../calls/needs.ts";
 import { checkFailures, countFailure, take } from "../calls/throttles.ts";
 import { createPerson } from "../domain/accounts.ts";
 import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
-import { hasSecondFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
+import { confirmedFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import {
   conflict,
@@ -102,11 +102,9 @@ async function enter(
   const { audit, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
-  const isOn = await withdrawOnError(
-    attempt,
-    store.read((tx) => hasSecondFactor(tx, account.id)),
-  );
-  if (isOn && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
+  const reading = store.read((tx) => confirmedFactor(tx, account.id));
+  const factor = await withdrawOnError(attempt, reading);
+  if (factor && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
   const signingIn = audit.write(async (tx, record) => {
     // Comparing the hash takes a while, in which others may change the account.
     const current = await tx.lockCredentials(account.id);

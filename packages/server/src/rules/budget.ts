@@ -1,4 +1,4 @@
-import type { AgentLimits, TurnParameters } from "@parley/protocol";
+import type { AgentLimits, Turn, TurnParameters } from "@parley/protocol";
 import { endOfDay, iso } from "./time.ts";
 
 /** The limits of an agent whose owner has set none. They suffice for people and stop runaway use. */
@@ -98,3 +98,20 @@ function tooLarge(
   }
   return null;
 }
+
+type Usage = NonNullable<Turn["usage"]>;
+
+/** What calls of a model used together; null if nothing is known of one of them, or there are none. */
+export function totalUsage(rounds: readonly { readonly usage: Turn["usage"] }[]): Turn["usage"] {
+  const known = rounds.flatMap(({ usage }) => usage ?? []);
+  if (known.length === 0 || known.length < rounds.length) return null;
+  return known.reduce(addUsage);
+}
+
+export const addUsage = (one: Usage, other: Usage): Usage => ({
+  input_tokens: one.input_tokens + other.input_tokens,
+  output_tokens: one.output_tokens + other.output_tokens,
+});
+
+export const tokensOf = (usage: Turn["usage"]): number =>
+  usage === null ? 0 : usage.input_tokens + usage.output_tokens;

@@ -1,7 +1,7 @@
 import type { Turn } from "@parley/protocol";
+import { addUsage, totalUsage } from "../../rules/budget.ts";
 import type { ModelMessage } from "../../rules/model-content.ts";
 import { estimateTokens } from "../../rules/token-estimate.ts";
-import { addUsage, totalUsage } from "../../rules/usage.ts";
 import type { TurnRound } from "../../store/turns.ts";
 import type { AnswerStream } from "../deltas.ts";
 import { openKey, operatorKeyError, sourceOf } from "../keys.ts";
