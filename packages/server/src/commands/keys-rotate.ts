@@ -1,13 +1,9 @@
 import { keyFile, openVault, requireMasterKeys } from "../compose/master-key.ts";
-import { secondFactorBinding } from "../domain/second-factor.ts";
-import { toolSecretsBinding } from "../domain/tools.ts";
-import { secretBinding } from "../outbound/webhook-attempt.ts";
-import { newSecret } from "../security/second-factor.ts";
-import type { SealBinding, Vault } from "../security/vault.ts";
-import type { Awaitable } from "../store/awaitable.ts";
-import type { Store, WriteTx } from "../store/store.ts";
+import type { Vault } from "../security/vault.ts";
+import type { Store } from "../store/store.ts";
 import { command } from "./command.ts";
 import { openService } from "./people.ts";
+import { opened, sealedTexts } from "./sealed-texts.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
@@ -50,12 +46,12 @@ export async function rotateKeys(
 ): Promise<{ resealed: number; kept: number }> {
   let resealed = 0;
   for (;;) {
-    const all = await sealedTexts(store);
+    const all = await readSealed(store);
     const old = all.filter(({ sealed }) => !vault.isCurrent(sealed));
     if (old.length === 0) return { resealed, kept: all.length - resealed };
-    for (const { sealed, binding, replace } of old) {
-      const newly = vault.seal(vault.open(sealed, binding), binding);
-      await store.write((tx) => replace(tx, newly));
+    for (const text of old) {
+      const newly = vault.seal(vault.open(text.sealed, text.binding), text.binding);
+      await store.write((tx) => text.replace(tx, newly));
     }
     resealed += old.length;
   }
@@ -63,56 +59,17 @@ export async function rotateKeys(
 
 /** Discards what was sealed with a master key that is lost. Returns how many texts that were. */
 async function discardUnreadable(store: Store, vault: Vault): Promise<number> {
-  const lost = (await sealedTexts(store)).filter(({ sealed, binding }) => {
-    try {
-      vault.open(sealed, binding);
-      return false;
-    } catch {
-      // Sealed with another key.
-      return true;
-    }
-  });
-  for (const { discard } of lost) await store.write((tx) => discard(tx, vault));
+  const lost = (await readSealed(store)).filter((text) => opened(vault, text) === null);
+  for (const text of lost) await store.write((tx) => text.discard(tx, vault));
   return lost.length;
 }
 
-interface SealedText {
-  readonly sealed: string;
-  readonly binding: SealBinding;
-  /** Stores the new form, unless the text was changed since it was read. */
-  readonly replace: (tx: WriteTx, sealed: string) => Awaitable<void>;
-  readonly discard: (tx: WriteTx, vault: Vault) => Awaitable<unknown>;
-}
-
-const sealedTexts = (store: Store): Promise<SealedText[]> =>
-  store.read(async (tx) => {
-    const keys = (await tx.sealedKeys()).map<SealedText>((key) => ({
-      sealed: key.sealed,
-      binding: key,
-      replace: (write, sealed) => write.resealKey(key, sealed),
-      discard: (write) => write.removeAgentKey(key.owner_id, key.provider),
-    }));
-    const secrets = (await tx.webhooks()).map<SealedText>(({ id, secret }) => ({
-      sealed: secret,
-      binding: secretBinding(id),
-      replace: (write, sealed) => write.resealWebhook(id, secret, sealed),
-      discard: (write) => write.deleteWebhook(id),
-    }));
-    const factors = (await tx.sealedSecondFactors()).map<SealedText>((factor) => ({
-      sealed: factor.secret,
-      binding: secondFactorBinding(factor.account_id),
-      replace: (write, sealed) => write.resealSecondFactor(factor, sealed),
-      // The account stays protected: no app has the new secret, and recovery codes still work.
-      discard: (write, vault) => {
-        const sealed = vault.seal(newSecret(), secondFactorBinding(factor.account_id));
-        return write.resealSecondFactor(factor, sealed);
-      },
-    }));
-    const tools = (await tx.sealedToolSecrets()).map<SealedText>((server) => ({
-      sealed: server.secrets,
-      binding: toolSecretsBinding(server),
-      replace: async (write, sealed) => void (await write.replaceToolSecrets(server, sealed)),
-      discard: (write) => write.replaceToolSecrets(server, null),
-    }));
-    return [...keys, ...secrets, ...factors, ...tools];
-  });
+const readSealed = (store: Store) =>
+  store.read(async (tx) =>
+    sealedTexts({
+      keys: await tx.sealedKeys(),
+      webhooks: await tx.webhooks(),
+      secondFactors: await tx.sealedSecondFactors(),
+      toolSecrets: await tx.sealedToolSecrets(),
+    }),
+  );

@@ -9,26 +9,13 @@ export interface Check {
   readonly todo: string;
 }
 
-export const ok = (name: string, message: string): Check => ({
-  name,
-  status: "ok",
-  message,
-  todo: "",
-});
+const check =
+  (status: Check["status"]) =>
+  (name: string, message: string, todo: string): Check => ({ name, status, message, todo });
 
-export const warning = (name: string, message: string, todo: string): Check => ({
-  name,
-  status: "warning",
-  message,
-  todo,
-});
-
-export const failed = (name: string, message: string, todo: string): Check => ({
-  name,
-  status: "failed",
-  message,
-  todo,
-});
+export const ok = (name: string, message: string) => check("ok")(name, message, "");
+export const warning = check("warning");
+export const failed = check("failed");
 
 /** A remedy that is the end of a sentence elsewhere, as a sentence of its own. */
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

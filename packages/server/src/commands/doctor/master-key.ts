@@ -3,34 +3,26 @@ import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { fileProblem } from "../../config/error.ts";
 import { parseMasterKeys } from "../../config/master-keys.ts";
-import { secondFactorBinding } from "../../domain/second-factor.ts";
-import { toolSecretsBinding } from "../../domain/tools.ts";
-import { secretBinding } from "../../outbound/webhook-attempt.ts";
 import { isSandboxKey } from "../../rules/sandbox.ts";
-import { createVault, type SealBinding } from "../../security/vault.ts";
+import { createVault } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/sealed-texts.ts";
+import { opened, type SealedText, sealedTexts } from "../sealed-texts.ts";
 import { type Check, failed, ok } from "./check.ts";
 
 const NAME = "master key";
 
-interface SealedText {
-  /** What it is, in the plural. */
-  readonly kind: string;
-  readonly sealed: string;
-  readonly binding: SealBinding;
-}
-
 /** Whether the master key opens everything that is sealed with it. */
 export function checkMasterKey(config: Config, stored: SealedTexts): Check[] {
   const source = config.masterKeys ? "PARLEY_MASTER_KEY" : pathOf(config);
-  const all = textsOf(stored);
+  const all = sealedTexts(stored);
   const todo = `Put back the master key of the installation. Otherwise people store their keys and the tokens of their tool servers again, you create the webhooks again, and people with a second factor sign in with a recovery code: run "parley keys rotate --discard".`;
   const { keys, problem } = masterKeysOf(config);
   if (problem) return [failed(NAME, `${source} ${problem}`, todo)];
   if (!keys && all.length === 0) return [ok(NAME, "none yet, and none needed yet")];
   if (!keys) return [failed(NAME, `${source} has no key for ${counted(all)}`, todo)];
   if (all.length === 0) return [ok(NAME, `${source}; sealed with it: none`)];
-  const lost = all.filter((text) => opened(keys, text) === null);
+  const vault = createVault(keys);
+  const lost = all.filter((text) => opened(vault, text) === null);
   if (lost.length === 0) return [ok(NAME, `${source} opens all ${counted(all)}`)];
   return [failed(NAME, `${source} does not open ${counted(lost, all)}`, todo)];
 }
@@ -51,32 +43,13 @@ function masterKeysOf(config: Config): { keys: readonly Buffer[] | null; problem
 
 /** The providers for which somebody has stored a key, other than one of the sandbox. */
 export function providersWithKeys(config: Config, { keys }: SealedTexts): string[] {
-  const masters = masterKeysOf(config).keys ?? [];
+  const vault = createVault(masterKeysOf(config).keys ?? []);
   const isReal = (key: SealedTexts["keys"][number]) => {
-    const text = opened(masters, { kind: "", sealed: key.sealed, binding: key });
+    const text = opened(vault, { sealed: key.sealed, binding: key });
     return text === null || !isSandboxKey(text);
   };
   return keys.filter(isReal).map(({ provider }) => provider);
 }
-
-const textsOf = ({ keys, webhooks, secondFactors, toolSecrets }: SealedTexts): SealedText[] => [
-  ...keys.map((key) => ({ kind: "provider keys", sealed: key.sealed, binding: key })),
-  ...webhooks.map(({ id, secret }) => ({
-    kind: "webhook secrets",
-    sealed: secret,
-    binding: secretBinding(id),
-  })),
-  ...secondFactors.map(({ account_id, secret }) => ({
-    kind: "second factors",
-    sealed: secret,
-    binding: secondFactorBinding(account_id),
-  })),
-  ...toolSecrets.map((server) => ({
-    kind: "tokens of tool servers",
-    sealed: server.secrets,
-    binding: toolSecretsBinding(server),
-  })),
-];
 
 /** How many there are of each kind, and of how many if not of all: `1 of 2 provider keys`. */
 function counted(some: readonly SealedText[], all = some): string {
@@ -88,13 +61,4 @@ function counted(some: readonly SealedText[], all = some): string {
     return `${count(some, kind)}${total} ${kind}`;
   });
   return parts.join(", ");
-}
-
-function opened(keys: readonly Buffer[], { sealed, binding }: SealedText): string | null {
-  try {
-    return createVault(keys).open(sealed, binding);
-  } catch {
-    // Sealed with another key: the caller counts it.
-    return null;
-  }
 }

@@ -8,7 +8,7 @@ import { isInUse } from "../../store/data-folder.ts";
 import { reasonOf } from "../output.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 import { providersWithKeys } from "./master-key.ts";
-import { readStored } from "./stored.ts";
+import { readStored } from "./store.ts";
 
 /** How long to wait for another service. */
 const ANSWER_MS = 5000;

@@ -103,4 +103,16 @@ function checkDatabaseClock(aheadMs: number): Check {
     : failed("clock", message, todo);
 }
 
+/** What other checks need to know of the store. Null if it cannot be read: its own check says why. */
+export async function readStored({ database, dataDir }: Config) {
+  try {
+    return database
+      ? await diagnosePostgres(database)
+      : diagnoseSqlite(resolve(dataDir, "parley.db"), false);
+  } catch {
+    // The check of the store says why.
+    return null;
+  }
+}
+
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
