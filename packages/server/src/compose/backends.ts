@@ -5,8 +5,8 @@ import type { Bus } from "../changes/bus.ts";
 import { createMemoryBus } from "../changes/bus-memory.ts";
 import { alone, type Cluster, createCluster } from "../changes/cluster.ts";
 import { type Config, ConfigError, type Database } from "../config/config.ts";
-import { fileProblem } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
+import { fileProblem } from "../config/setting.ts";
 import { storedState } from "../domain/updates.ts";
 import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
@@ -99,7 +99,6 @@ function postgresProblem({ url }: Database, error: unknown): string {
 
 const OWNER_ONLY = 0o700;
 
-/** Opens the storage of files. */
 export async function openBlobs(storage: FileStorage, dataFolder: string): Promise<Blobs> {
   if (storage.kind === "disk") return openFolder(storage.folder);
   const incoming = join(dataFolder, "files", "incoming");

@@ -1,7 +1,4 @@
-import type { Environment } from "./environment.ts";
-import { ConfigError } from "./error.ts";
-import { readNamedFile } from "./files.ts";
-import { readSwitch } from "./switch.ts";
+import { ConfigError, type Environment, readNamedFile, readSwitch } from "./setting.ts";
 
 /** The connection to PostgreSQL, which then replaces SQLite. */
 export interface Database {
@@ -28,7 +25,7 @@ const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"];
 /** Parses DATABASE_URL. It may contain a password, so errors do not repeat it. */
 export function readDatabase(value: string | undefined): Database | null {
   if (!value) return null;
-  const url = URL.canParse(value) ? new URL(value) : null;
+  const url = URL.parse(value);
   if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === "") {
     throw new ConfigError("DATABASE_URL must be such as postgres://user:password@host:5432/name.");
   }
@@ -62,7 +59,7 @@ export function readNats(settings: Environment): Nats | null {
 }
 
 function readNatsUrl(server: string): URL {
-  const url = URL.canParse(server) ? new URL(server) : null;
+  const url = URL.parse(server);
   if (!url || !/^(nats|tls):$/.test(url.protocol) || url.hostname === "") {
     throw new ConfigError(
       "NATS_URL must be such as nats://host:4222, or several, comma-separated.",

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import type { Environment } from "./environment.ts";
-import { ConfigError } from "./error.ts";
+import { ConfigError, type Environment } from "./setting.ts";
 
 /** Where the bytes of files are kept. */
 export type FileStorage =
@@ -29,10 +28,8 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
  * Parses PARLEY_FILES. Null: the server takes no files. Several nodes do not share a data folder, so
  * they take none unless a shared storage is named.
  */
-export function readFileStorage(
-  env: Environment,
-  { dataFolder, isShared }: { dataFolder: string; isShared: boolean },
-): FileStorage | null {
+export function readFileStorage(env: Environment, dataFolder: string): FileStorage | null {
+  const isShared = Boolean(env.NATS_URL);
   const value = env.PARLEY_FILES || (isShared ? "off" : "disk");
   if (value === "off") return null;
   if (value === "disk") {
@@ -60,7 +57,7 @@ function readS3(url: URL, env: Environment): S3Options {
   const endpoint = url.searchParams.get("endpoint");
   const region = url.searchParams.get("region") ?? env.AWS_REGION;
   const timeout = url.searchParams.get("timeout") ?? `${TIMEOUT_SECONDS}`;
-  const isEndpoint = endpoint === null || /^https?:$/.test(protocolOf(endpoint));
+  const isEndpoint = endpoint === null || /^https?:$/.test(URL.parse(endpoint)?.protocol ?? "");
   const isValid = BUCKET.test(url.hostname) && isEndpoint && SECONDS.test(timeout);
   if (!isValid || unknown.length > 0 || url.username) {
     throw new ConfigError(
@@ -85,5 +82,3 @@ function readS3(url: URL, env: Environment): S3Options {
     ...(env.AWS_SESSION_TOKEN && { sessionToken: env.AWS_SESSION_TOKEN }),
   };
 }
-
-const protocolOf = (address: string) => (URL.canParse(address) ? new URL(address).protocol : "");

@@ -1,6 +1,5 @@
 import { suggestion } from "../rules/similar-names.ts";
-import { ConfigError } from "./error.ts";
-import { parseJson } from "./files.ts";
+import { ConfigError, parseJson } from "./setting.ts";
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;

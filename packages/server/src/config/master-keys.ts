@@ -10,7 +10,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { ConfigError, fileProblem } from "./error.ts";
+import { ConfigError, fileProblem } from "./setting.ts";
 
 const MASTER_BYTES = 32;
 
@@ -25,14 +25,10 @@ export function parseMasterKeys(text: string): Buffer[] | null {
 
 export const newMasterKey = () => randomBytes(MASTER_BYTES).toString("base64");
 
-/** The installation's own master keys, in a file in the data folder that only its owner can read. */
-export interface MasterKeyFile {
-  read(): Buffer[];
-  /** Adds a new key in first place. The old keys stay, to open what was sealed with them. */
-  add(): void;
-}
+export type MasterKeyFile = ReturnType<typeof openMasterKeyFile>;
 
-export function openMasterKeyFile(path: string): MasterKeyFile {
+/** The installation's own master keys, in a file in the data folder that only its owner can read. */
+export function openMasterKeyFile(path: string) {
   const write = (keys: string[]) => replaceFile(path, `${keys.join("\n")}\n`);
   if (!existsSync(path)) write([newMasterKey()]);
   const text = () => {
@@ -43,13 +39,14 @@ export function openMasterKeyFile(path: string): MasterKeyFile {
     }
   };
   return {
-    read() {
+    read(): Buffer[] {
       const keys = parseMasterKeys(text());
       if (!keys) {
         throw unusable(path, "has no master keys of 32 bytes in base64: put back the file");
       }
       return keys;
     },
+    /** Adds a new key in first place. The old keys stay, to open what was sealed with them. */
     add: () => write([newMasterKey(), ...text().split(/\s+/).filter(Boolean)]),
   };
 }

@@ -1,29 +1,11 @@
 import { isTamperProof } from "../rules/addresses.ts";
-import type { Environment } from "./environment.ts";
-import { ConfigError } from "./error.ts";
-import { readNamedFile } from "./files.ts";
+import { ConfigError, type Environment, readSecretFile } from "./setting.ts";
 
 /** An OpenID Connect issuer whose people can sign in. */
-export interface OidcSettings {
-  issuer: string;
-  /** The audience of tokens that callers send as bearer tokens. Null: such tokens are not accepted. */
-  audience: string | null;
-  usernameClaim: string;
-  /** This service as a client of the issuer. Null: the web client offers no sign-in with it. */
-  client: OidcClient | null;
-}
+export type OidcSettings = NonNullable<ReturnType<typeof readOidc>>;
+export type OidcClient = NonNullable<ReturnType<typeof readClient>>;
 
-export interface OidcClient {
-  id: string;
-  /** Null for a public client. */
-  secret: string | null;
-  /** What people call the issuer, for the button. */
-  name: string;
-  /** Space-separated. */
-  scopes: string;
-}
-
-export function readOidc(env: Environment): OidcSettings | null {
+export function readOidc(env: Environment) {
   const issuer = env.PARLEY_OIDC_ISSUER;
   if (!issuer) {
     const isForgotten =
@@ -44,30 +26,33 @@ export function readOidc(env: Environment): OidcSettings | null {
     );
   }
   const usernameClaim = env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username";
-  return { issuer, audience, usernameClaim, client };
+  return {
+    issuer,
+    /** The audience of tokens that callers send as bearer tokens. Null: such tokens are not accepted. */
+    audience,
+    usernameClaim,
+    /** This service as a client of the issuer. Null: the web client offers no sign-in with it. */
+    client,
+  };
 }
 
-function readClient(env: Environment, issuer: string): OidcClient | null {
+function readClient(env: Environment, issuer: string) {
   const id = env.PARLEY_OIDC_CLIENT_ID;
   if (!id) return null;
+  const setting = "PARLEY_OIDC_CLIENT_SECRET_FILE";
+  const file = env[setting];
   return {
     id,
-    secret: readSecret(env.PARLEY_OIDC_CLIENT_SECRET_FILE),
+    /** Null for a public client. */
+    secret: file ? readSecretFile(setting, file, SECRET_FORM, "line: the client secret") : null,
+    /** What people call the issuer, for the button. */
     name: readName(env.PARLEY_OIDC_NAME || new URL(issuer).host),
+    /** Space-separated. */
     scopes: readScopes(env.PARLEY_OIDC_SCOPES || "openid profile"),
   };
 }
 
-function readSecret(file: string | undefined): string | null {
-  if (!file) return null;
-  const secret = readNamedFile("PARLEY_OIDC_CLIENT_SECRET_FILE", file).trim();
-  // The content is a secret, so the error does not repeat it.
-  if (/^[\x20-\x7e]+$/.test(secret)) return secret;
-  throw new ConfigError(
-    "PARLEY_OIDC_CLIENT_SECRET_FILE must name a file with one line: the client secret.",
-  );
-}
-
+const SECRET_FORM = /^[\x20-\x7e]+$/;
 const NAME_CHARACTERS = 40;
 
 function readName(name: string): string {

@@ -2,8 +2,7 @@ import { PolicyOverrides } from "@parley/protocol";
 import { z } from "zod";
 import type { ServerPolicy } from "../rules/policies.ts";
 import { suggestion } from "../rules/similar-names.ts";
-import { ConfigError } from "./error.ts";
-import { readJson } from "./files.ts";
+import { ConfigError, readJson } from "./setting.ts";
 
 const SETTING = "PARLEY_POLICY";
 

@@ -1,8 +1,7 @@
 import { AGENT_NAME } from "@parley/protocol";
 import { z } from "zod";
 import { isSandboxKey } from "../rules/sandbox.ts";
-import { ConfigError } from "./error.ts";
-import { readJson, readNamedFile } from "./files.ts";
+import { ConfigError, readJson, readSecretFile } from "./setting.ts";
 
 const COUNT = "a whole number above 0";
 
@@ -74,13 +73,8 @@ export function readOperatorKeys(
   for (const [id, { api_key_file: file }] of providers) {
     if (file === undefined) continue;
     const setting = `PARLEY_PROVIDERS ${id}.api_key_file`;
-    const key = readNamedFile(setting, file).trim();
-    // The content is a secret, so the errors do not repeat it.
-    if (!API_KEY_FORM.test(key)) {
-      throw new ConfigError(
-        `${setting} must name a file with one API key: a line of printable characters.`,
-      );
-    }
+    const what = "API key: a line of printable characters";
+    const key = readSecretFile(setting, file, API_KEY_FORM, what);
     if (isSandboxKey(key) && !sandbox) {
       throw new ConfigError(`${setting} has a sandbox key, and PARLEY_SANDBOX is off.`);
     }

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { ConfigError } from "./error.ts";
-import { readJson } from "./files.ts";
+import { ConfigError, readJson } from "./setting.ts";
 
 const SETTING = "PARLEY_TOOL_SERVERS";
 const name = z.string().trim().min(1).max(64);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError } from "../config/error.ts";
 import type { FileStorage } from "../config/file-storage.ts";
+import { ConfigError } from "../config/setting.ts";
 import { FIRST_FILE } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
 

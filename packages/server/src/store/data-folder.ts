@@ -2,7 +2,7 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
-import { fileProblem } from "../config/error.ts";
+import { fileProblem } from "../config/setting.ts";
 import { keepPrivate, restrictToOwner } from "./private-file.ts";
 
 /** The path of the data folder. Creates it if it does not exist. */

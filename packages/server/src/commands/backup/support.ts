@@ -10,7 +10,7 @@ import {
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConfigError } from "../../config/config.ts";
-import { fileProblem } from "../../config/error.ts";
+import { fileProblem } from "../../config/setting.ts";
 import type { Awaitable } from "../../store/awaitable.ts";
 import { writeAll } from "./tar.ts";
 
@@ -38,6 +38,13 @@ export function syncFolder(path: string): void {
   const folder = openSync(path, "r");
   fsyncSync(folder);
   closeSync(folder);
+}
+
+/** Refuses the path of a file that exists, or that is in no folder. */
+export function refuseUnwritable(file: string): void {
+  if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
+  const folder = dirname(file);
+  if (!existsSync(folder)) throw new ConfigError(`There is no folder ${folder}. Create it first.`);
 }
 
 /** Says which file or folder cannot be written. */

@@ -3,7 +3,7 @@ import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { existingBlobs } from "../../compose/backends.ts";
 import type { Config } from "../../config/config.ts";
-import { fileProblem } from "../../config/error.ts";
+import { fileProblem } from "../../config/setting.ts";
 import { isEmpty } from "../../files/mount.ts";
 import { reasonOf } from "../output.ts";
 import { type Check, capital, failed, ok, warning } from "./check.ts";

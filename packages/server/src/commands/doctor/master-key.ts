@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { fileProblem } from "../../config/error.ts";
 import { parseMasterKeys } from "../../config/master-keys.ts";
+import { fileProblem } from "../../config/setting.ts";
 import { isSandboxKey } from "../../rules/sandbox.ts";
 import { createVault } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/sealed-texts.ts";

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { lostDatabase, REMEDY_OF_LOSS } from "../../compose/backends.ts";
 import type { Config, Database } from "../../config/config.ts";
-import { fileProblem } from "../../config/error.ts";
+import { fileProblem } from "../../config/setting.ts";
 import { newestSchema, type Schemas, schemaProblem } from "../../store/migrations/index.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { migrations as postgres } from "../../store/postgres/migrations.ts";
