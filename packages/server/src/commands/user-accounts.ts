@@ -10,7 +10,7 @@ import { zip } from "../files/exports/zip.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
-import { createLease } from "../upkeep/lease.ts";
+import { createLease } from "../upkeep/jobs.ts";
 import { megabytes, syncFolder } from "./backup/support.ts";
 import { command } from "./command.ts";
 import { openService } from "./people.ts";

@@ -1,11 +1,8 @@
 import type { Delivered } from "../changes/bus.ts";
-import type { Logger } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { type BackgroundWork, backgroundRunner } from "../store/background-work.ts";
+import { backgroundRunner } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";
-import type { Store } from "../store/store.ts";
-import { createLease } from "../upkeep/lease.ts";
-import { runRegularly } from "../upkeep/regularly.ts";
+import { createLease, type JobOptions, runRegularly } from "../upkeep/jobs.ts";
 import type { Blobs } from "./blobs.ts";
 import {
   checkFiles,
@@ -27,22 +24,10 @@ const UNKNOWN_MS = 6 * HOUR_MS;
 /** Files that are being received are written to all the time. */
 const INTERRUPTED_MS = 2 * HOUR_MS;
 
-export interface FileMaintenanceOptions {
-  readonly store: Pick<Store, "read" | "write">;
+export interface FileMaintenanceOptions extends JobOptions {
   readonly blobs: Blobs;
-  /** The id of this node. */
-  readonly node: string;
   /** Whether other nodes may be receiving files into the same folder. */
   readonly isShared: boolean;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
-
-export interface FileMaintenance {
-  readonly background: BackgroundWork;
-  /** Receives changes: the bytes of a deleted message are deleted at once. */
-  receive(change: Delivered): void;
-  stop(): Promise<void>;
 }
 
 /**
@@ -50,19 +35,17 @@ export interface FileMaintenance {
  * files every minute; every hour uploads that nothing uses and bytes without a row, and looks for rows
  * without bytes.
  */
-export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance {
+export function maintainFiles(options: FileMaintenanceOptions) {
   const { store, blobs, node, isShared, log, metrics } = options;
   const background = backgroundRunner("file_deletion", "file_checks");
   const started = Date.now();
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let checkedUpTo = FIRST_FILE;
   let figures: StorageFigures | null = null;
   watchFigures(metrics, () => figures);
 
   const deletion = createLease(store, "file deletion", node);
   let retry: NodeJS.Timeout | undefined;
-  async function deleteBytes(): Promise<void> {
+  async function deleteBytes(signal: AbortSignal): Promise<void> {
     const [first] = await store.read((tx) => tx.abandonedBlobs(1));
     if (first === undefined) return;
     const isDone = await deletion.hold(signal, (proceed) =>
@@ -75,7 +58,7 @@ export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance 
   }
 
   const checks = createLease(store, "file checks", node);
-  async function checkAll(): Promise<void> {
+  async function checkAll(signal: AbortSignal): Promise<void> {
     // Without other nodes, only a process that was killed can have left something there.
     const interrupted = isShared ? Date.now() - INTERRUPTED_MS : started;
     await deleteInterruptedUploads(blobs.incoming, interrupted);
@@ -89,24 +72,23 @@ export function maintainFiles(options: FileMaintenanceOptions): FileMaintenance 
   }
 
   const jobs = [
-    runRegularly(MINUTE_MS, () => background.run("file_deletion", deleteBytes)),
-    runRegularly(HOUR_MS, () => background.run("file_checks", checkAll)),
+    runRegularly(MINUTE_MS, (signal) => background.run("file_deletion", () => deleteBytes(signal))),
+    runRegularly(HOUR_MS, (signal) => background.run("file_checks", () => checkAll(signal))),
   ] as const;
   return {
     background,
-    receive(change) {
+    /** Receives changes: the bytes of a deleted message are deleted at once. */
+    receive(change: Delivered): void {
       if (change.kind === "event" && change.name === "events.messageDeleted") jobs[0].run();
     },
-    async stop() {
-      stopping.abort();
-      for (const job of jobs) await job.stop();
+    async stop(): Promise<void> {
+      await Promise.all(jobs.map((job) => job.stop()));
       clearTimeout(retry);
     },
   };
 }
 
-/** For servers that take no files. */
-export const noFileMaintenance: FileMaintenance = {
+export const noFileMaintenance: ReturnType<typeof maintainFiles> = {
   background: backgroundRunner(),
   receive: () => {},
   stop: async () => {},

@@ -1,33 +1,21 @@
 import { finishErasure } from "../domain/erasures.ts";
-import type { Logger } from "../observe/log.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
-import type { Store } from "../store/store.ts";
-import { createLease, type Proceed } from "./lease.ts";
-import { runRegularly } from "./regularly.ts";
+import { createLease, type JobOptions, type Proceed, runRegularly } from "./jobs.ts";
 
 /** How often to look for erasures that another process has begun or left unfinished. */
 const CHECK_MS = 5000;
 
 export type Erasures = ReturnType<typeof startErasures>;
 
-export interface ErasuresOptions {
-  readonly store: Pick<Store, "read" | "write">;
-  /** The id of this node. */
-  readonly node: string;
-  readonly log: Logger;
-}
-
 /**
  * Finishes the erasures of accounts, on one node at a time. Erasures that a crash has interrupted are
  * finished by the next process or by another node.
  */
-export function startErasures({ store, node, log }: ErasuresOptions) {
+export function startErasures({ store, node, log }: Omit<JobOptions, "metrics">) {
   const held = createLease(store, "erasures", node);
-  const stopping = new AbortController();
-  const { signal } = stopping;
 
   /** Finishes all that can be finished. Those that fail are tried again at the next check. */
-  async function finishAll(): Promise<void> {
+  async function finishAll(signal: AbortSignal): Promise<void> {
     const failed = new Set<number>();
     const findOpen = async () =>
       (await store.read((tx) => tx.openErasures())).filter(
@@ -58,15 +46,9 @@ export function startErasures({ store, node, log }: ErasuresOptions) {
     log.info({ account: username, messages }, "account erasure finished");
   }
 
-  const job = runRegularly(CHECK_MS, () =>
-    finishAll().catch((err) => log.error({ err }, "account erasure failed")),
+  const job = runRegularly(CHECK_MS, (signal) =>
+    finishAll(signal).catch((err) => log.error({ err }, "account erasure failed")),
   );
-  return {
-    /** Call after a unit that has erased an account. */
-    wake: job.run,
-    stop() {
-      stopping.abort();
-      return job.stop();
-    },
-  };
+  /** Call `wake` after a unit that has erased an account. */
+  return { wake: job.run, stop: job.stop };
 }

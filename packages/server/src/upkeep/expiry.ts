@@ -1,8 +1,7 @@
 import { expireToolCalls } from "../domain/tool-calls.ts";
-import type { Logger } from "../observe/log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
-import type { Store, WriteTx } from "../store/store.ts";
-import { runRegularly } from "./regularly.ts";
+import type { WriteTx } from "../store/store.ts";
+import { type JobOptions, runRegularly } from "./jobs.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
 /** The longest time between two checks: a call that was added since may expire first. */
@@ -15,11 +14,9 @@ const PURGE_BATCH = 1000;
 /** Tool calls that expire per unit of work: each takes several statements and an event. */
 const EXPIRE_BATCH = 20;
 
-export interface UpkeepOptions {
-  readonly store: Pick<Store, "read" | "write">;
+export interface UpkeepOptions extends Pick<JobOptions, "store" | "log"> {
   /** Days for which entries of the audit log and resolved reports are kept. */
   readonly auditDays: number;
-  readonly log: Logger;
 }
 
 /**

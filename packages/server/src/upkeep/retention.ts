@@ -1,22 +1,13 @@
 import { removeInBatches } from "../domain/deletions.ts";
-import type { Logger } from "../observe/log.ts";
-import type { Metrics } from "../observe/metrics.ts";
 import { SCANNED_IDS } from "../store/message-scans.ts";
-import type { Store } from "../store/store.ts";
-import { createLease, type Proceed } from "./lease.ts";
-import { runRegularly } from "./regularly.ts";
+import { createLease, type JobOptions, type Proceed, runRegularly } from "./jobs.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 
-export interface RetentionOptions {
-  readonly store: Pick<Store, "read" | "write">;
-  /** The id of this node. */
-  readonly node: string;
+export interface RetentionOptions extends JobOptions {
   /** Days after which messages are deleted. Null: never. */
   readonly days: number | null;
-  readonly log: Logger;
-  readonly metrics: Metrics;
 }
 
 /**
@@ -34,7 +25,6 @@ export function startRetention({ store, node, days, log, metrics }: RetentionOpt
   );
   if (days === null) return { stop: async () => {} };
   const held = createLease(store, "retention", node);
-  const stopping = new AbortController();
   /** When the oldest message of a range was created, by the start of the range. */
   const oldest = new Map<number, number>();
 
@@ -60,15 +50,9 @@ export function startRetention({ store, node, days, log, metrics }: RetentionOpt
     if (messages > 0) log.info({ messages, days }, "old messages deleted");
   };
 
-  const job = runRegularly(HOUR_MS, () =>
+  return runRegularly(HOUR_MS, (signal) =>
     held
-      .hold(stopping.signal, deleteOld)
+      .hold(signal, deleteOld)
       .catch((err) => log.error({ err }, "deletion of old messages failed")),
   );
-  return {
-    stop() {
-      stopping.abort();
-      return job.stop();
-    },
-  };
 }

@@ -5,24 +5,13 @@ import { isSameSecret } from "../../security/tokens.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
 import type { ReadTx, Store } from "../../store/store.ts";
-import { createLease } from "../../upkeep/lease.ts";
+import { createLease } from "../../upkeep/jobs.ts";
 import type { Blobs } from "../blobs.ts";
 import { accountData } from "./account-data.ts";
 import { zip } from "./zip.ts";
 
 /** Long enough to click on a link, too short to find one in a history or a log. */
 const LINK_MS = 10 * 60_000;
-
-/** Where a download begins. */
-export interface ExportLink {
-  readonly path: string;
-  readonly expires_at: number;
-}
-
-export interface ExportDownload {
-  readonly filename: string;
-  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
-}
 
 export type Exports = ReturnType<typeof createExports>;
 
@@ -56,7 +45,7 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
 
   return {
     /** A link that works until it expires or the session ends. Without a session: until it expires. */
-    link(account: AccountRecord, sessionId = ""): ExportLink {
+    link(account: AccountRecord, sessionId = "") {
       const expires_at = Date.now() + LINK_MS;
       const nonce = randomBytes(16).toString("base64url");
       const signature = sign(account, `${expires_at}`, sessionId, nonce);
@@ -68,7 +57,7 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
      * has ended or its account is deleted, `suspended` if the account is, and `conflict` while another
      * download of the same person runs on any node.
      */
-    async open(token: string): Promise<ExportDownload> {
+    async open(token: string) {
       const account = await accountOf(token);
       const name = `export ${account.id}`;
       const id = Bun.randomUUIDv7();
@@ -90,7 +79,6 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
   };
 }
 
-/** The name of the file that a person's data is saved as. */
 const filenameOf = ({ username }: AccountRecord) =>
   `parley-${username}-${new Date().toISOString().slice(0, 10)}.zip`;
 

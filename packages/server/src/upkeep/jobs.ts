@@ -1,4 +1,48 @@
+import type { Logger } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { Store } from "../store/store.ts";
+
+export interface JobOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  /** The id of this node. */
+  readonly node: string;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Runs work now, at intervals, and on demand; never twice at the same time. `stop` aborts the signal and
+ * waits for the work to end.
+ */
+export function runRegularly(everyMs: number, work: (signal: AbortSignal) => Promise<unknown>) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running: Promise<void> | null = null;
+  let isWanted = false;
+  async function runAll(): Promise<void> {
+    while (isWanted && !signal.aborted) {
+      isWanted = false;
+      await work(signal);
+    }
+  }
+  const run = () => {
+    isWanted = true;
+    running ??= runAll().finally(() => {
+      running = null;
+    });
+  };
+  run();
+  const timer = setInterval(run, everyMs);
+  timer.unref();
+  return {
+    run,
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      stopping.abort();
+      await running;
+    },
+  };
+}
 
 /** How long a lease holds without renewal: after a crash, another process waits that long. */
 const LEASE_MS = 10_000;
