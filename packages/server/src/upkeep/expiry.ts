@@ -24,42 +24,39 @@ export interface UpkeepOptions extends Pick<JobOptions, "store" | "log"> {
  * hour. Expires tool calls that nobody decided about, each when its time is over.
  */
 export function startUpkeep({ store, auditDays, log }: UpkeepOptions) {
-  let expiring: Promise<void> = Promise.resolve();
-  let expiryTimer: NodeJS.Timeout | undefined;
-  let isStopped = false;
+  let soon: NodeJS.Timeout | undefined;
 
-  /**
-   * Deletes or ends batches until one is not full, or the server stops. `batch` returns how many rows it
-   * had.
-   */
+  /** Deletes or ends batches until one is not full, or the signal aborts. `batch` returns its rows. */
   async function purge(
     what: string,
+    signal: AbortSignal,
     batch: (tx: WriteTx, size: number) => Awaitable<number>,
     size = PURGE_BATCH,
   ): Promise<void> {
     try {
-      while (!isStopped && (await store.write((tx) => batch(tx, size))) === size);
+      while (!signal.aborted && (await store.write((tx) => batch(tx, size))) === size);
     } catch (err) {
       log.error({ err }, `${what} failed`);
     }
   }
 
-  async function purgeAll(): Promise<void> {
+  async function purgeAll(signal: AbortSignal): Promise<void> {
     const now = Date.now();
-    await purge("session purge", (tx, size) => tx.purgeSessions(now, size));
-    await purge("audit log purge", (tx, size) => tx.pruneAuditLog(now - auditDays * DAY_MS, size));
-    await purge("report purge", (tx, size) => tx.pruneReports(now - auditDays * DAY_MS, size));
+    const before = now - auditDays * DAY_MS;
+    await purge("session purge", signal, (tx, size) => tx.purgeSessions(now, size));
+    await purge("audit log purge", signal, (tx, size) => tx.pruneAuditLog(before, size));
+    await purge("report purge", signal, (tx, size) => tx.pruneReports(before, size));
   }
 
-  async function expireCalls(): Promise<void> {
-    await purge("tool call expiry", expireToolCalls, EXPIRE_BATCH);
+  async function expireCalls(signal: AbortSignal): Promise<void> {
+    await purge("tool call expiry", signal, expireToolCalls, EXPIRE_BATCH);
+    if (signal.aborted) return;
     const delayMs = await msUntilNextExpiry().catch((err) => {
       log.error({ err }, "tool call expiry check failed");
       return EXPIRE_MS;
     });
-    if (isStopped) return;
-    expiryTimer = setTimeout(expire, delayMs);
-    expiryTimer.unref();
+    clearTimeout(soon);
+    if (delayMs < EXPIRE_MS) soon = setTimeout(expiring.run, delayMs).unref();
   }
 
   async function msUntilNextExpiry(): Promise<number> {
@@ -68,17 +65,12 @@ export function startUpkeep({ store, auditDays, log }: UpkeepOptions) {
     return Math.max((next?.expires_at ?? now + EXPIRE_MS) - now, MIN_EXPIRE_MS);
   }
 
-  const expire = () => {
-    expiring = expireCalls();
-  };
-
   const purging = runRegularly(PURGE_MS, purgeAll);
-  expire();
+  const expiring = runRegularly(EXPIRE_MS, expireCalls);
   return {
     async stop(): Promise<void> {
-      isStopped = true;
-      clearTimeout(expiryTimer);
-      await Promise.all([purging.stop(), expiring]);
+      await Promise.all([purging.stop(), expiring.stop()]);
+      clearTimeout(soon);
     },
   };
 }
