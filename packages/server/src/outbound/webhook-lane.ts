@@ -1,5 +1,4 @@
 import type { Logger } from "../observe/log.ts";
-import type { AuditLog } from "../security/audit-log.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { WriteTx } from "../store/store.ts";
 import type {
@@ -16,12 +15,10 @@ import type { CreatorChecks } from "./webhook-creator.ts";
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60 * 60 * 1000;
 const RETRY_FOR_MS = 3 * 24 * 60 * 60 * 1000;
-/** Attempts that a delivery keeps. */
 const KEPT_ATTEMPTS = 20;
 
 const GONE = 410;
 
-/** A claimed lane. */
 export interface ClaimedLane {
   readonly lane: Lane;
   /** What it has to send, oldest first; at least one. */
@@ -31,7 +28,6 @@ export interface ClaimedLane {
 }
 
 export interface Serving extends Sending, CreatorChecks {
-  readonly audit: AuditLog;
   readonly log: Logger;
   /** Counts for the metrics. */
   readonly counts: { attempt(outcome: "delivered" | "failed"): void; givenUp: number };
@@ -96,22 +92,17 @@ async function load(delivery: DeliveryRecord, serving: Serving): Promise<Loaded>
   return loaded ?? { webhook: null, body: null };
 }
 
-interface Outcome {
-  readonly attempted: AttemptedDelivery;
-  /** Null when there is no retry. */
-  readonly retryMs: number | null;
-}
-
+/** `retryMs` is null when there is no retry. */
 function outcomeOf(
   delivery: DeliveryRecord,
   attempt: Attempt,
   { id: webhook, resumed_at }: WebhookRecord,
   { log, counts }: Serving,
-): Outcome {
+) {
   const { id, queued_at } = delivery;
   const attempts = delivery.attempts + 1;
   const history = [...delivery.history, attempt].slice(-KEPT_ATTEMPTS);
-  const outcome = (status: DeliveryStatus, retryMs: number | null): Outcome => ({
+  const outcome = (status: DeliveryStatus, retryMs: number | null) => ({
     attempted: { id, attempts, history, status },
     retryMs,
   });
