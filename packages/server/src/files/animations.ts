@@ -1,30 +1,27 @@
 import { smallProfile } from "./color-profiles.ts";
-import { Damaged, isAscii, KeptParts } from "./picture-parts.ts";
 import {
   ALPHA,
   ANIMATION,
   type Chunk,
   chunkOf,
   chunksIn,
+  Damaged,
   extendedHeader,
+  isAscii,
+  isExtendedWebp,
+  KeptParts,
   PROFILE,
   webpChunks,
   webpOf,
-} from "./webp.ts";
+} from "./picture-parts.ts";
 
-export interface Animation {
-  /** The file without comments, metadata and trailing bytes, as parts to write one after another. */
-  readonly parts: readonly Uint8Array[];
-  /** A still picture of the first frame. */
-  readonly firstFrame: Uint8Array;
-}
-
-/** The animation in a file; null if it is not a GIF or an animated WebP. */
-export function animationIn(bytes: Uint8Array): Animation | null {
+/**
+ * The animation in a file, null if it is not a GIF or an animated WebP: the file without comments,
+ * metadata and trailing bytes, as parts to write one after another, and a still picture of the first frame.
+ */
+export function animationIn(bytes: Uint8Array) {
   if (isAscii(bytes, 0, "GIF8")) return { parts: stripGif(bytes), firstFrame: bytes };
-  const isWebp = isAscii(bytes, 0, "RIFF") && isAscii(bytes, 8, "WEBP");
-  const isAnimated = isAscii(bytes, 12, "VP8X") && ((bytes[20] ?? 0) & ANIMATION) !== 0;
-  if (!isWebp || !isAnimated) return null;
+  if (!isExtendedWebp(bytes) || ((bytes[20] ?? 0) & ANIMATION) === 0) return null;
   const chunks = webpChunks(bytes);
   return { parts: stripWebp(chunks), firstFrame: firstWebpFrame(chunks) };
 }

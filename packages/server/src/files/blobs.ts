@@ -4,7 +4,6 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** A stored object. */
 export interface Blob {
   readonly size: number;
   /** Sending the first 25 MiB of the stream does not wait for a disk. */

@@ -25,7 +25,6 @@ export interface CleanupOptions {
   proceed(): Promise<void>;
 }
 
-/** Deletes an object and its preview. */
 export async function deleteBlob(blobs: Blobs, blob: string): Promise<void> {
   await blobs.delete(previewOf(blob));
   await blobs.delete(blob);

@@ -1,6 +1,15 @@
 import { inflateSync } from "node:zlib";
-import { Damaged, isAscii, KeptParts } from "./picture-parts.ts";
-import { ALPHA, type Chunk, extendedHeader, webpChunks, webpOf } from "./webp.ts";
+import {
+  ALPHA,
+  type Chunk,
+  Damaged,
+  extendedHeader,
+  isAscii,
+  isExtendedWebp,
+  KeptParts,
+  webpChunks,
+  webpOf,
+} from "./picture-parts.ts";
 
 /** The usual profiles (sRGB, Display P3, Adobe RGB) are smaller. Larger ones may contain anything. */
 const MAX_PROFILE_BYTES = 4096;
@@ -15,8 +24,7 @@ const MAX_CHUNKS = 100_000;
 export function withoutLargeProfile(bytes: Uint8Array): Uint8Array[] | null {
   if (isAscii(bytes, 0, "\u0089PNG")) return pngWithoutProfile(bytes);
   if (isAscii(bytes, 0, "\u00ff\u00d8")) return jpegWithoutProfile(bytes);
-  const isWebp = isAscii(bytes, 0, "RIFF") && isAscii(bytes, 8, "WEBP");
-  return isWebp && isAscii(bytes, 12, "VP8X") ? webpWithoutProfile(bytes) : null;
+  return isExtendedWebp(bytes) ? webpWithoutProfile(bytes) : null;
 }
 
 /** The profile of a WebP if it is small. */
@@ -83,15 +91,8 @@ function jpegWithoutProfile(bytes: Uint8Array): Uint8Array[] | null {
   return profileBytes > MAX_PROFILE_BYTES ? kept.parts() : null;
 }
 
-interface Segment {
-  readonly marker: number;
-  /** Where its marker begins. */
-  readonly at: number;
-  readonly end: number;
-}
-
-/** The segments before the first scan. As decoders do, it skips bytes between them. */
-function* jpegSegments(bytes: Uint8Array): Generator<Segment> {
+/** The segments before the first scan, with their markers. As decoders do, it skips bytes between them. */
+function* jpegSegments(bytes: Uint8Array) {
   let at = 2;
   for (let segments = 0; ; segments++) {
     if (segments === MAX_CHUNKS) throw new Damaged("the picture has too many segments");

@@ -94,7 +94,8 @@ async function sync(path: string): Promise<void> {
   await handle.sync();
 }
 
-function missing(error: NodeJS.ErrnoException): null {
+/** Null for a file that does not exist. */
+export function missing(error: NodeJS.ErrnoException): null {
   if (error.code === "ENOENT") return null;
   throw error;
 }

@@ -7,36 +7,29 @@ import { type Blobs, type ByteRange, previewOf } from "./blobs.ts";
 const INLINE =
   /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/plain(?:; charset=[\w-]+)?)$/;
 
-export interface Download {
-  readonly status: 200 | 206 | 304 | 416;
-  readonly headers: Record<string, string>;
-  readonly body: ReadableStream<Uint8Array> | null;
-}
-
 export interface DownloadRequest {
   readonly fileId: string;
   readonly isPreview: boolean;
   readonly isHead: boolean;
-  readonly range: string | null;
-  readonly ifRange: string | null;
-  readonly ifNoneMatch: string | null;
+  readonly headers: Headers;
 }
 
 /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
 export async function download(
   { store, blobs }: { store: Pick<Store, "read">; blobs: Blobs },
   request: DownloadRequest,
-): Promise<Download> {
+) {
+  const { headers: asked } = request;
   const [file] = await store.read((tx) => tx.files([request.fileId]));
   if (file?.status !== "ready" || file.blob === null) throw notFound("file");
   const name = request.isPreview ? previewOf(file.blob) : file.blob;
   const etag = `"${name}"`;
   const headers = { ...headersOf(file, request.isPreview), etag };
-  if (matches(request.ifNoneMatch, etag)) return { status: 304, headers, body: null };
+  if (matches(asked.get("if-none-match"), etag)) return { status: 304, headers, body: null };
   const blob = await blobs.open(name);
   if (!blob) throw notFound("file");
-  const isRangeWanted = request.ifRange === null || request.ifRange === etag;
-  const range = isRangeWanted ? rangeOf(request.range, blob.size) : null;
+  const isRangeWanted = (asked.get("if-range") ?? etag) === etag;
+  const range = isRangeWanted ? rangeOf(asked.get("range"), blob.size) : null;
   if (range === "unsatisfiable") {
     const unsatisfied = { ...headers, "content-range": `bytes */${blob.size}` };
     return { status: 416, headers: unsatisfied, body: null };

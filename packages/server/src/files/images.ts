@@ -2,10 +2,8 @@ import { chmod, open, rm, stat } from "node:fs/promises";
 import { Failure } from "../rules/failure.ts";
 import { animationIn, gifCanvas } from "./animations.ts";
 import { withoutLargeProfile } from "./color-profiles.ts";
-import { Damaged } from "./picture-parts.ts";
-import { isLosslessWebp } from "./webp.ts";
+import { Damaged, isLosslessWebp } from "./picture-parts.ts";
 
-/** Types that are processed as pictures. */
 const FORMATS: Record<string, Bun.Image.Format> = {
   "image/jpeg": "jpeg",
   "image/png": "png",
@@ -35,14 +33,6 @@ const PROFILE_PIXELS = 512;
 /** The shorter side of their previews: enough for a square of 64 pixels on a dense screen. */
 const PROFILE_PREVIEW_PIXELS = 192;
 
-export interface Picture {
-  readonly type: string;
-  readonly width: number;
-  readonly height: number;
-  /** A blurred data URL. */
-  readonly placeholder: string;
-}
-
 export interface PictureFiles {
   /** Where to write the picture without its metadata. */
   readonly cleaned: string;
@@ -65,10 +55,11 @@ export function isPicture(type: string): boolean {
 
 /**
  * Writes a picture again without metadata (EXIF, GPS, comments) and without anything behind its end,
- * and a preview of it. Decoding and encoding happen on other threads. Animated pictures keep their
- * frames: they are copied without the blocks that are not part of the picture.
+ * and a preview of it. The placeholder is a blurred data URL. Decoding and encoding happen on other
+ * threads. Animated pictures keep their frames: they are copied without the blocks that are not part of
+ * the picture.
  */
-export async function cleanPicture(path: string, files: PictureFiles): Promise<Picture> {
+export async function cleanPicture(path: string, files: PictureFiles) {
   const { cleaned, preview, maxPixels } = files;
   return decodable(path, files, async (source) => {
     const size = await sizeOf(source, maxPixels);
@@ -90,7 +81,7 @@ export async function cleanPicture(path: string, files: PictureFiles): Promise<P
  * Writes a picture of an account or a group: small, without metadata, and always a still. The preview
  * fills a square whose sides are cut off.
  */
-export async function cleanProfilePicture(path: string, files: PictureFiles): Promise<Picture> {
+export async function cleanProfilePicture(path: string, files: PictureFiles) {
   const { cleaned, preview, maxPixels } = files;
   return decodable(path, files, async (source) => {
     const { format } = await sizeOf(source, maxPixels);

@@ -1,7 +1,6 @@
 import { isSameSecret } from "../security/tokens.ts";
 import type { Vault } from "../security/vault.ts";
 
-/** What a link allows. */
 export type LinkPurpose = "upload" | "content" | "preview";
 
 export type Links = ReturnType<typeof createLinks>;

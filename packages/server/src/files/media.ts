@@ -1,6 +1,5 @@
 import { askWorker } from "./ask-worker.ts";
 
-/** How long reading the duration may take. */
 const DEADLINE_MS = 3000;
 
 /** What the thread answers: the duration in seconds, if it found one. */

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { S3Client } from "bun";
 import type { S3Options } from "../config/file-storage.ts";
 import { unavailable } from "../rules/failure.ts";
-import type { BlobEntry, Blobs } from "./blobs.ts";
+import type { Blobs } from "./blobs.ts";
 
 const PART_BYTES = 5 * 1024 * 1024;
 
@@ -36,26 +36,19 @@ export function openS3Blobs(options: S3Options, incoming: string): Blobs {
     async delete(name) {
       await reachable(client.delete(keyOf(name)).catch(missing));
     },
-    list: () => listObjects(client, prefix, timeoutMs),
+    async *list() {
+      let continuationToken: string | undefined;
+      do {
+        const next = continuationToken !== undefined && { continuationToken };
+        const page = await reachable(client.list({ prefix, ...next }));
+        for (const { key, size = 0, lastModified } of page.contents ?? []) {
+          const modifiedAt = Date.parse(lastModified ?? "");
+          yield { name: key.slice(prefix.length), size, modifiedAt };
+        }
+        continuationToken = page.nextContinuationToken;
+      } while (continuationToken !== undefined);
+    },
   };
-}
-
-async function* listObjects(
-  client: S3Client,
-  prefix: string,
-  timeoutMs: number,
-): AsyncIterable<BlobEntry> {
-  let continuationToken: string | undefined;
-  do {
-    const page = await withTimeout(
-      client.list({ prefix, ...(continuationToken !== undefined && { continuationToken }) }),
-      timeoutMs,
-    );
-    for (const { key, size = 0, lastModified } of page.contents ?? []) {
-      yield { name: key.slice(prefix.length), size, modifiedAt: Date.parse(lastModified ?? "") };
-    }
-    continuationToken = page.nextContinuationToken;
-  } while (continuationToken !== undefined);
 }
 
 function missing(error: unknown): null {

@@ -1,22 +1,14 @@
-import type { Limits } from "../config/limits.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { Throttle } from "../security/throttle.ts";
+import { Failure, forbidden } from "../rules/failure.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
-import type { Blobs } from "./blobs.ts";
 import { type DownloadRequest, download } from "./downloads.ts";
 import { createLinks } from "./links.ts";
-import { createFileMetrics } from "./metrics.ts";
-import { createFileQuota } from "./quota.ts";
-import { createUploads } from "./uploads.ts";
+import { createUploads, type UploadsOptions } from "./uploads.ts";
 
-export interface FilesOptions {
-  readonly store: Pick<Store, "read" | "write">;
-  readonly blobs: Blobs;
+export interface FilesOptions extends UploadsOptions {
   readonly vault: Pick<Vault, "fingerprint">;
-  readonly limits: Limits;
   readonly metrics: Metrics;
-  readonly pixels: Throttle;
 }
 
 export type Files = ReturnType<typeof createFiles>;
@@ -26,7 +18,6 @@ export function createFiles({ store, blobs, vault, limits, metrics, pixels }: Fi
   const receive = createUploads({ store, blobs, limits, pixels });
   const counted = createFileMetrics(metrics);
   return {
-    /** See `createUploads`. */
     receive: (...given: Parameters<typeof receive>) => counted.upload(() => receive(...given)),
     links: createLinks(vault),
     blobs,
@@ -34,5 +25,67 @@ export function createFiles({ store, blobs, vault, limits, metrics, pixels }: Fi
     /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
     download: (request: DownloadRequest) =>
       counted.download(() => download({ store, blobs }, request)),
+  };
+}
+
+/** Counts uploads and downloads by outcome. */
+function createFileMetrics(metrics: Metrics) {
+  let running = 0;
+  metrics.watch("parley_uploads", "gauge", "Uploads of files in progress.", () => running);
+  const outcomes = (name: string, what: string) => {
+    const count = metrics.counter(name, `${what} of files by outcome.`, "code");
+    return async <Result>(work: () => Promise<Result>) => {
+      try {
+        const result = await work();
+        count("ok");
+        return result;
+      } catch (error) {
+        count(error instanceof Failure ? error.code : "internal");
+        throw error;
+      }
+    };
+  };
+  const upload = outcomes("parley_uploads_total", "Uploads");
+  return {
+    upload<Result>(work: () => Promise<Result>) {
+      running++;
+      return upload(work).finally(() => running--);
+    },
+    download: outcomes("parley_downloads_total", "Downloads"),
+  };
+}
+
+/** How long a total is used: it is the sum over all files. */
+const FRESH_MS = 60_000;
+
+/** The limit for the files of everybody together, in bytes; 0 for none. */
+function createFileQuota(
+  store: Pick<Store, "read">,
+  limit: number,
+  metrics: Pick<Metrics, "watch">,
+) {
+  let total = { bytes: 0, readAt: Number.NEGATIVE_INFINITY };
+  metrics.watch(
+    "parley_file_quota_bytes",
+    "gauge",
+    "The limit stored_file_bytes for the files of everybody together; 0 for none.",
+    () => limit,
+  );
+  return {
+    /**
+     * Throws (403) if a file of this size has no room. What other nodes add counts after a minute at the
+     * latest, and so does what is deleted.
+     */
+    async check(size: number): Promise<void> {
+      if (limit === 0) return;
+      const now = performance.now();
+      if (now - total.readAt > FRESH_MS) {
+        total = { bytes: await store.read((tx) => tx.announcedBytes()), readAt: now };
+      }
+      if (total.bytes + size > limit) throw forbidden("this server has no room for more files");
+    },
+    add(size: number): void {
+      total.bytes += size;
+    },
   };
 }

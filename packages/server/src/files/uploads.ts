@@ -41,7 +41,8 @@ export interface UploadsOptions {
  * ready is returned as it is. The signal is aborted when the client is gone: what then waits for its turn
  * is not examined any more.
  */
-export function createUploads({ store, blobs, limits, pixels }: UploadsOptions) {
+export function createUploads(options: UploadsOptions) {
+  const { store, blobs, limits, pixels } = options;
   const slots = slotsPerPerson(limits.uploads_at_once);
   const full = () => unavailable("too many files are being examined", 2);
   const examining = createFairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
@@ -65,13 +66,8 @@ export function createUploads({ store, blobs, limits, pixels }: UploadsOptions) 
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
     const type = await detectType(received.path);
     const key = `${person}`;
-    const examineFile = () =>
-      examine(received.path, type, {
-        folder: blobs.incoming,
-        maxPixels: limits.image_pixels,
-        maxBytes: limits.file_bytes,
-        isProfilePicture: file.conversation_uuid === null,
-      });
+    const isProfilePicture = file.conversation_uuid === null;
+    const examineFile = () => examine(received.path, { type, isProfilePicture }, options);
     await using examined = isPicture(type)
       ? await decodeInTurn(key, examineFile, signal, await countPixels(key, received.path, signal))
       : await examining(key, examineFile, signal);
@@ -128,19 +124,11 @@ interface Examined extends AsyncDisposable {
   readonly objects: readonly (readonly [name: string, path: string])[];
 }
 
-interface ExamineOptions {
-  /** Where to write other versions of a picture. */
-  readonly folder: string;
-  readonly maxPixels: number;
-  readonly maxBytes: number;
-  readonly isProfilePicture: boolean;
-}
-
 /** Examines received bytes: a picture loses its metadata and gets a preview. */
 async function examine(
   path: string,
-  type: string,
-  { folder, maxPixels, maxBytes, isProfilePicture }: ExamineOptions,
+  { type, isProfilePicture }: { type: string; isProfilePicture: boolean },
+  { blobs, limits }: UploadsOptions,
 ): Promise<Examined> {
   const blob = Bun.randomUUIDv7();
   const none = { width: null, height: null, duration_ms: null, placeholder: null };
@@ -150,13 +138,14 @@ async function examine(
     const content = { ...none, blob, type, size, duration_ms: await durationOf(path, type) };
     return { content, objects: [[blob, path]], [Symbol.asyncDispose]: async () => {} };
   }
-  const cleaned = join(folder, blob);
-  const preview = join(folder, previewOf(blob));
+  const cleaned = join(blobs.incoming, blob);
+  const preview = join(blobs.incoming, previewOf(blob));
   const remove = async () => {
     for (const each of [cleaned, preview]) await rm(each, { force: true });
   };
   try {
     const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
+    const { image_pixels: maxPixels, file_bytes: maxBytes } = limits;
     const picture = await clean(path, { cleaned, preview, maxPixels, maxBytes });
     const { size } = await stat(cleaned);
     return {

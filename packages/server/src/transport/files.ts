@@ -37,9 +37,7 @@ async function send(
     fileId: id,
     isPreview,
     isHead: request.method === "HEAD",
-    range: request.headers.get("range"),
-    ifRange: request.headers.get("if-range"),
-    ifNoneMatch: request.headers.get("if-none-match"),
+    headers: request.headers,
   });
   const seconds = Math.max(0, expires - Math.floor(Date.now() / 1000));
   return new Response(body, {

@@ -55,8 +55,10 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
     name: `${name}.jsonl`,
     content: linesOf(pages, (page) => progress(messagesIn(page))),
   });
-  const list = (name: string, read: (tx: ReadTx) => Awaitable<readonly unknown[]>) =>
-    file(name, onePage(source, read));
+  async function* onePage(unit: (tx: ReadTx) => Awaitable<readonly unknown[]>): Pages {
+    yield await source.read(unit);
+  }
+  const list = (name: string, unit: Parameters<typeof onePage>[0]) => file(name, onePage(unit));
   yield { name: "README.txt", content: Readable.from([README]) };
   yield list("account", (tx) => accountRecord(tx, account));
   yield list("sessions", (tx) => tx.sessions(id, Date.now()));
@@ -109,13 +111,6 @@ async function* linesOf(
     yield page.map((item) => `${JSON.stringify(item)}\n`).join("");
     await progress(page);
   }
-}
-
-async function* onePage(
-  { read }: Source,
-  unit: (tx: ReadTx) => Awaitable<readonly unknown[]>,
-): Pages {
-  yield await read(unit);
 }
 
 /** A list that is read in pages. `unit` gets the last item of the page before. */
@@ -245,7 +240,6 @@ async function* messagesInFormer({ read, account: { id: senderId } }: Source): P
   }
 }
 
-/** The files that a person has uploaded, by id and name. */
 async function* uploadedFiles(source: Source): AsyncGenerator<ZipEntry> {
   const { blobs, account, progress } = source;
   if (!blobs) return;
