@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { z } from "zod";
 import { VERSION } from "../../observe/version.ts";
-import { appendObjects, type ObjectFigures, objectsIn } from "./objects.ts";
+import { appendObjects, Digest, type ObjectFigures, objectsIn, verified } from "./objects.ts";
 import { appendEntry, contentOf, endArchive, type PlacedEntry, readEntries } from "./tar.ts";
 
 /** Since format 2 an archive may have the bytes of files. */
@@ -16,19 +16,13 @@ export const DATABASE = "parley.db";
 export const MASTER_KEY = "master.key";
 export const INVITE_CODE = "invite-code";
 
-const BackupFile = z.object({
-  name: z.enum([DATABASE, MASTER_KEY, INVITE_CODE]),
-  bytes: z.int().nonnegative(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-});
+const BackupFile = Digest.extend({ name: z.enum([DATABASE, MASTER_KEY, INVITE_CODE]) });
 type BackupFile = z.infer<typeof BackupFile>;
 
 const Manifest = z.object({
-  /** The format of the archive. */
   format: z.int().min(1).max(FORMAT),
   /** The version of Parley that made the backup. */
   version: z.string(),
-  /** The version of the database schema. */
   schema: z.int().positive(),
   created_at: z.iso.datetime(),
   accounts: z.int().nonnegative(),
@@ -50,7 +44,6 @@ export interface ArchiveContent {
 
 /** The bytes of files that belong into an archive. */
 export interface ArchiveObjects {
-  /** The storage folder. */
   readonly folder: string;
   readonly blobs: readonly string[];
   readonly progress: Progress;
@@ -89,7 +82,6 @@ export async function writeArchive(
   return figures;
 }
 
-/** The size and the checksum of a file. */
 export async function digestOf(path: string) {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -112,13 +104,6 @@ function counter(total: number, progress: Progress) {
   };
 }
 
-export interface VerifiedFile {
-  readonly name: BackupFile["name"];
-  readonly bytes: number;
-  /** Passes the content to `write` chunk by chunk. Throws if it differs from the manifest. */
-  read(write: (chunk: Uint8Array) => Promise<unknown>): Promise<void>;
-}
-
 /** Opens an archive and checks its structure. The content is checked as it is read. */
 export async function openArchive(path: string, progress: Progress) {
   const [first, ...entries] = await readEntries(path);
@@ -129,25 +114,11 @@ export async function openArchive(path: string, progress: Progress) {
   if (found.join() !== listed.join() || new Set(listed).size !== listed.length) {
     throw new Error("the archive does not have the files that its manifest lists");
   }
-  const counted = counter(
-    entries.reduce((sum, { bytes }) => sum + bytes, 0),
-    progress,
+  const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
+  const counted = counter(total, progress);
+  const files = manifest.files.map((file, place) =>
+    verified(path, file, entries[place] as PlacedEntry, counted),
   );
-  const files = manifest.files.map(({ name, bytes, sha256 }, place): VerifiedFile => {
-    const entry = entries[place] as PlacedEntry;
-    return {
-      name,
-      bytes,
-      async read(write) {
-        const hash = createHash("sha256");
-        for await (const chunk of counted(contentOf(path, entry))) {
-          hash.update(chunk);
-          await write(chunk);
-        }
-        if (hash.digest("hex") !== sha256) throw new Error(`${name} has a wrong checksum`);
-      },
-    };
-  });
   return { manifest, files, objects: await objectsIn(path, entries.slice(count)) };
 }
 
@@ -155,23 +126,14 @@ async function readManifest(path: string, entry: PlacedEntry | undefined): Promi
   if (entry?.name !== MANIFEST || entry.bytes > MAX_MANIFEST_BYTES) {
     throw new Error("it is not a backup that Parley made");
   }
-  const text = await new Response(contentOf(path, entry)).text();
-  const json = parseJson(text);
+  // A manifest that is no JSON is reported below.
+  const json: unknown = await new Response(contentOf(path, entry)).json().catch(() => null);
   const { format = 0 } = z.object({ format: z.number() }).safeParse(json).data ?? {};
   if (format > FORMAT)
     throw new Error("a newer version of Parley made it; restore it with that version");
   const parsed = Manifest.safeParse(json);
   if (!parsed.success) throw new Error("its manifest cannot be read");
   return parsed.data;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller reports a manifest that cannot be read.
-    return null;
-  }
 }
 
 /** Reads the whole archive. Throws if anything in it differs from its manifest. */

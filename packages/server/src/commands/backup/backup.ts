@@ -16,7 +16,7 @@ import {
   writeArchive,
 } from "./archive.ts";
 import type { ObjectFigures } from "./objects.ts";
-import { megabytes, percent, refusePostgres, syncFolder } from "./support.ts";
+import { megabytes, percent, refusePostgres, refuseUnwritable, syncFolder } from "./support.ts";
 
 export const backup = command({
   name: "backup",
@@ -58,18 +58,13 @@ interface Backup {
   progress(text: string): void;
 }
 
-interface Written {
-  readonly manifest: Manifest;
-  readonly figures: ObjectFigures | null;
-}
-
 /**
  * Works in a folder beside the file, and gives the file its name when it is complete and verified. A
  * run that was killed leaves that folder, and the next one with the same name replaces it.
  */
-async function writeBackup(backup: Backup): Promise<Written> {
+async function writeBackup(backup: Backup) {
   const { file, files, storage } = backup;
-  if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
+  refuseUnwritable(file);
   await checkSpace(file, files, storage);
   const folder = openWorkFolder(`${file}.partial`);
   try {
@@ -87,7 +82,7 @@ async function writeVerified(
   { files: [database, ...others], storage, progress }: Backup,
   archive: string,
   snapshot: string,
-): Promise<Written> {
+) {
   const report = (what: string) => (done: number, total: number) =>
     progress(`${what}: ${percent(done, total)}`);
   closeSync(openSync(snapshot, "wx", 0o600));
@@ -134,7 +129,6 @@ async function checkSpace(
   storage: string | null,
 ): Promise<void> {
   const folder = dirname(file);
-  if (!existsSync(folder)) throw new ConfigError(`There is no folder ${folder}. Create it first.`);
   const { bavail, bsize } = await statfs(folder);
   const stored = await existingBlobs(storage === null ? null : { kind: "disk", folder: storage });
   let needed = 2 * files.reduce((sum, { path }) => sum + statSync(path).size, 0);
@@ -166,7 +160,6 @@ function checkOwnFolder(folder: string): void {
   );
 }
 
-/** What the backup has of files. */
 function filesText({ files }: Config, figures: ObjectFigures | null): string {
   if (files?.kind === "s3") return "Files are on S3, and not in the backup: back up the bucket.";
   if (!figures) return "The server takes no files.";

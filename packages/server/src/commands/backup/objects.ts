@@ -1,12 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
-import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { z } from "zod";
-import { ConfigError } from "../../config/config.ts";
 import { previewOf } from "../../files/blobs.ts";
-import { INCOMING, NO_OBJECTS, pathOfObject, RESTORING } from "../../files/disk.ts";
-import { giveToOwnerOf, makeFolder, syncFolder, writeNewFile, writing } from "./support.ts";
+import { missing, pathOfObject } from "../../files/disk.ts";
 import { appendEntry, contentOf, type PlacedEntry } from "./tar.ts";
 
 /** The objects of the file storage in an archive: a folder, and a list with their checksums after it. */
@@ -15,11 +11,13 @@ const LIST = "files.jsonl";
 
 const CHUNK_BYTES = 256 * 1024;
 
-const Listed = z.object({
-  name: z.string().regex(/^[0-9a-f-]{36}(?:\.preview)?$/),
+/** What a list says of the content of an entry. */
+export const Digest = z.object({
   bytes: z.int().nonnegative(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
+
+const Listed = Digest.extend({ name: z.string().regex(/^[0-9a-f-]{36}(?:\.preview)?$/) });
 type Listed = z.infer<typeof Listed>;
 
 /** The last line of the list: the checksum of those before it. */
@@ -62,7 +60,7 @@ async function appendObject(
   folder: string,
   name: string,
 ): Promise<Listed | null> {
-  await using source = await open(pathOfObject(folder, name), "r").catch(missingFile);
+  await using source = await open(pathOfObject(folder, name), "r").catch(missing);
   if (!source) return null;
   const { size: bytes } = await source.stat();
   const hash = createHash("sha256");
@@ -82,11 +80,6 @@ async function* chunksOf(source: FileHandle, hash: Hash): AsyncGenerator<Uint8Ar
   }
 }
 
-function missingFile(error: NodeJS.ErrnoException): null {
-  if (error.code === "ENOENT") return null;
-  throw error;
-}
-
 function listOf(listed: readonly Listed[]): Buffer {
   const lines = listed.map((each) => `${JSON.stringify(each)}\n`).join("");
   return Buffer.from(`${lines}${JSON.stringify({ sha256_of_list: sumOf(lines) })}\n`);
@@ -94,7 +87,8 @@ function listOf(listed: readonly Listed[]): Buffer {
 
 const sumOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
-export interface VerifiedObject extends Listed {
+export interface Verified {
+  readonly name: string;
   /** Passes the content to `write` chunk by chunk. Throws if it differs from the list. */
   read(write: (chunk: Uint8Array) => Promise<unknown>): Promise<void>;
 }
@@ -103,7 +97,7 @@ export interface VerifiedObject extends Listed {
 export async function objectsIn(
   path: string,
   entries: readonly PlacedEntry[],
-): Promise<VerifiedObject[]> {
+): Promise<Verified[]> {
   const list = entries.at(-1);
   if (!list) return [];
   const listed = list.name === LIST ? await readList(path, list) : null;
@@ -115,21 +109,23 @@ export async function objectsIn(
   return listed.map((each, place) => verified(path, each, entries[place] as PlacedEntry));
 }
 
-function verified(path: string, listed: Listed, entry: PlacedEntry): VerifiedObject {
-  return {
-    ...listed,
-    async read(write) {
-      const hash = createHash("sha256");
-      for await (const chunk of contentOf(path, entry)) {
-        hash.update(chunk);
-        await write(chunk);
-      }
-      if (hash.digest("hex") !== listed.sha256) {
-        throw new Error(`${entry.name} has a wrong checksum`);
-      }
-    },
-  };
-}
+/** The content of an entry, which is checked as it is read, through `pass`. */
+export const verified = (
+  path: string,
+  { name, sha256 }: Pick<Listed, "name" | "sha256">,
+  entry: PlacedEntry,
+  pass = (chunks: AsyncIterable<Uint8Array>) => chunks,
+): Verified => ({
+  name,
+  async read(write) {
+    const hash = createHash("sha256");
+    for await (const chunk of pass(contentOf(path, entry))) {
+      hash.update(chunk);
+      await write(chunk);
+    }
+    if (hash.digest("hex") !== sha256) throw new Error(`${entry.name} has a wrong checksum`);
+  },
+});
 
 async function readList(path: string, entry: PlacedEntry): Promise<Listed[] | null> {
   const text = await new Response(contentOf(path, entry)).text();
@@ -143,67 +139,4 @@ async function readList(path: string, entry: PlacedEntry): Promise<Listed[] | nu
     // Damaged.
     return null;
   }
-}
-
-/**
- * Throws if the folder has objects, unless an interrupted restore has left them: then its draft is there,
- * and the backup has all of them.
- */
-export function refuseStoredFiles(folder: string, objects: readonly VerifiedObject[]): void {
-  if (!existsSync(folder)) return;
-  const left = new Set(existsSync(draftOf(folder)) ? objects.map(({ name }) => name) : []);
-  const isFree = readdirSync(folder, { withFileTypes: true }).every(
-    (entry) =>
-      NO_OBJECTS.has(entry.name) ||
-      (entry.isDirectory() &&
-        readdirSync(join(folder, entry.name)).every((name) => left.has(name))),
-  );
-  if (isFree) return;
-  throw new ConfigError(
-    `${folder} has files already. Move them away, or set PARLEY_FILES to another folder.`,
-  );
-}
-
-/** Where objects are written until all of them are there: in the folder, which may be a mounted disk. */
-const draftOf = (folder: string) => join(folder, RESTORING);
-
-/** Writes objects to a draft. */
-export async function writeObjects(
-  objects: readonly VerifiedObject[],
-  folder: string,
-): Promise<void> {
-  const draft = draftOf(folder);
-  await writing(folder, () => rmSync(draft, { recursive: true, force: true }));
-  for (const { name, read } of objects) {
-    const path = pathOfObject(draft, name);
-    await writing(folder, () => makeFolder(dirname(path)));
-    await writeNewFile(path, read);
-    giveToOwnerOf(folder, path);
-  }
-}
-
-/** Moves the objects of the draft to their places. The draft stays until `deleteDraft`. */
-export function placeObjects(objects: readonly VerifiedObject[], folder: string): void {
-  const draft = draftOf(folder);
-  for (const { name } of objects) {
-    const path = pathOfObject(folder, name);
-    makeFolder(dirname(path));
-    renameSync(pathOfObject(draft, name), path);
-  }
-  for (const name of readdirSync(draft)) syncFolder(join(folder, name));
-  makeFolder(join(folder, INCOMING));
-}
-
-/** Ends a restore, after the database got its final name. */
-export const deleteDraft = (folder: string) =>
-  rmSync(draftOf(folder), { recursive: true, force: true });
-
-/**
- * Ends a restore that has failed. Without the draft, the next one would refuse the objects that an
- * interrupted one has placed.
- */
-export function emptyDraft(folder: string): void {
-  if (!existsSync(folder)) return;
-  deleteDraft(folder);
-  if (readdirSync(folder).some((name) => !NO_OBJECTS.has(name))) makeFolder(draftOf(folder));
 }

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config/config.ts";
+import { INCOMING, NO_OBJECTS, pathOfObject, RESTORING } from "../../files/disk.ts";
 import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
 import { NEWEST_SCHEMA } from "../../store/sqlite/migrations.ts";
 import { forgetPlace, inspectDatabase } from "../../store/sqlite/snapshot.ts";
@@ -15,16 +16,10 @@ import {
   openArchive,
   verifyArchive,
 } from "./archive.ts";
-import {
-  deleteDraft,
-  emptyDraft,
-  placeObjects,
-  refuseStoredFiles,
-  type VerifiedObject,
-  writeObjects,
-} from "./objects.ts";
+import type { Verified } from "./objects.ts";
 import {
   giveToOwnerOf,
+  makeFolder,
   percent,
   refusePostgres,
   syncFolder,
@@ -106,7 +101,7 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
 }
 
 /** The folder to restore files to; null if the backup has none. */
-function storageFor({ files }: Config, objects: readonly VerifiedObject[]): string | null {
+function storageFor({ files }: Config, objects: readonly Verified[]): string | null {
   if (objects.length === 0) return null;
   if (files?.kind !== "disk") {
     throw new ConfigError(
@@ -160,6 +155,65 @@ function deleteDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (drafts.some((draft) => name.startsWith(draft))) rmSync(join(folder, name));
   }
+}
+
+/**
+ * Throws if the folder has objects, unless an interrupted restore has left them: then its draft is there,
+ * and the backup has all of them.
+ */
+function refuseStoredFiles(folder: string, objects: readonly Verified[]): void {
+  if (!existsSync(folder)) return;
+  const left = new Set(existsSync(objectsDraftOf(folder)) ? objects.map(({ name }) => name) : []);
+  const isFree = readdirSync(folder, { withFileTypes: true }).every(
+    (entry) =>
+      NO_OBJECTS.has(entry.name) ||
+      (entry.isDirectory() &&
+        readdirSync(join(folder, entry.name)).every((name) => left.has(name))),
+  );
+  if (isFree) return;
+  throw new ConfigError(
+    `${folder} has files already. Move them away, or set PARLEY_FILES to another folder.`,
+  );
+}
+
+/** Where objects are written until all of them are there: in the folder, which may be a mounted disk. */
+const objectsDraftOf = (folder: string) => join(folder, RESTORING);
+
+async function writeObjects(objects: readonly Verified[], folder: string): Promise<void> {
+  const draft = objectsDraftOf(folder);
+  await writing(folder, () => rmSync(draft, { recursive: true, force: true }));
+  for (const { name, read } of objects) {
+    const path = pathOfObject(draft, name);
+    await writing(folder, () => makeFolder(dirname(path)));
+    await writeNewFile(path, read);
+    giveToOwnerOf(folder, path);
+  }
+}
+
+/** Moves the objects of the draft to their places. The draft stays until `deleteDraft`. */
+function placeObjects(objects: readonly Verified[], folder: string): void {
+  const draft = objectsDraftOf(folder);
+  for (const { name } of objects) {
+    const path = pathOfObject(folder, name);
+    makeFolder(dirname(path));
+    renameSync(pathOfObject(draft, name), path);
+  }
+  for (const name of readdirSync(draft)) syncFolder(join(folder, name));
+  makeFolder(join(folder, INCOMING));
+}
+
+/** Ends a restore, after the database got its final name. */
+const deleteDraft = (folder: string) =>
+  rmSync(objectsDraftOf(folder), { recursive: true, force: true });
+
+/**
+ * Ends a restore that has failed. Without the draft, the next one would refuse the objects that an
+ * interrupted one has placed.
+ */
+function emptyDraft(folder: string): void {
+  if (!existsSync(folder)) return;
+  deleteDraft(folder);
+  if (readdirSync(folder).some((name) => !NO_OBJECTS.has(name))) makeFolder(objectsDraftOf(folder));
 }
 
 /** Says that the backup is the problem, unless what it is restored to is. */

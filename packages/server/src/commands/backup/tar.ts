@@ -42,7 +42,6 @@ export async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<voi
   }
 }
 
-/** Ends an archive. */
 export async function endArchive(archive: FileHandle): Promise<void> {
   await writeAll(archive, new Uint8Array(2 * BLOCK_BYTES));
 }
@@ -65,7 +64,6 @@ export async function readEntries(path: string): Promise<PlacedEntry[]> {
   }
 }
 
-/** The content of an entry. */
 export const contentOf = (path: string, { offset, bytes }: PlacedEntry) =>
   Bun.file(path)
     .slice(offset, offset + bytes)
