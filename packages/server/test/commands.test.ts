@@ -14,7 +14,7 @@ import {
 } from "@parley/testkit/server.ts";
 import manifest from "../package.json" with { type: "json" };
 import { commands } from "../src/commands/index.ts";
-import { progressOn } from "../src/commands/progress.ts";
+import { progressOn } from "../src/commands/output.ts";
 
 const run = (line: string, env: Environment = {}) => runMain(line.split(" "), env);
 

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { existingBlobs, openBlobs } from "../compose/backends.ts";
 import { ConfigError } from "../config/config.ts";
 import type { FileStorage } from "../config/file-storage.ts";
-import { pathOfObject } from "../files/disk.ts";
+import { missing, pathOfObject } from "../files/disk.ts";
 import type { Key, Row, TransferSource } from "../store/transfer.ts";
 
 export interface FileMigration {
@@ -33,7 +33,8 @@ export async function migrateFiles({ dataDir, files, print }: FileMigration): Pr
     // The storage takes the file that it is given.
     const copy = join(target.incoming, name);
     // A running server may have deleted it.
-    if (!(await isCopied(pathOfObject(folder, name), copy))) continue;
+    const copying = copyFile(pathOfObject(folder, name), copy);
+    if ((await copying.catch(missing)) === null) continue;
     await target.put(name, copy);
     if ((await target.open(name))?.size !== size) throw new Error(`${name} was not copied`);
     copied++;
@@ -65,20 +66,10 @@ export async function countMissing(
   files: FileStorage | null,
 ): Promise<number> {
   if (names.size === 0) return 0;
-  const missing = new Set(names);
+  const lost = new Set(names);
   const storage = await existingBlobs(files);
-  if (storage) for await (const { name } of storage.list()) missing.delete(name);
-  return missing.size;
-}
-
-async function isCopied(from: string, to: string): Promise<boolean> {
-  try {
-    await copyFile(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return false;
-  }
+  if (storage) for await (const { name } of storage.list()) lost.delete(name);
+  return lost.size;
 }
 
 const noStorage = (folder: string) =>

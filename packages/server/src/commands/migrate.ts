@@ -7,28 +7,16 @@ import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../
 import { command } from "./command.ts";
 import { countMissing, migrateFiles, namedObjects } from "./migrate-files.ts";
 
+const only = (store: string, summary: string) =>
+  ({ type: "string", value: "store", choices: [store], required: true, summary }) as const;
+
 export const migrate = command({
   name: "migrate",
   summary: "Copy the data from SQLite to PostgreSQL.",
   details: `Copies the database in PARLEY_DATA to the one of DATABASE_URL, and the files that people have
 sent to PARLEY_FILES. Run it while the server runs, stop
 the server, and run it again: docs/migrating.md has the steps.`,
-  options: {
-    from: {
-      type: "string",
-      value: "store",
-      choices: ["sqlite"],
-      required: true,
-      summary: "The source.",
-    },
-    to: {
-      type: "string",
-      value: "store",
-      choices: ["postgres"],
-      required: true,
-      summary: "The target.",
-    },
-  },
+  options: { from: only("sqlite", "The source."), to: only("postgres", "The target.") },
   examples: [
     { line: "migrate --from sqlite --to postgres", summary: "Can be stopped and run again." },
   ],
@@ -100,17 +88,12 @@ const START_NEXT = `All data is copied and equal on both sides. Next:
   2. Start the server with DATABASE_URL, and never again without it: SQLite gets no new data.
   3. Keep parley.db for as long as you may want to go back to the data of this moment.`;
 
-/** The number of rows, and a checksum of them. */
 interface Figures {
   rows: number;
   sum: string;
 }
 
-interface Copy {
-  table: Table;
-  wanted: Figures;
-  found: Figures;
-}
+type Copy = Awaited<ReturnType<typeof copyTable>>;
 
 const isSame = (one: Figures, other: Figures) => one.rows === other.rows && one.sum === other.sum;
 
@@ -122,7 +105,7 @@ interface Batch {
 }
 
 /** Removes first and inserts then, so that no row violates a unique index because of another. */
-async function copyTable(migration: Migration, table: Table): Promise<Copy> {
+async function copyTable(migration: Migration, table: Table) {
   const { batches, removed } = await removeDifferences(migration, table);
   const written = await insertMissing(migration, table, batches);
   const wanted = total(batches.map((batch) => batch.wanted));

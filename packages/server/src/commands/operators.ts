@@ -1,7 +1,6 @@
 import { command } from "./command.ts";
-import { openService } from "./people.ts";
+import { openService, person } from "./people.ts";
 
-const person = { username: "The username of a person." };
 const details = "Works while the server runs. PARLEY_OPERATORS can name further operators.";
 
 export const listOperators = command({

@@ -2,13 +2,10 @@ import { parseArgs } from "node:util";
 import { suggestion } from "../rules/similar-names.ts";
 import { type Command, type OptionList, UsageError } from "./command.ts";
 
-/** The option that every command with a result has. */
-const JSON_OPTION = {
-  json: { type: "boolean", summary: "Print the result as one JSON object." },
-} as const satisfies OptionList;
+const JSON_OPTION = { type: "boolean", summary: "Print the result as one JSON object." } as const;
 
 export const optionsOf = ({ options = {}, json }: Command): OptionList =>
-  json === false ? options : { ...options, ...JSON_OPTION };
+  json === false ? options : { ...options, json: JSON_OPTION };
 
 /** The arguments and options of a command line, checked against the declaration of the command. */
 export function parseCommandLine(command: Command, args: readonly string[]) {

@@ -1,8 +1,12 @@
 import { openStore } from "../compose/backends.ts";
 import { ConfigError, readConfig } from "../config/config.ts";
+import { createAuditLog } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
-import { commandLog } from "./output.ts";
+import { printError, reasonOf } from "./output.ts";
+
+/** The argument of commands about a person. */
+export const person = { username: "The username of a person." };
 
 /**
  * What a command works with. The store closes at the end of its scope. A command that makes sense before
@@ -26,3 +30,14 @@ async function personNamed(store: Store, username: string): Promise<AccountRecor
     `There is no person named ${username}. Run "parley users list" to see all of them.`,
   );
 }
+
+/** The audit log of a command: its entries are stored, and are no log lines between those of the command. */
+const commandLog = (store: Store) =>
+  createAuditLog(
+    {
+      info() {},
+      error: ({ err, event }) =>
+        printError(`The audit log has no entry "${event}": it was not stored (${reasonOf(err)}).`),
+    },
+    store,
+  );

@@ -3,9 +3,8 @@ import { suggestion } from "../rules/similar-names.ts";
 import { type Command, type Result, UsageError } from "./command.ts";
 import { commandHelp, nestedHelp, programHelp } from "./help.ts";
 import { commands, DEFAULT_COMMAND } from "./index.ts";
-import { failWith, print, printError } from "./output.ts";
+import { failWith, print, printError, progressOn } from "./output.ts";
 import { parseCommandLine } from "./parse.ts";
-import { progressOn } from "./progress.ts";
 
 /** Runs the command line. Exit codes: 0 success, 1 failure, 2 not understood. */
 export async function runProgram(args: readonly string[]): Promise<void> {
@@ -75,7 +74,6 @@ function find(args: readonly string[]) {
 
 const byName = (name: string) => commands.find(({ names }) => names.includes(name)) ?? null;
 
-/** The commands whose name begins with this word, such as `keys`. */
 const nestedIn = (word: string) =>
   commands.filter(({ names }) => names.some((name) => name.startsWith(`${word} `)));
 

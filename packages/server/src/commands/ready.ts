@@ -1,5 +1,4 @@
-import { urlOf } from "../compose.ts";
-import { ConfigError, readConfig } from "../config/config.ts";
+import { ConfigError, readConfig, urlOf } from "../config/config.ts";
 import { command } from "./command.ts";
 
 /** The image has no HTTP client: this is its health check. */

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { existingBlobs } from "../compose/backends.ts";
@@ -11,11 +11,9 @@ import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import { createLease } from "../upkeep/jobs.ts";
-import { megabytes, syncFolder } from "./backup/support.ts";
+import { megabytes, refuseUnwritable, syncFolder } from "./backup/support.ts";
 import { command } from "./command.ts";
-import { openService } from "./people.ts";
-
-const person = { username: "The username of a person." };
+import { openService, person } from "./people.ts";
 
 /** How often to look whether the server has finished an erasure. */
 const POLL_MS = 200;
@@ -143,7 +141,7 @@ they have uploaded. Works while the server runs.`,
   async run({ arguments: given, progress }) {
     const config = readConfig();
     const file = resolve(given.file);
-    checkFile(file);
+    refuseUnwritable(file);
     await using service = await openService(config);
     const { store, log } = service;
     const account = await service.person(given.username);
@@ -166,12 +164,6 @@ they have uploaded. Works while the server runs.`,
     };
   },
 });
-
-function checkFile(file: string): void {
-  if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
-  const folder = dirname(file);
-  if (!existsSync(folder)) throw new ConfigError(`There is no folder ${folder}. Create it first.`);
-}
 
 /** Writes a file that only its owner can read. It gets its name when it is complete. */
 async function writeFile(file: string, content: AsyncIterable<Uint8Array>): Promise<number> {

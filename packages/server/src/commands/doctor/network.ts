@@ -1,8 +1,7 @@
 import { createServer } from "node:net";
 import { connect } from "@nats-io/transport-node";
 import { connectionOptions } from "../../changes/nats-options.ts";
-import { urlOf } from "../../compose.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, urlOf } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { isInUse } from "../../store/data-folder.ts";
 import { reasonOf } from "../output.ts";
