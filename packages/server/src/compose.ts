@@ -1,4 +1,3 @@
-import type { Server } from "bun";
 import { createContextFiles } from "./agents/context-files/index.ts";
 import { createDeltas } from "./agents/deltas.ts";
 import { createDispatcher } from "./agents/dispatcher.ts";
@@ -16,9 +15,8 @@ import { createThrottles } from "./calls/throttles.ts";
 import type { Cluster } from "./changes/cluster.ts";
 import { type Changes, openChangeStream } from "./changes/stream.ts";
 import { openBackends, openBlobs } from "./compose/backends.ts";
-import { watchBackgroundWork } from "./compose/background-work.ts";
 import { openVault, refuseOtherMasterKey } from "./compose/master-key.ts";
-import { type Config, ConfigError } from "./config/config.ts";
+import { type Config, ConfigError, urlOf } from "./config/config.ts";
 import type { Limits } from "./config/limits.ts";
 import { createIncomingHooks } from "./domain/incoming-hooks.ts";
 import { createOidcAccounts } from "./domain/oidc-accounts.ts";
@@ -41,13 +39,14 @@ import { createPasswords } from "./security/passwords.ts";
 import { createSignInThrottle } from "./security/sign-in-throttle.ts";
 import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
+import type { BackgroundWork } from "./store/background-work.ts";
 import { yieldingStore } from "./store/event-loop.ts";
 import type { Store, WriteTx } from "./store/store.ts";
-import { createHttp, type Fetch, pathOf } from "./transport/http.ts";
-import { createMcp, type Mcp } from "./transport/mcp/index.ts";
+import { createHttp, pathOf } from "./transport/http.ts";
+import { createMcp } from "./transport/mcp/index.ts";
 import { createRoutes, metricsResponse, type RouteOptions } from "./transport/routes.ts";
 import type { Services as TransportServices } from "./transport/services.ts";
-import { type Connection, createSockets, type SocketTransport } from "./transport/socket.ts";
+import { type Connection, createSockets } from "./transport/socket.ts";
 import { createUnsentAnswers, type UnsentAnswers } from "./transport/unsent-answers.ts";
 import { startErasures } from "./upkeep/erasures.ts";
 import { startUpkeep } from "./upkeep/expiry.ts";
@@ -62,16 +61,7 @@ const STOP_MS = 5000;
  */
 const LOAD_CLIENT_MS = 1000;
 
-/** Posts of one incoming hook: as many as Slack accepts, with room for several alerts at once. */
-const HOOK_POSTS = { perSecond: 1, burst: 30 };
-
-export interface Running {
-  /** The base URL of the service, such as `http://127.0.0.1:8080`. */
-  readonly url: string;
-  /** The URL of the separate metrics listener; null when metrics share the main one. */
-  readonly metricsUrl: string | null;
-  stop(): Promise<void>;
-}
+export type Running = Awaited<ReturnType<typeof compose>>;
 
 /**
  * Sign-in with the configured issuer: by its tokens, and in the web client. It is imported only when
@@ -93,7 +83,7 @@ async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
 }
 
 /** Builds the service and starts listening. */
-export async function compose(config: Config): Promise<Running> {
+export async function compose(config: Config) {
   const log = createLogger(config.logLevel);
   const node = Bun.randomUUIDv7();
   const backends = await openBackends(config, node, log);
@@ -144,10 +134,12 @@ export async function compose(config: Config): Promise<Running> {
   cluster.start();
   agents.start();
   return {
+    /** The base URL of the service, such as `http://127.0.0.1:8080`. */
     url: urlOf(config.host, server.port),
+    /** The URL of the separate metrics listener; null when metrics share the main one. */
     metricsUrl:
       metricsServer && `${urlOf(metricsServer.hostname ?? "", metricsServer.port)}/metrics`,
-    async stop() {
+    async stop(): Promise<void> {
       await metricsServer?.stop(true);
       await agents.stop();
       transports.mcp.stop();
@@ -204,11 +196,7 @@ function buildAgents(services: Services, changes: Changes, cluster: Cluster, nod
 }
 
 /** What answers clients. */
-interface Transports {
-  readonly sockets: SocketTransport;
-  readonly mcp: Mcp;
-  readonly http: Fetch;
-}
+type Transports = ReturnType<typeof buildTransports>;
 
 interface TransportOptions extends Pick<RouteOptions, "ready" | "failing"> {
   upgrade(request: Request, data: Connection, protocol?: string): boolean;
@@ -219,7 +207,7 @@ function buildTransports(
   changes: Changes,
   { unsent, answers }: { unsent: Backlog; answers: UnsentAnswers },
   { ready, failing, upgrade }: TransportOptions,
-): Transports {
+) {
   const { httpNames, allNames } = handlersByName(services);
   const sockets = createSockets(services, createInvoke(allNames, services), unsent);
   const invoke = createInvoke(httpNames, services);
@@ -235,21 +223,21 @@ function buildTransports(
   return { sockets, mcp, http };
 }
 
-function serve(config: Config, { http, sockets }: Transports, log: Logger): Server<Connection> {
-  return listen(config, {
-    hostname: config.host,
-    port: config.port,
-    // `transport/body.ts` enforces the limit, so that a body that is too large gets a JSON failure.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    idleTimeout: 120,
-    fetch: (request, self) => http(request, self.requestIP(request)?.address ?? ""),
-    websocket: sockets.handlers,
-    error: (error) => {
-      log.error({ err: error }, "request failed");
-      return new Response(null, { status: 500 });
-    },
-  });
-}
+const serve = (config: Config, { http, sockets }: Transports, log: Logger) =>
+  listen("HOST and PORT", config, (address) =>
+    Bun.serve<Connection>({
+      ...address,
+      // `transport/body.ts` enforces the limit, so that a body that is too large gets a JSON failure.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: 120,
+      fetch: (request, self) => http(request, self.requestIP(request)?.address ?? ""),
+      websocket: sockets.handlers,
+      error: (error) => {
+        log.error({ err: error }, "request failed");
+        return new Response(null, { status: 500 });
+      },
+    }),
+  );
 
 /** Everything that is built once, at startup. */
 type Services = Needs & TransportServices;
@@ -275,7 +263,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = createMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
-  const { pixels, ...limited } = throttles(limits, cluster);
+  const { pixels, hooks, ...limited } = throttles(limits, cluster);
   const fetch = createGuardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = createToolServers({
     store: yieldingStore(store),
@@ -303,12 +291,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     exports: createExports({ store, blobs, vault, log }),
     files: blobs && createFiles({ store, blobs, vault, limits, metrics, pixels }),
     erasures: startErasures({ store, node, log }),
-    incomingHooks: createIncomingHooks({
-      store,
-      config,
-      costs: limited.rates.costs,
-      ...hookRates(limits, cluster),
-    }),
+    incomingHooks: createIncomingHooks({ store, config, costs: limited.rates.costs, ...hooks }),
     ...limited,
     externalTurns: createExternalTurns({ store, changes, connected: hub, log }),
     keyTester: createKeyTester({ config, vault, log }),
@@ -356,13 +339,24 @@ function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
   );
 }
 
-/** Rates of incoming hooks: of posts per hook, and of all requests per network. */
-function hookRates(limits: Limits, cluster: Cluster) {
-  const { operations_per_second: perSecond, operation_burst: burst } = limits;
-  return {
-    posts: createThrottle(HOOK_POSTS, { cluster, name: "hook posts" }),
-    requests: createThrottle({ perSecond, burst }, { cluster, name: "hook requests" }),
-  };
+/** Logs when background work begins to fail and recovers, and counts the failures. */
+function watchBackgroundWork(works: readonly BackgroundWork[], log: Logger, metrics: Metrics) {
+  for (const work of works) {
+    work.onChange((kind, error) => {
+      const name = kind === "writes" ? "store writes" : kind.replaceAll("_", " ");
+      if (error === null) log.info(`${name} recovered`);
+      else log.error({ err: error }, `${name} failed`);
+    });
+  }
+  metrics.watch(
+    "parley_store_background_failures_total",
+    "counter",
+    "Failures of the background work of the store and the file storage by kind.",
+    () =>
+      works
+        .flatMap((work) => [...work.failures()])
+        .map(([kind, value]) => ({ labels: { kind }, value })),
+  );
 }
 
 /** Rates that hold across all nodes. */
@@ -384,6 +378,12 @@ function throttles(limits: Limits, cluster: Cluster) {
     },
     signInThrottle: createSignInThrottle(shared),
     pixels: rate("pixels", limits.image_pixels_per_hour / 3600, limits.image_pixels_per_hour),
+    hooks: {
+      // As many as Slack accepts, with room for several alerts at once.
+      posts: rate("hook posts", 1, 30),
+      // Of a network.
+      requests: rate("hook requests", limits.operations_per_second, limits.operation_burst),
+    },
     throttles: createThrottles(limits, cluster),
   };
 }
@@ -394,32 +394,33 @@ function throttles(limits: Limits, cluster: Cluster) {
  */
 const readLog = ({ nats }: Config) => (nats ? { everyMs: 5000 } : { everyMs: 1000, awayMs: 1000 });
 
-function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
-  try {
-    return Bun.serve<Connection>(options);
-  } catch (error) {
-    throw addressError("HOST and PORT", config, error);
-  }
-}
-
 /** A separate listener that serves `/metrics` and nothing else. */
-function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
-  const fetch = (request: Request) =>
-    pathOf(request.url) === "/metrics"
-      ? metricsResponse(services)
-      : new Response(null, { status: 404 });
+const listenForMetrics = (address: Address, services: Services) =>
+  listen("PARLEY_METRICS_HOST and PARLEY_METRICS_PORT", address, (given) =>
+    Bun.serve({
+      ...given,
+      fetch: ({ url }) =>
+        pathOf(url) === "/metrics"
+          ? metricsResponse(services)
+          : new Response(null, { status: 404 }),
+    }),
+  );
+
+type Address = Pick<Config, "host" | "port">;
+
+function listen<Opened>(
+  settings: string,
+  { host, port }: Address,
+  open: (address: { hostname: string; port: number }) => Opened,
+): Opened {
   try {
-    return Bun.serve({ hostname: host, port, fetch });
+    return open({ hostname: host, port });
   } catch (error) {
-    throw addressError("PARLEY_METRICS_HOST and PARLEY_METRICS_PORT", { host, port }, error);
+    throw addressError(settings, `${host}:${port}`, error);
   }
 }
 
-function addressError(
-  settings: string,
-  { host, port }: Pick<Config, "host" | "port">,
-  error: unknown,
-): ConfigError {
+function addressError(settings: string, address: string, error: unknown): ConfigError {
   const { code = "", message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const problem =
     code === "EADDRINUSE"
@@ -428,9 +429,6 @@ function addressError(
         ? "this user may not listen there. Choose a port above 1023"
         : "the host is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses";
   return new ConfigError(
-    `${settings} must name an address that is free, not "${host}:${port}": ${problem} (${code || message}).`,
+    `${settings} must name an address that is free, not "${address}": ${problem} (${code || message}).`,
   );
 }
-
-export const urlOf = (host: string, port: number | undefined) =>
-  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
