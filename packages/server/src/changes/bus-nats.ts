@@ -2,8 +2,7 @@ import type { Logger } from "../observe/log.ts";
 import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import type { Change, EventChange, InternalChange, LoggedChange, Membership } from "./change.ts";
 import { Interests } from "./interests.ts";
-import { NatsLink } from "./nats-link.ts";
-import type { NatsOptions } from "./nats-options.ts";
+import { NatsLink, type NatsOptions, type Subjects, subjects } from "./nats-link.ts";
 import {
   decodeNodeMessage,
   encodeEvent,
@@ -12,8 +11,7 @@ import {
 } from "./nats-payloads.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
-import { createStreams, type Streams } from "./streams.ts";
-import { type Subjects, subjects } from "./subjects.ts";
+import { Streams } from "./streams.ts";
 
 export interface NatsBusOptions
   extends NatsOptions,
@@ -62,7 +60,7 @@ export class NatsBus implements Bus {
       lost: (conversation) => this.#loseConversation(conversation),
       missedLeaving: (leaves) => this.#deliver({ kind: "leaving_missed", leaves }),
     });
-    this.#answers = createStreams({
+    this.#answers = new Streams({
       deliver: (change) => this.#deliver(change),
       read: (message) => this.#readText(message, options),
     });
@@ -70,15 +68,8 @@ export class NatsBus implements Bus {
       subjects: this.#subjects,
       subscribe: (subject, receive) => this.#subscribe(subject, receive),
       settled: () => this.#link.settled(),
-      receive: (change) => this.#order.receive(change),
-      opened: (conversation) => this.#order.open(conversation),
-      closed: (conversation) => {
-        this.#order.close(conversation);
-        this.#answers.forget(conversation);
-      },
-      begin: (conversation, seq) => this.#order.begin(conversation, seq),
-      hasBegun: (conversation) => this.#order.at(conversation) !== undefined,
-      claim: (conversation) => this.#order.claim(conversation),
+      order: this.#order,
+      closed: (conversation) => this.#answers.forget(conversation),
       joined: () => this.#catchUp(),
     });
     this.#ends = [this.#subjects.nodes, this.#subjects.node(node)].map((subject) =>

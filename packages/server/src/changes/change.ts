@@ -101,19 +101,7 @@ export type LoggedChange =
   | InternalChange
   | (Omit<EventChange, "data" | "outline"> & { data?: string });
 
-type Details = Pick<
-  EventChange,
-  | "shows"
-  | "outline"
-  | "stream"
-  | "imported"
-  | "account"
-  | "concerns"
-  | "exceptUser"
-  | "exceptSocket"
-  | "joins"
-  | "leaves"
->;
+type Details = Omit<EventChange, "kind" | "name" | "delivery" | "to" | "data" | "at" | "id">;
 
 /** A change that increments the conversation's counter to `seq`. */
 export const counted = <Name extends EventsDelivered<"counted">>(

@@ -72,7 +72,6 @@ const ClusterMessage = z.discriminatedUnion("say", [
   }),
 ]);
 type ClusterMessage = z.infer<typeof ClusterMessage>;
-type ItemMessage = Extract<ClusterMessage, { say: "tell" }>;
 type StateMessage = Extract<ClusterMessage, { say: "state" }>;
 
 export interface ClusterOptions {
@@ -81,105 +80,68 @@ export interface ClusterOptions {
   nodeTimeoutMs?: number;
 }
 
-export const createCluster = (channel: Channel, options: ClusterOptions): Cluster =>
-  new ChannelCluster(channel, options);
-
-class ChannelCluster implements Cluster {
-  readonly node: string;
-  readonly #channel: Channel;
-  readonly #log: Logger;
-  readonly #heartbeatMs: number;
-  readonly #nodeTimeoutMs: number;
-  readonly #shared = new Map<string, Shared<unknown>>();
+export function createCluster(channel: Channel, options: ClusterOptions): Cluster {
+  const { log, heartbeatMs = HEARTBEAT_MS, nodeTimeoutMs = NODE_TIMEOUT_MS } = options;
+  const { node } = channel;
+  const parts = new Map<string, Shared<unknown>>();
   /** When each other node was last heard from. */
-  readonly #heardAt = new Map<string, number>();
+  const heardAt = new Map<string, number>();
   /** The pages received so far of each state that is incomplete. */
-  readonly #incompleteStates = new Map<string, unknown[]>();
-  readonly #timer: NodeJS.Timeout;
-  #heartbeatDueAt: number;
+  const incompleteStates = new Map<string, unknown[]>();
+  const broadcast = (message: ClusterMessage) => channel.broadcast(message);
+  let heartbeatDueAt = performance.now() + heartbeatMs;
+  const timer = setInterval(heartbeat, heartbeatMs);
+  timer.unref();
+  channel.onMessage((body) => {
+    const message = ClusterMessage.parse(body);
+    if (message.node !== node) receive(message);
+  });
 
-  constructor(channel: Channel, options: ClusterOptions) {
-    const { log, heartbeatMs = HEARTBEAT_MS, nodeTimeoutMs = NODE_TIMEOUT_MS } = options;
-    this.node = channel.node;
-    this.#channel = channel;
-    this.#log = log;
-    this.#heartbeatMs = heartbeatMs;
-    this.#nodeTimeoutMs = nodeTimeoutMs;
-    this.#heartbeatDueAt = performance.now() + heartbeatMs;
-    this.#timer = setInterval(() => this.#heartbeat(), heartbeatMs);
-    this.#timer.unref();
-    channel.onMessage((body) => {
-      const message = ClusterMessage.parse(body);
-      if (message.node !== this.node) this.#receive(message);
-    });
-  }
-
-  others(): string[] {
-    return [...this.#heardAt.keys()];
-  }
-
-  share<Item>(shared: Shared<Item>): (item: Item) => void {
-    const { name: part } = shared;
-    this.#shared.set(part, shared as Shared<unknown>);
-    return (item) => this.#channel.broadcast({ say: "tell", node: this.node, part, item });
-  }
-
-  start(): void {
-    this.#channel.onUp(() => this.#introduce((message) => this.#channel.broadcast(message)));
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#channel.broadcast({ say: "bye", node: this.node });
-  }
-
-  #heartbeat(): void {
-    this.#channel.broadcast({ say: "alive", node: this.node });
+  function heartbeat(): void {
+    broadcast({ say: "alive", node });
     const now = performance.now();
-    const wasPaused = now - this.#heartbeatDueAt > PAUSE_MS;
-    this.#heartbeatDueAt = now + this.#heartbeatMs;
-    for (const [other, at] of this.#heardAt) {
-      if (wasPaused) this.#heardAt.set(other, now);
-      else if (now - at > this.#nodeTimeoutMs) this.#remove(other);
+    const wasPaused = now - heartbeatDueAt > PAUSE_MS;
+    heartbeatDueAt = now + heartbeatMs;
+    for (const [other, at] of heardAt) {
+      if (wasPaused) heardAt.set(other, now);
+      else if (now - at > nodeTimeoutMs) remove(other);
     }
   }
 
-  #receive(message: ClusterMessage): void {
+  function receive(message: ClusterMessage): void {
     const { node: from } = message;
     if (message.say === "bye") {
-      this.#remove(from);
+      remove(from);
       return;
     }
-    const reply = (answer: ClusterMessage) => this.#channel.send(from, answer);
-    const isNew = !this.#heardAt.has(from);
-    this.#heardAt.set(from, performance.now());
+    const reply = (answer: ClusterMessage) => channel.send(from, answer);
+    const isNew = !heardAt.has(from);
+    heardAt.set(from, performance.now());
     if (isNew || message.say === "hello") {
-      for (const shared of this.#shared.values()) shared.nodeUp?.(from);
+      for (const shared of parts.values()) shared.nodeUp?.(from);
     }
-    if (message.say === "hello") this.#sendState(reply);
+    if (message.say === "hello") sendState(reply);
     // A node that was considered gone: both sides have dropped what the other sent.
-    else if (isNew) this.#introduce(reply);
-    if (message.say === "tell") this.#receiveItem(message);
-    if (message.say === "state") this.#receiveState(message);
+    else if (isNew) introduce(reply);
+    if (message.say === "tell") {
+      const shared = parts.get(message.part);
+      shared?.receive(shared.schema.parse(message.item), from);
+    }
+    if (message.say === "state") receiveState(message);
   }
 
-  #receiveItem({ node: from, part, item }: ItemMessage): void {
-    const shared = this.#shared.get(part);
-    shared?.receive(shared.schema.parse(item), from);
-  }
-
-  #receiveState({ node: from, part, items, start, more }: StateMessage): void {
-    const shared = this.#shared.get(part);
+  function receiveState({ node: from, part, items, start, more }: StateMessage): void {
+    const shared = parts.get(part);
     const key = stateKey(from, part);
-    const before = start === 0 ? [] : (this.#incompleteStates.get(key) ?? []);
+    const before = start === 0 ? [] : (incompleteStates.get(key) ?? []);
     // A page before it was lost. The node sends its whole state again once it can be reached.
     if (start !== undefined && start !== before.length) return;
     const received = [...before, ...items];
     if (more) {
-      this.#incompleteStates.set(key, received);
+      incompleteStates.set(key, received);
       return;
     }
-    this.#incompleteStates.delete(key);
+    incompleteStates.delete(key);
     shared?.replace?.(
       received.map((item) => shared.schema.parse(item)),
       from,
@@ -187,33 +149,48 @@ class ChannelCluster implements Cluster {
   }
 
   /** Sends this node's state, and asks for that of the receivers. */
-  #introduce(send: (message: ClusterMessage) => void): void {
-    send({ say: "hello", node: this.node });
-    this.#sendState(send);
+  function introduce(send: (message: ClusterMessage) => void): void {
+    send({ say: "hello", node });
+    sendState(send);
   }
 
-  #sendState(send: (message: StateMessage) => void): void {
-    for (const [part, shared] of this.#shared) {
+  function sendState(send: (message: StateMessage) => void): void {
+    for (const [part, shared] of parts) {
       if (!shared.state) continue;
       const all = shared.state();
-      let from = 0;
+      let start = 0;
       do {
-        const to = from + STATE_PAGE_ITEMS;
-        const items = all.slice(from, to);
-        send({ say: "state", node: this.node, part, items, start: from, more: to < all.length });
-        from = to;
-      } while (from < all.length);
+        const to = start + STATE_PAGE_ITEMS;
+        const items = all.slice(start, to);
+        send({ say: "state", node, part, items, start, more: to < all.length });
+        start = to;
+      } while (start < all.length);
     }
   }
 
-  #remove(other: string): void {
-    if (!this.#heardAt.delete(other)) return;
-    this.#log.info({ node: other }, "node gone");
-    for (const shared of this.#shared.values()) {
-      this.#incompleteStates.delete(stateKey(other, shared.name));
+  function remove(other: string): void {
+    if (!heardAt.delete(other)) return;
+    log.info({ node: other }, "node gone");
+    for (const shared of parts.values()) {
+      incompleteStates.delete(stateKey(other, shared.name));
       shared.nodeGone?.(other);
     }
   }
+
+  return {
+    node,
+    others: () => [...heardAt.keys()],
+    share: <Item>(shared: Shared<Item>) => {
+      const { name: part } = shared;
+      parts.set(part, shared as Shared<unknown>);
+      return (item: Item) => broadcast({ say: "tell", node, part, item });
+    },
+    start: () => channel.onUp(() => introduce(broadcast)),
+    stop: () => {
+      clearInterval(timer);
+      broadcast({ say: "bye", node });
+    },
+  };
 }
 
 const stateKey = (node: string, part: string) => `${node} ${part}`;

@@ -1,7 +1,7 @@
 import type { Counter, Interest } from "./bus.ts";
-import type { EventChange } from "./change.ts";
+import type { Subjects } from "./nats-link.ts";
 import { decodeEvent } from "./nats-payloads.ts";
-import type { Subjects } from "./subjects.ts";
+import type { Sequencer } from "./sequencer.ts";
 
 export interface InterestsOptions {
   subjects: Subjects;
@@ -9,15 +9,9 @@ export interface InterestsOptions {
   subscribe(subject: string, receive: (payload: Uint8Array) => void): () => void;
   /** Resolves when the server has processed all subscriptions made so far. */
   settled(): Promise<void>;
-  receive(change: EventChange): void;
-  /** The first person here participates in the conversation. */
-  opened(conversation: string): void;
+  order: Sequencer;
+  /** The last person here has left the conversation. */
   closed(conversation: string): void;
-  begin(conversation: string, seq: number): void;
-  /** Whether it is known from which counter value on the conversation is delivered. */
-  hasBegun(conversation: string): boolean;
-  /** Somebody joined: this node may have published events of the conversation before. */
-  claim(conversation: string): void;
   /** Somebody joined: events may have been published before the subscription was active. */
   joined(): void;
 }
@@ -43,9 +37,11 @@ export class Interests {
   hasConversation = (conversation: string): boolean => this.#conversations.has(conversation);
 
   person(username: string): Interest {
-    const { subjects, subscribe, receive } = this.#options;
+    const { subjects, subscribe, order } = this.#options;
     const to = { users: [username] };
-    const end = subscribe(subjects.user(username), (payload) => receive(decodeEvent(payload, to)));
+    const end = subscribe(subjects.user(username), (payload) =>
+      order.receive(decodeEvent(payload, to)),
+    );
     const person = new PersonInterest(this, this.#options, () => {
       this.#people.delete(username);
       end();
@@ -61,11 +57,11 @@ export class Interests {
       known.people++;
       return;
     }
-    const { subjects, subscribe, receive, opened } = this.#options;
-    opened(conversation);
+    const { subjects, subscribe, order } = this.#options;
+    order.open(conversation);
     const to = { conversation };
     const end = subscribe(subjects.conversation(conversation), (payload) =>
-      receive(decodeEvent(payload, to)),
+      order.receive(decodeEvent(payload, to)),
     );
     this.#conversations.set(conversation, { people: 1, end });
   }
@@ -76,6 +72,7 @@ export class Interests {
     if (!known || --known.people > 0) return;
     known.end();
     this.#conversations.delete(conversation);
+    this.#options.order.close(conversation);
     this.#options.closed(conversation);
   }
 }
@@ -103,7 +100,7 @@ class PersonInterest implements Interest {
     const isCurrent =
       this.#isActive &&
       this.#settling === 0 &&
-      added.every(({ uuid }) => this.#options.hasBegun(uuid));
+      added.every(({ uuid }) => this.#options.order.at(uuid) !== undefined);
     if (this.#hasEnded || isCurrent) return false;
     this.#settling++;
     await this.#options.settled();
@@ -113,15 +110,16 @@ class PersonInterest implements Interest {
   }
 
   begin(conversations: readonly Counter[]): void {
-    for (const { uuid, seq } of conversations) this.#options.begin(uuid, seq);
+    for (const { uuid, seq } of conversations) this.#options.order.begin(uuid, seq);
   }
 
   join(conversation: string, seq: number): void {
+    const { order, settled, joined } = this.#options;
     this.#add(conversation);
-    this.#options.begin(conversation, seq);
-    // After the introduction, which is being delivered.
-    queueMicrotask(() => this.#options.claim(conversation));
-    void this.#options.settled().then(this.#options.joined);
+    order.begin(conversation, seq);
+    // After the introduction, which is being delivered. This node may have published events before.
+    queueMicrotask(() => order.claim(conversation));
+    void settled().then(joined);
   }
 
   leave(conversation: string): void {

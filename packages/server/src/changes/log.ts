@@ -50,7 +50,7 @@ export interface SubscriptionWrites {
   /** Begins a subscription at a position, or moves one that is behind it forward. The lease stays. */
   advanceSubscription(name: string, to: Cursor): Awaitable<void>;
   /** Does nothing if another node has taken over. */
-  deleteSubscription(name: string, node: string): Awaitable<void>;
+  deleteSubscription(name: string, node: string): Awaitable<unknown>;
 }
 
 /** How the text of messages is read, which the log does not keep. */

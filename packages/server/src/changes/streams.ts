@@ -3,18 +3,6 @@ import { type EventChange, messageDelta, type StreamPart } from "./change.ts";
 /** Number of ended streams to remember, so that their late deltas are dropped. */
 const MAX_ENDED = 10_000;
 
-export interface Streams {
-  /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
-  receive(event: EventChange): void;
-  /**
-   * Delivers the stored text of the streams that received nothing since the last call: for a node that
-   * others cannot send their deltas to.
-   */
-  readStored(): void;
-  /** Forgets the streams of a conversation that no client on this node receives any more. */
-  forget(conversation: string): void;
-}
-
 export interface StreamsOptions {
   deliver(event: EventChange): void;
   /**
@@ -45,9 +33,7 @@ interface Stream {
  * missing one is read from the store, and what is still missing at the end is delivered right before
  * the end, as one last delta.
  */
-export const createStreams = (options: StreamsOptions): Streams => new MessageStreams(options);
-
-class MessageStreams implements Streams {
+export class Streams {
   readonly #options: StreamsOptions;
   /** Messages that are streaming, by conversation and message. */
   readonly #open = new Map<string, Map<string, Stream>>();
@@ -57,6 +43,7 @@ class MessageStreams implements Streams {
     this.#options = options;
   }
 
+  /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
   receive(event: EventChange): void {
     const { stream: part, to } = event;
     if (!part || !("conversation" in to)) {
@@ -69,6 +56,10 @@ class MessageStreams implements Streams {
     else if (!this.#ended.has(part.message)) this.#receiveDelta(place, event, part);
   }
 
+  /**
+   * Delivers the stored text of the streams that received nothing since the last call: for a node that
+   * others cannot send their deltas to.
+   */
   readStored(): void {
     for (const [conversation, messages] of this.#open) {
       for (const [message, stream] of messages) {
@@ -79,6 +70,7 @@ class MessageStreams implements Streams {
     }
   }
 
+  /** Forgets the streams of a conversation that no client on this node receives any more. */
   forget(conversation: string): void {
     this.#open.delete(conversation);
   }

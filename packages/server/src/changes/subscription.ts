@@ -23,12 +23,7 @@ interface HandlerWork<Tx> {
   stored(): void;
 }
 
-export interface Subscription {
-  /** Reads the log at once: something was committed here. */
-  wake(): void;
-  /** Stops it on this node and releases the lease, so that another node takes over immediately. */
-  stop(): Promise<void>;
-}
+export type Subscription = ReturnType<typeof createSubscription>;
 
 export interface SubscriptionOptions<Tx extends SubscriptionWrites> {
   name: string;
@@ -45,108 +40,81 @@ export interface SubscriptionOptions<Tx extends SubscriptionWrites> {
 }
 
 /** Calls the handler with the entries of the log in order, on one node at a time. */
-export const createSubscription = <Tx extends SubscriptionWrites>(
+export function createSubscription<Tx extends SubscriptionWrites>(
   options: SubscriptionOptions<Tx>,
-): Subscription => new LogSubscription(options);
-
-class LogSubscription<Tx extends SubscriptionWrites> implements Subscription {
-  readonly #options: SubscriptionOptions<Tx>;
-  readonly #pollMs: number;
-  readonly #leaseMs: number;
-  readonly #running: Promise<void>;
+) {
+  const { name, handler, store, node, log } = options;
+  const { batchMs = 0, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
   /** Where a new subscription begins; null until the end of the log is read. */
-  #start: Cursor | null;
+  let start: Cursor | null = options.from === "now" ? null : options.from;
   /** The stored position; null while this node does not have the lease. */
-  #cursor: Cursor | null = null;
+  let cursor: Cursor | null = null;
   /** When the lease was last claimed or renewed. */
-  #leasedAt = 0;
-  #failures = 0;
+  let leasedAt = 0;
+  let failures = 0;
   /** Whether something was committed since the last read of the log began. */
-  #isWoken = false;
-  #isStopping = false;
-  #endPause = () => {};
-  #endPauseOnCommit = () => {};
+  let isWoken = false;
+  let isStopping = false;
+  let endPause = () => {};
+  let endPauseOnCommit = () => {};
+  const running = run().catch((error) =>
+    log.error({ err: error, subscription: name }, "change subscription ended"),
+  );
 
-  constructor(options: SubscriptionOptions<Tx>) {
-    const { name, from, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
-    this.#options = options;
-    this.#pollMs = pollMs;
-    this.#leaseMs = leaseMs;
-    this.#start = from === "now" ? null : from;
-    this.#running = this.#run().catch((error) =>
-      log.error({ err: error, subscription: name }, "change subscription ended"),
-    );
-  }
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#endPauseOnCommit();
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#endPause();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { name, log } = this.#options;
-    while (!this.#isStopping) {
+  async function run(): Promise<void> {
+    while (!isStopping) {
       try {
-        const isIdle = await this.#step();
-        this.#failures = 0;
-        if (isIdle) await this.#pause(this.#pollMs, this.#cursor !== null);
+        const isIdle = await step();
+        failures = 0;
+        if (isIdle) await pause(pollMs, cursor !== null);
       } catch (error) {
         log.error({ err: error, subscription: name }, "change subscription failed");
-        const backoffMs = this.#pollMs * 2 ** this.#failures++;
-        await this.#pause(Math.min(backoffMs, MAX_BACKOFF_MS), false);
+        await pause(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS), false);
       }
     }
-    if (this.#cursor !== null) await this.#save(this.#cursor, 0);
+    if (cursor !== null) await save(cursor, 0);
   }
 
   /** Claims the lease if need be and handles one page of the log. True when there was nothing to do. */
-  async #step(): Promise<boolean> {
-    this.#isWoken = false;
+  async function step(): Promise<boolean> {
+    isWoken = false;
     // Another node may have taken over.
-    if (this.#leaseAgeMs() > this.#leaseMs) this.#cursor = null;
-    this.#cursor ??= await this.#claim();
-    return this.#cursor === null || this.#handlePage(this.#cursor);
+    if (leaseAgeMs() > leaseMs) cursor = null;
+    cursor ??= await claim();
+    return cursor === null || handlePage(cursor);
   }
 
-  async #claim(): Promise<Cursor | null> {
-    const { name, store, node } = this.#options;
-    const from = this.#start ?? (await store.changes.head());
-    this.#start = from;
-    this.#leasedAt = performance.now();
-    return store.write((tx) => tx.claimSubscription(name, node, this.#leaseMs, from));
+  async function claim(): Promise<Cursor | null> {
+    const from = start ?? (await store.changes.head());
+    start = from;
+    leasedAt = performance.now();
+    return store.write((tx) => tx.claimSubscription(name, node, leaseMs, from));
   }
 
   /** Handles one page of the log. True when there was nothing to handle. */
-  async #handlePage(after: Cursor): Promise<boolean> {
-    const { name, handler, store, log, batchMs = 0 } = this.#options;
+  async function handlePage(after: Cursor): Promise<boolean> {
     const entries = await store.changes.read(after, PAGE_ENTRIES);
     if (!entries) {
       log.error({ subscription: name, cursor: after }, "change log pruned before it was handled");
-      await this.#moveTo(await store.changes.head());
+      await moveTo(await store.changes.head());
       return false;
     }
     const last = entries.at(-1);
     if (!last) {
-      if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
+      if (leaseAgeMs() > leaseMs / 3) await moveTo(after);
       return true;
     }
     const work = await handler(entries);
-    await this.#moveTo(last.cursor, work ?? undefined);
-    if (batchMs > 0 && entries.length < PAGE_ENTRIES) await this.#pause(batchMs, false);
+    await moveTo(last.cursor, work ?? undefined);
+    if (batchMs > 0 && entries.length < PAGE_ENTRIES) await pause(batchMs, false);
     return false;
   }
 
   /** Saves the position with the work for the changes before it, and renews the lease. */
-  async #moveTo(position: Cursor, work?: HandlerWork<Tx>): Promise<void> {
-    this.#leasedAt = performance.now();
-    const isSaved = await this.#save(position, this.#leaseMs, work);
-    this.#cursor = isSaved ? position : null;
+  async function moveTo(position: Cursor, work?: HandlerWork<Tx>): Promise<void> {
+    leasedAt = performance.now();
+    const isSaved = await save(position, leaseMs, work);
+    cursor = isSaved ? position : null;
     if (isSaved) work?.stored();
   }
 
@@ -155,27 +123,40 @@ class LogSubscription<Tx extends SubscriptionWrites> implements Subscription {
    * undoes the latest commits in order: a position that is left is one whose changes were handled, and
    * later changes are handled again.
    */
-  #save(position: Cursor, leaseMs: number, work?: HandlerWork<Tx>): Promise<boolean> {
-    const { name, store, node } = this.#options;
+  function save(position: Cursor, ms: number, work?: HandlerWork<Tx>): Promise<boolean> {
     return store.note(async (tx) => {
-      const isSaved = await tx.saveSubscription(name, node, position, leaseMs);
+      const isSaved = await tx.saveSubscription(name, node, position, ms);
       if (isSaved) await work?.store(tx);
       return isSaved;
     });
   }
 
-  #leaseAgeMs(): number {
-    return performance.now() - this.#leasedAt;
+  function leaseAgeMs(): number {
+    return performance.now() - leasedAt;
   }
 
   /** Ends early when the subscription is stopped and, if `endsOnCommit`, when something is committed. */
-  async #pause(ms: number, endsOnCommit: boolean): Promise<void> {
-    if (this.#isStopping || (endsOnCommit && this.#isWoken)) return;
+  async function pause(ms: number, endsOnCommit: boolean): Promise<void> {
+    if (isStopping || (endsOnCommit && isWoken)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#endPause = resolve;
-    this.#endPauseOnCommit = endsOnCommit ? resolve : () => {};
+    endPause = resolve;
+    endPauseOnCommit = endsOnCommit ? resolve : () => {};
     const timer = setTimeout(resolve, ms);
     await promise;
     clearTimeout(timer);
   }
+
+  return {
+    /** Reads the log at once: something was committed here. */
+    wake(): void {
+      isWoken = true;
+      endPauseOnCommit();
+    },
+    /** Stops it on this node and releases the lease, so that another node takes over immediately. */
+    async stop(): Promise<void> {
+      isStopping = true;
+      endPause();
+      await running;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from "../observe/log.ts";
 import type { Bus } from "./bus.ts";
 import type { LoggedChange } from "./change.ts";
-import type { ChangeStore, Cursor } from "./log.ts";
+import type { ChangeStore } from "./log.ts";
 import { replayable } from "./replay.ts";
 
 const PAGE_ENTRIES = 200;
@@ -20,141 +20,117 @@ export interface TailOptions {
   awayMs: number;
 }
 
-export interface Tail {
-  /**
-   * Reads the log up to its end; resolves when everything that was missing is delivered. One read runs
-   * at a time: a call during a read causes another one.
-   */
-  now(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /**
  * Tails the change log from its current end, and delivers what other nodes have committed and this
  * one has not received. Its cost depends on the number of changes, not on that of connections.
  */
-export async function tailLog(options: TailOptions): Promise<Tail> {
-  const tail = new LogTail(options, await options.store.changes.head());
-  tail.start();
-  return tail;
-}
-
-class LogTail implements Tail {
-  readonly #options: TailOptions;
-  readonly #stepMs: number;
-  #cursor: Cursor;
-  #reading: Promise<void> | null = null;
+export async function tailLog({ store, bus, node, log, everyMs, awayMs }: TailOptions) {
+  const stepMs = Math.min(awayMs, everyMs);
+  let cursor = await store.changes.head();
+  let reading: Promise<void> | null = null;
   /** Whether `now` was called during a read, which may have missed the reason for the call. */
-  #readAgain = false;
-  #isStopped = false;
-  #timer: NodeJS.Timeout | undefined;
+  let readAgain = false;
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  scheduleRead();
 
-  constructor(options: TailOptions, cursor: Cursor) {
-    this.#options = options;
-    this.#stepMs = Math.min(options.awayMs, options.everyMs);
-    this.#cursor = cursor;
-  }
-
-  start(): void {
-    this.#scheduleRead();
-  }
-
-  now(): Promise<void> {
-    if (this.#reading) this.#readAgain = true;
-    this.#reading ??= this.#read();
-    return this.#reading;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    // The caller of `now` reports a failed read.
-    await this.#reading?.catch(() => undefined);
-  }
-
-  async #read(): Promise<void> {
+  async function read(): Promise<void> {
     try {
       do {
-        this.#readAgain = false;
-        await this.#readToEnd();
-      } while (this.#readAgain && !this.#isStopped);
+        readAgain = false;
+        await readToEnd();
+      } while (readAgain && !isStopped);
     } finally {
-      this.#reading = null;
+      reading = null;
     }
   }
 
-  async #readToEnd(): Promise<void> {
-    const { store, bus, node, log } = this.#options;
+  async function readToEnd(): Promise<void> {
     for (;;) {
-      const entries = await store.changes.read(this.#cursor, PAGE_ENTRIES, node);
-      if (this.#isStopped) return;
+      const entries = await store.changes.read(cursor, PAGE_ENTRIES, node);
+      if (isStopped) return;
       if (!entries) {
-        log.error({ cursor: this.#cursor }, "change log pruned before it was read");
-        this.#cursor = await store.changes.head();
+        log.error({ cursor }, "change log pruned before it was read");
+        cursor = await store.changes.head();
         bus.lose();
         return;
       }
       for (const entry of entries) {
-        await this.#deliver(entry.changes);
-        this.#cursor = entry.cursor;
+        await deliver(entry.changes);
+        cursor = entry.cursor;
       }
       if (entries.length < PAGE_ENTRIES) return;
     }
   }
 
   /** Delivers in order, because a change can decide whether the next one has receivers here. */
-  async #deliver(changes: readonly LoggedChange[]): Promise<void> {
-    const { bus } = this.#options;
+  async function deliver(changes: readonly LoggedChange[]): Promise<void> {
     const missing = changes.filter((change) => bus.isMissing(change));
-    const resolved = new Map(await this.#resolve(missing));
+    const resolved = new Map(await resolve(missing));
     for (const change of changes) {
       if (!bus.isMissing(change)) continue;
-      const ready = resolved.get(change) ?? (await this.#resolve([change]))[0]?.[1];
+      const ready = resolved.get(change) ?? (await resolve([change]))[0]?.[1];
       if (ready) await bus.replay(ready);
     }
   }
 
-  async #resolve(changes: readonly LoggedChange[]) {
+  async function resolve(changes: readonly LoggedChange[]) {
     if (changes.length === 0) return [];
-    const found = await this.#options.store.read((tx) => replayable(tx, changes));
+    const found = await store.read((tx) => replayable(tx, changes));
     return found.map((change, index) => [changes[index] as LoggedChange, change] as const);
   }
 
   /** Reads the log after `everyMs`; after a step if other nodes are away or the process was paused. */
-  #scheduleRead(): void {
-    if (this.#isStopped) return;
-    const { everyMs } = this.#options;
+  function scheduleRead(): void {
+    if (isStopped) return;
     const startedAt = performance.now();
     let waitedMs = 0;
     const waitStep = () => {
-      this.#timer = setTimeout(async () => {
+      timer = setTimeout(async () => {
         const lateMs = performance.now() - startedAt - waitedMs;
-        waitedMs += this.#stepMs;
-        const isAway = await this.#isAway();
-        if (this.#isStopped) return;
-        const wasPaused = lateMs > STALL_FACTOR * this.#stepMs;
-        if (isAway || waitedMs >= everyMs || wasPaused) void this.#readAndSchedule(isAway);
+        waitedMs += stepMs;
+        const isAway = await isUnreachable(bus);
+        if (isStopped) return;
+        const wasPaused = lateMs > STALL_FACTOR * stepMs;
+        if (isAway || waitedMs >= everyMs || wasPaused) void readAndSchedule(isAway);
         else waitStep();
-      }, this.#stepMs);
-      this.#timer.unref();
+      }, stepMs);
+      timer.unref();
     };
     waitStep();
   }
 
-  async #readAndSchedule(isAway: boolean): Promise<void> {
-    const { log, bus } = this.#options;
-    await this.now().catch((error) => log.error({ err: error }, "change log read failed"));
+  async function readAndSchedule(isAway: boolean): Promise<void> {
+    await now().catch((error) => log.error({ err: error }, "change log read failed"));
     // The log has no deltas. It has the beginnings of streams, which come first.
     if (isAway) bus.readStreams?.();
-    this.#scheduleRead();
+    scheduleRead();
   }
 
-  /** Whether other nodes cannot be reached. */
-  #isAway(): Promise<boolean> {
-    return this.#options.bus.ready().then(
-      () => false,
-      // It rejects for this reason alone.
-      () => true,
-    );
+  function now(): Promise<void> {
+    if (reading) readAgain = true;
+    reading ??= read();
+    return reading;
   }
+
+  return {
+    /**
+     * Reads the log up to its end; resolves when everything that was missing is delivered. One read runs
+     * at a time: a call during a read causes another one.
+     */
+    now,
+    async stop(): Promise<void> {
+      isStopped = true;
+      clearTimeout(timer);
+      // The caller of `now` reports a failed read.
+      await reading?.catch(() => undefined);
+    },
+  };
 }
+
+/** Whether other nodes cannot be reached: `ready` rejects for this reason alone. */
+const isUnreachable = (bus: Pick<Bus, "ready">) =>
+  bus.ready().then(
+    () => false,
+    () => true,
+  );

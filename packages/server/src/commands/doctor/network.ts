@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { connect } from "@nats-io/transport-node";
-import { connectionOptions } from "../../changes/nats-options.ts";
+import { connectionOptions } from "../../changes/nats-link.ts";
 import { type Config, urlOf } from "../../config/config.ts";
 import { VERSION } from "../../observe/version.ts";
 import { isInUse } from "../../store/data-folder.ts";
