@@ -8,7 +8,7 @@
  * log for each send, and takes uploads and downloads.
  */
 
-import { NatsLink } from "../packages/server/src/changes/nats-link.ts";
+import { createNatsLink } from "../packages/server/src/changes/nats-link.ts";
 import { watchLoopLag } from "../packages/server/src/observe/lag.ts";
 import { createLogger } from "../packages/server/src/observe/log.ts";
 import { answerFloor } from "./answer-floor.ts";
@@ -32,7 +32,7 @@ const { subscriptions, database, nats, providerPort, toolServerPort, folder } = 
 const lag = watchLoopLag();
 const store = database === undefined ? null : messageFloor(database);
 const bus =
-  nats === undefined ? null : new NatsLink({ servers: [nats] }, "floor", createLogger("warn"));
+  nats === undefined ? null : createNatsLink({ servers: [nats] }, "floor", createLogger("warn"));
 const heard = new Set<string>();
 const decoder = new TextDecoder();
 const answers = database && providerPort ? answerFloor(`${database}-answers`) : null;

@@ -9,7 +9,7 @@ import { startNats, type TestNats } from "@parley/testkit/nats.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
-import { NatsBus, type NatsBusOptions } from "../src/changes/bus-nats.ts";
+import { createNatsBus, type NatsBusOptions } from "../src/changes/bus-nats.ts";
 import { accountSuspended, type LoggedChange } from "../src/changes/change.ts";
 import { type FakeClient, human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
@@ -781,7 +781,7 @@ describe("the connection to NATS", () => {
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(line) });
     const { readConversation, readText } = new TestChangeLog();
     const node = Bun.randomUUIDv7();
-    const made = new NatsBus({ servers, node, readConversation, readText, log, ...more });
+    const made = createNatsBus({ servers, node, readConversation, readText, log, ...more });
     started.push({ [Symbol.asyncDispose]: () => made.close() });
     const logged = (message: string) => until(() => lines.join().includes(message), message);
     return {

@@ -29,10 +29,10 @@ export async function openBackends(config: Config, node: string, log: Logger): P
     const store = await openStore(config, { node, migrated });
     return { store, bus: createMemoryBus(), cluster: alone };
   }
-  const { NatsBus } = await import("../changes/bus-nats.ts");
+  const { createNatsBus } = await import("../changes/bus-nats.ts");
   const store = await openShared(database, { node, migrated });
   const prefix = `parley.${store.installation}`;
-  const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
+  const bus = createNatsBus({ ...nats, ...storedState(store), node, prefix, log });
   return { store, bus, cluster: createCluster(bus.channel, { log }) };
 }
 

@@ -1,7 +1,7 @@
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import type { Delivered } from "../../src/changes/bus.ts";
-import { NatsBus, type NatsBusOptions } from "../../src/changes/bus-nats.ts";
+import { createNatsBus, type NatsBus, type NatsBusOptions } from "../../src/changes/bus-nats.ts";
 import { type Cluster, createCluster } from "../../src/changes/cluster.ts";
 import { type Changes, openChangeStream } from "../../src/changes/stream.ts";
 import { createHub, type Hub } from "../../src/realtime/hub.ts";
@@ -46,7 +46,7 @@ export async function startNode(
   } = options;
   const id = options.node ?? Bun.randomUUIDv7();
   const { readConversation, readText } = changeLog;
-  const bus = new NatsBus({
+  const bus = createNatsBus({
     servers: [url],
     node: id,
     readConversation,
