@@ -2,7 +2,7 @@ import { accountSuspended } from "../changes/change.ts";
 import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
-import { SCANNED_IDS } from "../store/message-scans.ts";
+import { SCANNED_IDS } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
 import {

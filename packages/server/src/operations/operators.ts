@@ -10,7 +10,7 @@ import { conflict, noAccounts } from "../rules/failure.ts";
 import { iso, isoOrNull } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
-import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
+import type { ManagedAccountRecord } from "../store/operators.ts";
 import type { ReadTx } from "../store/store.ts";
 
 export const operators = createResource<"config" | "store" | "erasures" | "audit">();

@@ -1,55 +1,53 @@
 import type { Account, PolicyOverrides } from "@parley/protocol";
-import { type AccountRecord, type AccountRow, publicAccount } from "../rules/accounts.ts";
+import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import type { PolicySource } from "../rules/policies.ts";
 import { accountNames } from "./account-names.ts";
-import { ACCOUNT, accountOf, PUBLIC_ACCOUNT, RETURNED_ACCOUNT } from "./account-records.ts";
+import {
+  ACCOUNT,
+  ACCOUNTS,
+  type AccountRecord,
+  accountAs,
+  changeAccount,
+  PUBLIC_ACCOUNT,
+  RETURNED_ACCOUNT,
+} from "./account-records.ts";
 import { incrementOwnCounter } from "./counters.ts";
-import { decoded, getAs, type Sql, update } from "./sql.ts";
+import { allAs, column, getAs, insertNew, reader, type Sql } from "./sql.ts";
 
 export type { AccountRecord };
 
+/** Accounts, and the subjects of OIDC issuers that they are linked to. */
 export const accountReads = {
   /** The account with that username, suspended and erased ones included. */
   account: (db: Sql, username: string) =>
-    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, [username]),
+    db.get<AccountRecord>(`${ACCOUNTS} WHERE a.username = $1`, [username]),
   /** The account of the user whom the embedding product knows by that id. */
   accountByExternalId: (db: Sql, externalId: string) =>
-    db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`, [
-      externalId,
-    ]),
+    db.get<AccountRecord>(`${ACCOUNTS} WHERE a.external_id = $1`, [externalId]),
   /** The accounts of a product's users with one of these ids, in no particular order. */
-  async productAccounts(db: Sql, externalIds: readonly string[]): Promise<ProductAccount[]> {
-    const rows = await db.all<ProductRow>(
+  productAccounts: (db: Sql, externalIds: readonly string[]) =>
+    allAs(
+      db,
+      reader<ProductAccount>({ json: ["metadata", "policy"] }),
       `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.policy
        FROM accounts a WHERE a.external_id = ANY($1::text[])`,
       [db.list(externalIds)],
-    );
-    return rows.map((row) => ({
-      ...row,
-      metadata: decoded(row.metadata),
-      policy: decoded(row.policy),
-    }));
-  },
+    ),
   /** The accounts with one of these usernames, in no particular order. */
   accounts: (db: Sql, usernames: readonly string[]) =>
-    db.all<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ANY($1::text[])`, [
-      db.list(usernames),
-    ]),
+    db.all<AccountRecord>(`${ACCOUNTS} WHERE a.username = ANY($1::text[])`, [db.list(usernames)]),
   /** For sign-in: the account with that username and its password hash. */
   credentials: (db: Sql, username: string) =>
-    getAs(
-      db,
-      toCredentials,
-      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = $1`,
-      [username],
-    ),
+    getAs(db, readCredentials, `${CREDENTIALS} WHERE a.username = $1`, [username]),
   /** What decides on the policy of a person. */
   async policySource(db: Sql, accountId: number): Promise<PolicySource> {
-    const row = await db.get<PolicyRow>(
+    const source = await getAs(
+      db,
+      reader<PolicySource>({ json: ["policy"], flags: ["is_product"] }),
       `SELECT a.policy, a.external_id IS NOT NULL AS is_product FROM accounts a WHERE a.id = $1`,
       [accountId],
     );
-    return { is_product: Boolean(row?.is_product), policy: row && decoded(row.policy) };
+    return source ?? { is_product: false, policy: null };
   },
   /**
    * A page of accounts with a version above `since` that are visible to the viewer: the viewer, the
@@ -70,21 +68,37 @@ export const accountReads = {
   },
   /** Who has to learn a new name of the account: see `NameAudience`. */
   async nameAudience(db: Sql, accountId: number): Promise<NameAudience> {
-    const [conversations, readers] = await Promise.all([
-      db.all<{ uuid: string }>(`SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`, [
+    const [conversations, usernames] = await Promise.all([
+      column<string>(db, `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN})`, [
         accountId,
       ]),
-      db.all<{ username: string }>(
+      column<string>(
+        db,
         `SELECT DISTINCT a.username FROM members m JOIN accounts a ON a.id = m.account_id
          WHERE m.conversation_id IN (${SHOWN_IN}) AND a.kind = 'human' AND a.erased_at IS NULL`,
         [accountId],
       ),
     ]);
-    return {
-      conversations: conversations.map(({ uuid }) => uuid),
-      usernames: readers.map(({ username }) => username),
-    };
+    return { conversations, usernames };
   },
+  /** The account that an OIDC issuer's subject is linked to. */
+  identity: (db: Sql, issuer: string, subject: string) =>
+    db.get<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM identities i JOIN accounts a ON a.id = i.account_id
+       WHERE i.issuer = $1 AND i.subject = $2`,
+      [issuer, subject],
+    ),
+  /**
+   * The person with that username, if they have neither a password nor an identity, and no product
+   * has created them. Earlier versions identified OIDC accounts by username alone.
+   */
+  unlinkedAccount: (db: Sql, username: string) =>
+    db.get<AccountRecord>(
+      `${ACCOUNTS} WHERE a.username = $1 AND a.kind = 'human' AND a.password_hash IS NULL
+         AND a.external_id IS NULL AND a.erased_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.account_id = a.id)`,
+      [username],
+    ),
 };
 
 export const accountWrites = {
@@ -94,18 +108,15 @@ export const accountWrites = {
    */
   async lockCredentials(db: Sql, accountId: number): Promise<Credentials> {
     await db.ownRow("accounts", accountId);
-    const row = await db.get<CredentialsRow>(
-      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = $1`,
-      [accountId],
-    );
-    if (!row) throw missing(accountId);
-    return toCredentials(row);
+    const found = await getAs(db, readCredentials, `${CREDENTIALS} WHERE a.id = $1`, [accountId]);
+    if (!found) throw missing(accountId);
+    return found;
   },
   /** Locks accounts in the same way, and returns those that are not erased, in no particular order. */
   async lockUnerased(db: Sql, accountIds: readonly number[]): Promise<AccountRecord[]> {
     await Promise.all(accountIds.map((id) => db.ownRow("accounts", id)));
     return db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[]) AND a.erased_at IS NULL`,
+      `${ACCOUNTS} WHERE a.id = ANY($1::bigint[]) AND a.erased_at IS NULL`,
       [db.list(accountIds)],
     );
   },
@@ -120,15 +131,11 @@ export const accountWrites = {
    */
   insertAccounts,
   /** Replaces what the product has set for a person. */
-  async setPolicy(db: Sql, accountId: number, policy: PolicyOverrides): Promise<void> {
-    await db.ownRow("accounts", accountId);
-    await update(db, "accounts", { id: accountId }, { policy: db.json(policy) });
-  },
+  setPolicy: (db: Sql, accountId: number, policy: PolicyOverrides) =>
+    changeAccount(db, accountId, { policy: db.json(policy) }),
   /** Replaces what the product stores with the account. */
-  async setMetadata(db: Sql, accountId: number, metadata: Metadata): Promise<void> {
-    await db.ownRow("accounts", accountId);
-    await update(db, "accounts", { id: accountId }, { metadata: db.json(metadata) });
-  },
+  setMetadata: (db: Sql, accountId: number, metadata: Metadata) =>
+    changeAccount(db, accountId, { metadata: db.json(metadata) }),
   /**
    * Increments the counter that all names and pictures share and returns its new value, which is the
    * account's new version. Throws when there is no such account.
@@ -151,10 +158,11 @@ export const accountWrites = {
   /** Increments the own counter of an account, which must exist, and returns its new value. */
   countOwnChange: incrementOwnCounter,
   /** Replaces the password hash. Sessions stay as they are. */
-  async setPassword(db: Sql, accountId: number, passwordHash: string): Promise<void> {
-    await db.ownRow("accounts", accountId);
-    await update(db, "accounts", { id: accountId }, { password_hash: passwordHash });
-  },
+  setPassword: (db: Sql, accountId: number, passwordHash: string) =>
+    changeAccount(db, accountId, { password_hash: passwordHash }),
+  /** Returns false, and changes nothing, when the subject is linked to an account already. */
+  insertIdentity: (db: Sql, { at, ...identity }: NewIdentity) =>
+    insertNew(db, "identities", { ...identity, created_at: at }),
 };
 
 /**
@@ -252,23 +260,8 @@ export interface NewAccount {
   at: number;
 }
 
-type CredentialsRow = AccountRecord & { password_hash: string | null };
-
-const toCredentials = (row: CredentialsRow): Credentials => ({
-  account: accountOf(row),
-  password_hash: row.password_hash,
-});
-
-type ProductRow = AccountRecord & {
-  external_id: string;
-  metadata: string | Metadata | null;
-  policy: string | PolicyOverrides | null;
-};
-
-interface PolicyRow {
-  policy: string | PolicyOverrides | null;
-  is_product: boolean | number;
-}
+const CREDENTIALS = `SELECT ${accountAs("account")}, a.password_hash FROM accounts a`;
+const readCredentials = reader<Credentials>();
 
 /** The conversations that show an account: it takes part, or its history is there. */
 const SHOWN_IN = `SELECT conversation_id FROM members WHERE account_id = $1
@@ -293,3 +286,10 @@ const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
         ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
 
 type RenamedRow = AccountRow & { visible: boolean | number };
+
+export interface NewIdentity {
+  issuer: string;
+  subject: string;
+  account_id: number;
+  at: number;
+}

@@ -1,12 +1,11 @@
-import { ACCOUNT, splitAccount } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
-import { allAs, exists, getAs, insert, type Sql, update } from "./sql.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
+import { allAs, exists, getAs, insert, reader, type Sql, update } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export const agentTokenReads = {
   /** The token with that hash, unless it was deleted. The owner of its agent may be suspended. */
   agentToken: (db: Sql, tokenHash: string) =>
-    getAs(db, toAgentToken, `${AGENT_TOKENS} WHERE k.token_hash = $1`, [tokenHash]),
+    getAs(db, readToken, `${AGENT_TOKENS} WHERE k.token_hash = $1`, [tokenHash]),
   /** Whether the token exists, and the owner of its agent is not suspended. */
   isAgentTokenValid: (db: Sql, id: string) =>
     exists(
@@ -17,7 +16,7 @@ export const agentTokenReads = {
     ),
   /** The tokens of all agents of an owner, ordered by creation. */
   agentTokens: (db: Sql, ownerId: number) =>
-    allAs(db, toAgentToken, `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`, [
+    allAs(db, readToken, `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`, [
       ownerId,
     ]),
 };
@@ -52,14 +51,8 @@ export interface NewAgentToken {
   at: number;
 }
 
-/** Selects `AgentTokenRow`s: tokens with their agents. */
-const AGENT_TOKENS = `SELECT k.id AS token_id, k.name, k.created_at, k.last_used_at, ${ACCOUNT}
+/** Selects tokens with their agents. */
+const AGENT_TOKENS = `SELECT k.id, k.name, k.created_at, k.last_used_at, ${accountAs("account")}
   FROM agent_tokens k JOIN accounts a ON a.id = k.account_id`;
 
-type AgentTokenRow = AccountRecord &
-  Pick<AgentTokenRecord, "name" | "created_at" | "last_used_at"> & { token_id: string };
-
-function toAgentToken(row: AgentTokenRow): AgentTokenRecord {
-  const [account, { token_id, ...token }] = splitAccount(row);
-  return { ...token, id: token_id, account };
-}
+const readToken = reader<AgentTokenRecord>();

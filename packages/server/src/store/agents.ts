@@ -1,16 +1,9 @@
 import type { AgentLimits } from "@parley/protocol";
 import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import { dayOf } from "../rules/time.ts";
-import {
-  ACCOUNT,
-  accountOf,
-  type JoinedAccount,
-  joinedAccount,
-  splitAccount,
-} from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
-import { SEALED_KEYS, type SealedKey } from "./sealed-texts.ts";
-import { allAs, getAs, type Sql, update, upsert } from "./sql.ts";
+import { type AccountRecord, accountAs, changeAccount } from "./account-records.ts";
+import { SEALED, type SealedKey } from "./sealed-texts.ts";
+import { allAs, column, getAs, NOW, reader, remove, type Sql, update, upsert } from "./sql.ts";
 
 export const agentReads = {
   /**
@@ -34,8 +27,8 @@ export const agentReads = {
   conversationAgents: (db: Sql, conversationId: number) =>
     allAs(
       db,
-      toConversationAgent,
-      `SELECT ${ACCOUNT}, m.always_on,
+      readConversationAgent,
+      `SELECT ${accountAs("account")}, m.always_on,
          coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
          coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
          o.suspended_at IS NOT NULL AS is_suspended
@@ -47,7 +40,15 @@ export const agentReads = {
       [conversationId],
     ),
   /** Every sealed key, for the rotation of the key that seals them. */
-  sealedKeys: (db: Sql) => db.all<SealedKey>(SEALED_KEYS),
+  sealedKeys: (db: Sql) => db.all<SealedKey>(SEALED.keys),
+  /** The agents among these that were seen within the last `withinMs`. */
+  agentsSeen: (db: Sql, accountIds: readonly number[], withinMs: number) =>
+    column<number>(
+      db,
+      `SELECT account_id FROM agent_presence
+       WHERE account_id = ANY($1::bigint[]) AND seen_at > ${NOW} - $2::bigint`,
+      [db.list(accountIds), withinMs],
+    ),
 };
 
 export const agentWrites = {
@@ -58,12 +59,8 @@ export const agentWrites = {
   resealKey: (db: Sql, { owner_id, provider, sealed: from }: SealedKey, sealed: string) =>
     update(db, "agent_keys", { owner_id, provider, sealed: from }, { sealed }),
   /** Changes nothing when there is no such key. */
-  async removeAgentKey(db: Sql, ownerId: number, provider: string): Promise<void> {
-    await db.change("DELETE FROM agent_keys WHERE owner_id = $1 AND provider = $2", [
-      ownerId,
-      provider,
-    ]);
-  },
+  removeAgentKey: (db: Sql, ownerId: number, provider: string) =>
+    remove(db, "agent_keys", { owner_id: ownerId, provider }),
   /** Replaces both. Null means the provider's default model, and no instructions. */
   setAgentProfile: (
     db: Sql,
@@ -74,10 +71,8 @@ export const agentWrites = {
    * Changes the provider. What the agent uses at the operator's expense on the day (UTC) of `at` then
    * counts for every provider, so that a change does not reset the owner's daily limit.
    */
-  async setAgentProvider(db: Sql, accountId: number, provider: string, at: number): Promise<void> {
-    await db.ownRow("accounts", accountId);
-    await update(db, "accounts", { id: accountId }, { provider, provider_day: dayOf(at) });
-  },
+  setAgentProvider: (db: Sql, accountId: number, provider: string, at: number) =>
+    changeAccount(db, accountId, { provider, provider_day: dayOf(at) }),
   /** Replaces the limits. An agent whose limits were never set has the default ones. */
   setAgentLimits: (db: Sql, accountId: number, limits: AgentLimits) =>
     upsert(db, "agents", { account_id: accountId }, { ...limits, limits_set: true }),
@@ -91,6 +86,16 @@ export const agentWrites = {
     db.changes(conversationId);
     const member = { conversation_id: conversationId, account_id: accountId };
     await update(db, "members", member, { always_on: alwaysOn });
+  },
+  /** Records that the agents are seen now. Ignores accounts that do not exist. */
+  async noteAgentsSeen(db: Sql, accountIds: readonly number[]): Promise<void> {
+    // In the order of ids: two nodes that note the same agents wait for each other in that order.
+    await db.change(
+      `INSERT INTO agent_presence (account_id, seen_at)
+       SELECT id, ${NOW} FROM accounts WHERE id = ANY($1::bigint[]) ORDER BY id
+       ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`,
+      [db.list(accountIds)],
+    );
   },
 };
 
@@ -119,60 +124,29 @@ export interface NewKey extends SealedKey {
   readonly at: number;
 }
 
-const owner = joinedAccount("owner");
+const LIMITS = [
+  "spenders",
+  "daily_tokens",
+  "chat_daily_tokens",
+  "turns_per_minute",
+  "waiting_turns",
+];
 
-/** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
-const AGENT = `SELECT ${ACCOUNT}, ${owner.columns}, owner.suspended_at AS owner_suspended_at,
-    g.model, g.instructions, g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens,
-    g.turns_per_minute, g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
+/** Selects agents with their owner, profile, limits and key. */
+const AGENT = `SELECT ${accountAs("account")}, ${accountAs("owner", "owner")}, g.model, g.instructions,
+    g.limits_set, ${LIMITS.map((limit) => `g.${limit} AS "limits.${limit}"`).join(", ")},
+    k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
   JOIN accounts owner ON owner.id = a.owner_id
   LEFT JOIN agents g ON g.account_id = a.id
   LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
 
-type AgentRow = AccountRecord &
-  JoinedAccount<"owner"> &
-  AgentLimits & {
-    /** False, or null for an agent without settings: the default limits apply. */
-    limits_set: boolean | number | null;
-    model: string | null;
-    instructions: string | null;
-    sealed_key: string | null;
-    key_tail: string | null;
-    owner_suspended_at: number | null;
-  };
+/** `limits_set` is false for an agent without settings: the default limits apply. */
+const readAgent = reader<AgentRecord & { limits_set: boolean }>({ flags: ["limits_set"] });
 
-const toAgent = (row: AgentRow): AgentRecord => ({
-  account: accountOf(row),
-  owner: {
-    ...owner.of(row),
-    id: row.owner_id ?? 0,
-    owner_id: null,
-    provider: null,
-    suspended_at: row.owner_suspended_at,
-  },
-  model: row.model,
-  instructions: row.instructions,
-  limits: row.limits_set
-    ? {
-        spenders: row.spenders,
-        daily_tokens: row.daily_tokens,
-        chat_daily_tokens: row.chat_daily_tokens,
-        turns_per_minute: row.turns_per_minute,
-        waiting_turns: row.waiting_turns,
-      }
-    : DEFAULT_LIMITS,
-  sealed_key: row.sealed_key,
-  key_tail: row.key_tail,
-});
+const toAgent = (row: object): AgentRecord => {
+  const { limits_set, ...agent } = readAgent(row);
+  return limits_set ? agent : { ...agent, limits: DEFAULT_LIMITS };
+};
 
-type ConversationAgentRow = AccountRecord &
-  Omit<ConversationAgent, "account" | "always_on" | "is_suspended"> & {
-    always_on: boolean | number;
-    is_suspended: boolean | number;
-  };
-
-function toConversationAgent(row: ConversationAgentRow): ConversationAgent {
-  const [account, { always_on, is_suspended, ...limits }] = splitAccount(row);
-  return { account, ...limits, always_on: Boolean(always_on), is_suspended: Boolean(is_suspended) };
-}
+const readConversationAgent = reader<ConversationAgent>({ flags: ["always_on", "is_suspended"] });

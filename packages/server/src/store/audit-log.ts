@@ -1,13 +1,19 @@
 import type { AuditAction } from "@parley/protocol";
-import { bindings, decoded, insert, type Sql } from "./sql.ts";
+import { allAs, given, insert, prune, reader, type Sql } from "./sql.ts";
 
 /** The audit log is append-only: entries are added, and pruned when they are old. */
 export const auditReads = {
   /** Entries that match, newest first. */
-  async auditLog(db: Sql, query: AuditQuery): Promise<AuditRecord[]> {
-    const { sql, values } = auditQuery(query);
-    const rows = await db.all<AuditRow>(sql, values);
-    return rows.map((row) => ({ ...row, details: decoded(row.details) }));
+  auditLog(db: Sql, { action, account, since, before, limit }: AuditQuery) {
+    const { where, values, bind } = given({
+      "action = ?": action,
+      "account = ?": account,
+      "at >= ?": since,
+      "id < ?": before,
+    });
+    const sql = `SELECT id, at, action, account, details FROM audit_log
+      WHERE ${where} ORDER BY id DESC LIMIT ${bind(limit)}`;
+    return allAs(db, reader<AuditRecord>({ json: ["details"] }), sql, values);
   },
 };
 
@@ -18,10 +24,7 @@ export const auditWrites = {
   },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
   pruneAuditLog: (db: Sql, before: number, most: number) =>
-    db.change(
-      "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)",
-      [before, most],
-    ),
+    prune(db, "audit_log", "at", before, most),
 };
 
 export interface NewAuditEntry {
@@ -49,19 +52,4 @@ export interface AuditQuery {
   /** Return only entries with a lower id. */
   before?: number | undefined;
   limit: number;
-}
-
-type AuditRow = Omit<AuditRecord, "details"> & { details: string | AuditDetails };
-
-/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-function auditQuery({ action, account, since, before, limit }: AuditQuery) {
-  const { values, bind } = bindings();
-  const filters = ["true"];
-  if (action !== undefined) filters.push(`action = ${bind(action)}`);
-  if (account !== undefined) filters.push(`account = ${bind(account)}`);
-  if (since !== undefined) filters.push(`at >= ${bind(since)}`);
-  if (before !== undefined) filters.push(`id < ${bind(before)}`);
-  const sql = `SELECT id, at, action, account, details FROM audit_log
-    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
-  return { sql, values };
 }

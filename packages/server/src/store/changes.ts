@@ -2,7 +2,7 @@ import type { Delivery } from "@parley/protocol";
 import type { Change, LoggedChange } from "../changes/change.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../changes/log.ts";
 import type { BackgroundRunner } from "./background-work.ts";
-import { NOW, type Sql, type Statement } from "./sql.ts";
+import { firstValue, hasChanged, NOW, remove, type Sql, type Statement } from "./sql.ts";
 
 export type { ChangeLog, Cursor, LogEntry };
 
@@ -24,8 +24,7 @@ function encodeChange(change: Change): string {
   return JSON.stringify({ ...change, data: change.outline, outline: undefined });
 }
 
-const KINDS: Record<LoggedChange["kind"], true> = {
-  event: true,
+const KINDS: Record<Exclude<LoggedChange["kind"], "event">, true> = {
   session_ended: true,
   account_suspended: true,
   elicitation_answered: true,
@@ -47,8 +46,9 @@ const decodeChanges = (body: string): LoggedChange[] =>
   (JSON.parse(body) as LoggedChange[]).filter(isKnown);
 
 const isKnown = (change: LoggedChange) =>
-  Object.hasOwn(KINDS, change.kind) &&
-  (change.kind !== "event" || Object.hasOwn(DELIVERIES, change.delivery));
+  change.kind === "event"
+    ? Object.hasOwn(DELIVERIES, change.delivery)
+    : Object.hasOwn(KINDS, change.kind);
 
 export interface EntryRow {
   id: number;
@@ -165,3 +165,62 @@ export function pruneRegularly(
     },
   };
 }
+
+export const changeReads = {
+  /**
+   * A restore from a backup takes data back that clients have seen. The id of the history changes then,
+   * so that clients can tell and start over.
+   */
+  async historyId(db: Sql): Promise<string> {
+    return (await firstValue<string>(db, "SELECT id FROM history")) ?? "";
+  },
+};
+
+/** The positions of subscriptions: `SubscriptionWrites` documents their methods. */
+export const changeWrites = {
+  /** Gives the history a new id, for restores that the store cannot detect. */
+  async renewHistory(db: Sql): Promise<void> {
+    await db.change("UPDATE history SET id = $1", [Bun.randomUUIDv7()]);
+  },
+  async claimSubscription(
+    db: Sql,
+    name: string,
+    node: string,
+    leaseMs: number,
+    from: Cursor,
+  ): Promise<Cursor | null> {
+    // Does not wait: a node that is paused while it saves the cursor must not delay the others.
+    const [claimed] = await db.changed<{ cursor: Cursor }>(
+      `UPDATE subscriptions SET node = $2, leased_until = ${NOW} + $3::bigint
+       WHERE name = (SELECT name FROM subscriptions
+         WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
+       RETURNING cursor`,
+      [name, node, leaseMs],
+    );
+    if (claimed) return claimed.cursor;
+    const [begun] = await db.changed<{ cursor: Cursor }>(
+      `INSERT INTO subscriptions (name, cursor, node, leased_until)
+       SELECT $1, $2, $3, ${NOW} + $4::bigint
+       WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
+       ON CONFLICT (name) DO NOTHING RETURNING cursor`,
+      [name, from, node, leaseMs],
+    );
+    return begun?.cursor ?? null;
+  },
+  saveSubscription: (db: Sql, name: string, node: string, cursor: Cursor, leaseMs: number) =>
+    hasChanged(
+      db,
+      `UPDATE subscriptions SET cursor = $1, leased_until = ${NOW} + $2::bigint
+       WHERE name = $3 AND node = $4`,
+      [cursor, leaseMs, name, node],
+    ),
+  async advanceSubscription(db: Sql, name: string, to: Cursor): Promise<void> {
+    await db.change(
+      `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
+       ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
+      [name, to],
+    );
+  },
+  deleteSubscription: (db: Sql, name: string, node: string) =>
+    remove(db, "subscriptions", { name, node }),
+};

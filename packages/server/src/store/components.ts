@@ -1,11 +1,10 @@
 import type { ComponentUse } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
-import { PUBLIC_ACCOUNT } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
+import { type AccountRecord, PUBLIC_ACCOUNT } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { insert, type Sql } from "./sql.ts";
+import { insert, remove, type Sql } from "./sql.ts";
 
 /** Number of component uses that are kept for each message. */
 const KEPT_USES = 50;
@@ -22,11 +21,9 @@ export const componentWrites = {
     { token, by, at }: NewUse,
   ): Promise<number | null> {
     db.changes(conversation_id);
-    await db.change(
-      "DELETE FROM component_uses WHERE message_id = $1 AND account_id = $2 AND token = $3",
-      [id, by.id, token],
-    );
-    await insert(db, "component_uses", { message_id: id, account_id: by.id, token, used_at: at });
+    const keys = { message_id: id, account_id: by.id, token };
+    await remove(db, "component_uses", keys);
+    await insert(db, "component_uses", { ...keys, used_at: at });
     await db.change(
       `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
          SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,

@@ -8,13 +8,13 @@ import type {
 import { type AccountRow, NOBODY, publicAccount } from "../rules/accounts.ts";
 import { excerptOf } from "../rules/excerpt.ts";
 import { iso } from "../rules/time.ts";
-import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./account-records.ts";
+import { PUBLIC_ACCOUNT, publicAccountAs } from "./account-records.ts";
 import type { JsonObject } from "./accounts.ts";
 import { conversationReads } from "./conversations.ts";
 import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
 import { latestMessages } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
-import { decoded, firstNumber, type Sql } from "./sql.ts";
+import { allAs, firstNumber, getAs, reader, type Sql } from "./sql.ts";
 
 /** Conversations as clients see them. Views of a conversation that does not exist throw. */
 export const conversationViewReads = {
@@ -64,7 +64,7 @@ export const conversationViewReads = {
   },
   /** The viewer's conversations, most recently updated first. */
   async chats(db: Sql, { viewerId, after, limit }: ChatsQuery): Promise<Conversation[]> {
-    const rows = await db.all<ConversationRow>(CHATS, [
+    const rows = await allAs(db, readConversation, CHATS, [
       viewerId,
       after?.updated_at ?? null,
       after?.id ?? null,
@@ -130,15 +130,13 @@ const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents
 const MENTIONS_MEMBER = `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
   AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`;
 
-const creator = joinedAccount("creator");
-
 /** Selects `ConversationRow`s for the viewer, parameter 1. */
 const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id,
     c.metadata, k.seq, k.updated_at,
-    k.participants AS participant_count, admin.username AS admin, ${creator.columns},
-    k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS unread_humans,
-    k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS unread_agents,
-    me.unread_mentions - ${ofBlocked("me", MENTIONS_MEMBER)} AS unread_mentions, me.last_read_seq,
+    k.participants AS participant_count, admin.username AS admin, ${publicAccountAs("created_by", "creator")},
+    k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS "unread.human",
+    k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS "unread.agent",
+    me.unread_mentions - ${ofBlocked("me", MENTIONS_MEMBER)} AS "unread.mentions", me.last_read_seq,
     (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
@@ -155,29 +153,24 @@ const CHATS = `${CONVERSATION_VIEW} WHERE c.id IN (
     ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT $4)
   ORDER BY k.updated_at DESC, c.id DESC`;
 
-/** Columns after `admin` belong to the viewer's membership. */
-interface ConversationRow extends JoinedAccount<"creator"> {
+/** The last fields belong to the viewer's membership. */
+type ConversationRow = Pick<
+  Conversation,
+  "kind" | "title" | "picture_id" | "seq" | "participant_count" | "admin"
+> & {
   id: number;
   uuid: string;
-  kind: "direct" | "group";
-  title: string | null;
-  picture_id: string | null;
   external_id: string | null;
-  metadata: string | JsonObject | null;
+  metadata: JsonObject | null;
   created_at: number;
   updated_at: number;
-  seq: number;
-  participant_count: number;
-  admin: string | null;
-  unread_humans: number;
-  unread_agents: number;
-  unread_mentions: number;
-  last_read_seq: number;
-  own_seq: number;
-}
+  created_by: AccountRow;
+} & Pick<Conversation, "unread" | "last_read_seq" | "own_seq">;
+
+const readConversation = reader<ConversationRow>({ json: ["metadata"] });
 
 async function viewRow(db: Sql, id: number, viewerId: number): Promise<ConversationRow> {
-  const found = await db.get<ConversationRow>(ONE_CONVERSATION, [viewerId, id]);
+  const found = await getAs(db, readConversation, ONE_CONVERSATION, [viewerId, id]);
   if (!found) throw new Error(`conversation ${id} is missing`);
   return found;
 }
@@ -196,7 +189,7 @@ const toSharedConversation = (
   kind: row.kind,
   title: row.title,
   participants,
-  created_by: publicAccount(creator.of(row)),
+  created_by: publicAccount(row.created_by),
   admin: row.admin,
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
@@ -206,18 +199,14 @@ const toSharedConversation = (
   picture_id: row.picture_id,
   ...(row.external_id !== null && {
     external_id: row.external_id,
-    metadata: decoded(row.metadata) ?? {},
+    metadata: row.metadata ?? {},
   }),
 });
 
 const toConversation = (row: ConversationRow, shown: Shown): Conversation => ({
   ...toSharedConversation(row, shown),
-  unread_count: row.unread_humans + row.unread_agents,
-  unread: {
-    human: row.unread_humans,
-    agent: row.unread_agents,
-    mentions: row.unread_mentions,
-  },
+  unread_count: row.unread.human + row.unread.agent,
+  unread: row.unread,
   last_read_seq: row.last_read_seq,
   own_seq: row.own_seq,
 });

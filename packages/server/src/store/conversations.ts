@@ -1,7 +1,7 @@
-import { ACCOUNT, accountOf } from "./account-records.ts";
-import type { AccountRecord, JsonObject } from "./accounts.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
+import type { JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
-import { allAs, column, firstValue, insert, type Sql, update, type Value } from "./sql.ts";
+import { allAs, column, firstValue, insert, reader, type Sql, update, type Value } from "./sql.ts";
 
 /**
  * Conversations and their members. Methods that take a `conversationId` expect the id of an existing
@@ -21,7 +21,7 @@ export const conversationReads = {
       [db.list(ids)],
     ),
   /** All members, in the order in which they joined. */
-  members: (db: Sql, conversationId: number) => allAs(db, toMember, MEMBERS, [conversationId]),
+  members: (db: Sql, conversationId: number) => allAs(db, readMember, MEMBERS, [conversationId]),
   /** The subset of these usernames that are members, in the given order. */
   participantsAmong: (db: Sql, conversationId: number, usernames: readonly string[]) =>
     column<string>(db, PARTICIPANTS_AMONG, [conversationId, db.list(usernames)]),
@@ -215,16 +215,10 @@ export const blockOf = (viewer: string) =>
 const pairKey = ([one, other]: readonly [number, number]) =>
   `${Math.min(one, other)}:${Math.max(one, other)}`;
 
-const MEMBERS = `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
+const MEMBERS = `SELECT ${accountAs("account")}, m.always_on, m.last_read_seq FROM members m
   JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`;
 
-type MemberRow = AccountRecord & { always_on: boolean | number; last_read_seq: number };
-
-const toMember = (row: MemberRow): MemberRecord => ({
-  account: accountOf(row),
-  always_on: Boolean(row.always_on),
-  last_read_seq: row.last_read_seq,
-});
+const readMember = reader<MemberRecord>({ flags: ["always_on"] });
 
 /** `CROSS JOIN` keeps SQLite from beginning with all members. */
 const PARTICIPANTS_AMONG = `SELECT a.username

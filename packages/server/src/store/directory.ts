@@ -1,7 +1,7 @@
 import type { Policy } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { type FoundAccount, type NameQuery, nameRange, withAgents } from "./account-names.ts";
-import { ACCOUNT } from "./account-records.ts";
+import { ACCOUNT, ACCOUNTS } from "./account-records.ts";
 import { column, type Sql, type Statement } from "./sql.ts";
 
 /** Which accounts a viewer meets, lists and finds. */
@@ -23,8 +23,7 @@ export const directoryReads = {
     const { viewerId, directory = "everyone", after = "", usernames, limit } = query;
     if (!usernames) return db.all<AccountRecord>(LISTS[directory], [viewerId, after, limit]);
     return db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a
-       WHERE a.username = ANY($3::text[]) AND ${IS_LISTED}
+      `${ACCOUNTS} WHERE a.username = ANY($3::text[]) AND ${IS_LISTED}
          ${directory === "everyone" ? "" : `AND ${IS_MET}`}
        ORDER BY a.username LIMIT $4`,
       [viewerId, after, db.list(usernames), limit],
@@ -49,7 +48,7 @@ export const directoryReads = {
       ...(directory === "everyone" ? [] : [viewerId]),
     ]);
     const agents = await db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
+      `${ACCOUNTS} WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
       [viewerId],
     );
     return withAgents(found, agents, range, limit);

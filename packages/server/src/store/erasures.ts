@@ -1,7 +1,6 @@
-import { ACCOUNT, accountOf } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
+import { ACCOUNTS, type AccountRecord, accountAs } from "./account-records.ts";
 import { deleteUnusedFilesOf } from "./files.ts";
-import { insert, type Sql } from "./sql.ts";
+import { allAs, insert, reader, remove, type Sql } from "./sql.ts";
 
 /**
  * The erasure of accounts. `eraseAccount` does what must happen at once. What takes long, such as
@@ -10,18 +9,16 @@ import { insert, type Sql } from "./sql.ts";
  */
 export const erasureReads = {
   /** Erasures whose steps are not finished, oldest first. */
-  async openErasures(db: Sql): Promise<ErasureRecord[]> {
-    const rows = await db.all<AccountRecord & { messages: boolean | number }>(
-      `SELECT ${ACCOUNT}, e.messages FROM erasures e
+  openErasures: (db: Sql) =>
+    allAs(
+      db,
+      reader<ErasureRecord>({ flags: ["messages"] }),
+      `SELECT ${accountAs("account")}, e.messages FROM erasures e
        JOIN accounts a ON a.id = e.account_id ORDER BY e.created_at, e.account_id`,
-    );
-    return rows.map((row) => ({ account: accountOf(row), messages: Boolean(row.messages) }));
-  },
+    ),
   /** The accounts that a person owns, erased ones included: agents, and those of incoming hooks. */
   ownedAccounts: (db: Sql, ownerId: number) =>
-    db.all<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 ORDER BY a.id`, [
-      ownerId,
-    ]),
+    db.all<AccountRecord>(`${ACCOUNTS} WHERE a.owner_id = $1 ORDER BY a.id`, [ownerId]),
   /**
    * Tool calls of which something is stored that only the owner of their agents saw, or whose tools have
    * asked the owner something.
@@ -86,9 +83,7 @@ export const erasureWrites = {
     await db.change("DELETE FROM elicitations WHERE call_uuid = ANY($1::uuid[])", [db.list(uuids)]);
   },
   /** Records that all steps are finished. */
-  async finishErasure(db: Sql, accountId: number): Promise<void> {
-    await db.change("DELETE FROM erasures WHERE account_id = $1", [accountId]);
-  },
+  finishErasure: (db: Sql, accountId: number) => remove(db, "erasures", { account_id: accountId }),
 };
 
 export interface ToolCallPlace {

@@ -1,16 +1,15 @@
 import type { Account, File } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
-import { PUBLIC_ACCOUNT } from "./account-records.ts";
+import { publicAccountAs } from "./account-records.ts";
 import { NOT_HIDDEN } from "./message-views.ts";
 import {
   allAs,
   column,
-  decoded,
   firstNumber,
-  firstValue,
   hasChanged,
   insert,
+  reader,
   type Sql,
   type Value,
 } from "./sql.ts";
@@ -19,22 +18,16 @@ import {
 export const fileReads = {
   /** The files with one of these ids, in no particular order. */
   files: (db: Sql, ids: readonly string[]) =>
-    allAs(db, toFileRecord, `${FILES} WHERE f.uuid = ANY($1::uuid[])`, [db.list(ids)]),
+    allAs(db, readFile, `${FILES} WHERE f.uuid = ANY($1::uuid[])`, [db.list(ids)]),
   /** Messages with files in a range of a conversation that the viewer can see, newest first. */
   async messagesWithFiles(db: Sql, query: FilesQuery): Promise<MessageFiles[]> {
-    const rows = await db.all<MessageFilesRow>(MESSAGES_WITH_FILES, [
-      query.conversationId,
-      query.viewerId,
-      query.after,
-      query.upTo,
-      query.limit,
-    ]);
-    return rows.map(({ message_id, seq, created_at, files, ...sender }) => ({
-      message_id,
-      seq,
+    const { conversationId, viewerId, after, upTo, limit } = query;
+    const values = [conversationId, viewerId, after, upTo, limit];
+    const found = await allAs(db, readMessageFiles, MESSAGES_WITH_FILES, values);
+    return found.map(({ sender, created_at, ...message }) => ({
+      ...message,
       sender: publicAccount(sender),
       sent_at: iso(created_at),
-      files: decoded(files) ?? [],
     }));
   },
   /** The ids of files that nothing uses and that were announced before a time, oldest first. */
@@ -52,7 +45,7 @@ export const fileReads = {
   filesOf: (db: Sql, ownerId: number, after: string, limit: number) =>
     allAs(
       db,
-      toFileRecord,
+      readFile,
       `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
        ORDER BY f.uuid LIMIT $3`,
       [ownerId, after, limit],
@@ -69,14 +62,8 @@ export const fileReads = {
   abandonedBlobs: (db: Sql, limit: number) =>
     column<string>(db, "SELECT blob FROM abandoned_blobs LIMIT $1", [limit]),
   /** The announced sizes of all files, of those whose bytes have not arrived too. */
-  async announcedBytes(db: Sql): Promise<number> {
-    return (
-      (await firstValue<number>(
-        db,
-        "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files",
-      )) ?? 0
-    );
-  },
+  announcedBytes: (db: Sql) =>
+    firstNumber(db, "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files"),
   /** The bytes that `insertFile` has counted for a person on a day. */
   uploadedBytes: (db: Sql, ownerId: number, day: string) =>
     firstNumber(db, "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2", [
@@ -243,15 +230,16 @@ interface MessageFiles {
   files: readonly File[];
 }
 
-interface MessageFilesRow extends AccountRow {
-  message_id: string;
-  seq: number;
+type MessageFilesRow = Omit<MessageFiles, "sent_at" | "sender"> & {
+  sender: AccountRow;
   created_at: number;
-  files: string | File[] | null;
-}
+};
+
+const readMessageFiles = reader<MessageFilesRow>({ json: ["files"] });
 
 /** Finds the messages by the index of `files`: reading the wide rows of all messages takes longer. */
-const MESSAGES_WITH_FILES = `SELECT m.uuid AS message_id, m.seq, m.created_at, m.files, ${PUBLIC_ACCOUNT}
+const MESSAGES_WITH_FILES = `SELECT m.uuid AS message_id, m.seq, m.created_at,
+    coalesce(m.files, '[]'::jsonb) AS files, ${publicAccountAs("sender")}
   FROM messages m JOIN accounts a ON a.id = m.sender_id
   WHERE m.conversation_id = $1 AND m.seq > $3 AND m.seq <= $4 AND m.deleted_at IS NULL
     AND EXISTS (SELECT 1 FROM files f WHERE f.message_id = m.id) AND ${NOT_HIDDEN}
@@ -312,21 +300,11 @@ export interface FileRecord extends File {
 
 export const ANY_STORED_FILE = "SELECT 1 FROM files WHERE blob IS NOT NULL LIMIT 1";
 
-interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
-  used_at: number | null;
-  suspended_at: number | null;
-  erased_at: number | null;
-}
-
-/** Selects `FileRow`s. */
 const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
-    f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.used_at,
-    f.created_at, o.suspended_at, o.erased_at, m.uuid AS message_uuid
+    f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.created_at,
+    f.used_at IS NOT NULL AS used, m.uuid AS message_uuid, CASE WHEN o.erased_at IS NOT NULL
+      THEN 'erased' WHEN o.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS owner_state
   FROM files f LEFT JOIN messages m ON m.id = f.message_id
   LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
 
-const toFileRecord = ({ used_at, suspended_at, erased_at, ...row }: FileRow): FileRecord => ({
-  ...row,
-  used: used_at !== null,
-  owner_state: erased_at !== null ? "erased" : suspended_at !== null ? "suspended" : "active",
-});
+const readFile = reader<FileRecord>({ flags: ["used"] });

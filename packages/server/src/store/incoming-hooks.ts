@@ -1,4 +1,4 @@
-import { firstValue, insert, type Sql } from "./sql.ts";
+import { firstValue, insert, remove, type Sql } from "./sql.ts";
 
 /** Addresses at which other programs post into a group. */
 export const incomingHookReads = {
@@ -35,9 +35,7 @@ export const incomingHookWrites = {
       [conversationId, hook.account],
     );
   },
-  async deleteIncomingHook(db: Sql, id: string): Promise<void> {
-    await db.change("DELETE FROM incoming_hooks WHERE id = $1", [id]);
-  },
+  deleteIncomingHook: (db: Sql, id: string) => remove(db, "incoming_hooks", { id }),
 };
 
 export interface IncomingHookRecord {

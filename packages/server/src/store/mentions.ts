@@ -1,4 +1,4 @@
-import type { Encoded, Sql } from "./sql.ts";
+import type { Encoded, Sql, Value } from "./sql.ts";
 
 /**
  * Unread mentions. Each function also updates how many the accounts that are mentioned have, as far as
@@ -34,26 +34,20 @@ export async function addMentions(
 export async function removeMentions(
   db: Sql,
   usernames: readonly string[],
-  { conversation_id, seq }: Place,
+  place: Place,
 ): Promise<void> {
   if (usernames.length === 0) return;
-  const removed = await db.changed<Mentioned>(
-    `DELETE FROM mentions WHERE conversation_id = $2 AND seq = $3
-       AND account_id IN (SELECT a.id FROM ${NAMED}) RETURNING account_id`,
-    [db.list(usernames), conversation_id, seq],
-  );
-  await countUnread(db, removed, conversation_id, seq, -1);
+  await removeOf(db, `account_id IN (SELECT a.id FROM ${NAMED})`, db.list(usernames), place);
 }
 
-export async function removeMentionOf(
-  db: Sql,
-  accountId: number,
-  { conversation_id, seq }: Place,
-): Promise<void> {
+export const removeMentionOf = (db: Sql, accountId: number, place: Place) =>
+  removeOf(db, "account_id = $1", accountId, place);
+
+async function removeOf(db: Sql, whose: string, value: Value, { conversation_id, seq }: Place) {
   const removed = await db.changed<Mentioned>(
-    `DELETE FROM mentions WHERE account_id = $1 AND conversation_id = $2 AND seq = $3
+    `DELETE FROM mentions WHERE conversation_id = $2 AND seq = $3 AND ${whose}
      RETURNING account_id`,
-    [accountId, conversation_id, seq],
+    [value, conversation_id, seq],
   );
   await countUnread(db, removed, conversation_id, seq, -1);
 }

@@ -1,6 +1,6 @@
 import type { File, Turn } from "@parley/protocol";
 import type { AccountRecord, JsonObject } from "./accounts.ts";
-import { decoded } from "./sql.ts";
+import { allAs, firstNumber, firstValue, reader, type Sql, type Value } from "./sql.ts";
 
 /** A message as units of work handle it. `message-views.ts` has what clients see. */
 export interface MessageRecord {
@@ -47,34 +47,16 @@ export interface NewAction {
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 
-/** Selects `MessageRecordRow`s. */
 export const MESSAGE_RECORDS = `SELECT m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid,
-    m.seq, m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.mentions,
-    m.finalized_at, m.deleted_at, m.imported, m.files
+    m.seq, m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.imported,
+    coalesce(m.mentions, '[]'::jsonb) AS mentions, coalesce(m.files, '[]'::jsonb) AS files,
+    m.finalized_at IS NOT NULL AS finalized, m.deleted_at IS NOT NULL AS deleted
   FROM ${MESSAGE_TABLES}`;
 
-export type MessageRecordRow = Omit<
-  MessageRecord,
-  "mentions" | "files" | "finalized" | "deleted" | "imported"
-> & {
-  mentions: string | string[] | null;
-  files: string | File[] | null;
-  finalized_at: number | null;
-  deleted_at: number | null;
-  imported: boolean | number;
-};
-
-export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
-  const { mentions, files, finalized_at, deleted_at, ...record } = row;
-  return {
-    ...record,
-    mentions: decoded(mentions) ?? [],
-    files: decoded(files) ?? [],
-    finalized: finalized_at !== null,
-    deleted: deleted_at !== null,
-    imported: Boolean(record.imported),
-  };
-};
+export const readMessageRecord = reader<MessageRecord>({
+  json: ["mentions", "files"],
+  flags: ["finalized", "deleted", "imported"],
+});
 
 /** How a message of this sender counts in the totals of people's and agents' messages. */
 export const countsOf = (kind: "human" | "agent") =>
@@ -83,3 +65,50 @@ export const countsOf = (kind: "human" | "agent") =>
 /** How a message counts in those totals. Imported ones do not: they are never unread. */
 export const countsIn = ({ sender_kind, imported }: MessageRecord) =>
   imported ? { humans: 0, agents: 0 } : countsOf(sender_kind);
+
+/** Row ids of messages that one read examines. */
+export const SCANNED_IDS = 5000;
+
+/**
+ * Finds messages of all conversations by their row ids, which grow with each new message. Callers read
+ * one short range after another, so that no read takes long, however many messages there are.
+ */
+export const messageScanReads = {
+  /** The highest row id of a message; zero when there is none. */
+  lastMessageId: (db: Sql) => firstNumber(db, "SELECT coalesce(max(id), 0) AS id FROM messages"),
+  /** The messages of the range that are not deleted and match, ordered by id. */
+  scanMessages(db: Sql, { after, upTo }: MessageRange, filter: MessageFilter) {
+    const scan = (matches: string, value: Value) =>
+      allAs(
+        db,
+        readMessageRecord,
+        `${MESSAGE_RECORDS} WHERE ${IN_RANGE} AND ${matches} ORDER BY m.id`,
+        [after, upTo, value],
+      );
+    return "senderIds" in filter
+      ? scan("m.sender_id = ANY($3::bigint[])", db.list(filter.senderIds))
+      : scan("m.created_at < $3", filter.before);
+  },
+  /** When the oldest message of the range that is not deleted was created; null when there is none. */
+  oldestMessageAt: (db: Sql, { after, upTo }: MessageRange) =>
+    firstValue<number>(db, `SELECT min(m.created_at) AS at FROM messages m WHERE ${IN_RANGE}`, [
+      after,
+      upTo,
+    ]),
+};
+
+/** A range of row ids. */
+export interface MessageRange {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly upTo: number;
+}
+
+export type MessageFilter =
+  /** Messages that one of these accounts has sent. */
+  | { readonly senderIds: readonly number[] }
+  /** Messages that were created before a time. */
+  | { readonly before: number };
+
+const IN_RANGE = "m.id > $1 AND m.id <= $2 AND m.deleted_at IS NULL";

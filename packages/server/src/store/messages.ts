@@ -8,9 +8,8 @@ import {
   countsIn,
   MESSAGE_RECORDS,
   type MessageRecord,
-  type MessageRecordRow,
   type NewMessage,
-  toMessageRecord,
+  readMessageRecord,
 } from "./message-records.ts";
 import {
   MESSAGE,
@@ -26,8 +25,8 @@ import { column, firstValue, type Sql, update } from "./sql.ts";
 export const messageReads = {
   /** The message, deleted or not. A write unit owns its conversation from then on. */
   async message(db: Sql, uuid: string): Promise<MessageRecord | null> {
-    const row = await db.getOwned<MessageRecordRow>(CONVERSATION_OF, MESSAGE_BY_UUID, uuid);
-    return row && toMessageRecord(row);
+    const row = await db.getOwned(CONVERSATION_OF, MESSAGE_BY_UUID, uuid);
+    return row && readMessageRecord(row);
   },
   /** The subset of these messages that the viewer can see, in the given order. */
   async messageViews(db: Sql, uuids: readonly string[], viewerId: number): Promise<Message[]> {

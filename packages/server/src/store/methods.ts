@@ -1,9 +1,9 @@
 import { accountReads, accountWrites } from "./accounts.ts";
-import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
 import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
+import { changeReads, changeWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { conversationViewReads } from "./conversation-views.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -13,12 +13,8 @@ import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
-import { historyReads, historyWrites } from "./history.ts";
-import { identityReads, identityWrites } from "./identities.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
-import { invitationReads, invitationWrites } from "./invitations.ts";
-import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
-import { messageScanReads } from "./message-scans.ts";
+import { messageScanReads } from "./message-records.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
@@ -29,8 +25,6 @@ import { sealedTextReads } from "./sealed-texts.ts";
 import { secondFactorReads, secondFactorWrites } from "./second-factor.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
-import { statisticsReads } from "./statistics.ts";
-import { subscriptionWrites } from "./subscriptions.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
@@ -41,7 +35,6 @@ import { webhookReads, webhookWrites } from "./webhooks.ts";
 /** The methods that both dialects share. */
 export const reads = {
   ...accountReads,
-  ...agentPresenceReads,
   ...agentReads,
   ...agentTokenReads,
   ...auditReads,
@@ -54,11 +47,8 @@ export const reads = {
   ...fileReads,
   ...groupChangeReads,
   ...hiddenMessageReads,
-  ...historyReads,
-  ...identityReads,
+  ...changeReads,
   ...incomingHookReads,
-  ...invitationReads,
-  ...managedAccountReads,
   ...messageReads,
   ...messageScanReads,
   ...operatorReads,
@@ -70,7 +60,6 @@ export const reads = {
   ...secondFactorReads,
   ...serviceKeyReads,
   ...sessionReads,
-  ...statisticsReads,
   ...toolCallReads,
   ...toolReads,
   ...turnReads,
@@ -81,7 +70,6 @@ export const reads = {
 
 export const writes = {
   ...accountWrites,
-  ...agentPresenceWrites,
   ...agentTokenWrites,
   ...agentWrites,
   ...auditWrites,
@@ -93,11 +81,7 @@ export const writes = {
   ...fileWrites,
   ...groupChangeWrites,
   ...hiddenMessageWrites,
-  ...historyWrites,
-  ...identityWrites,
   ...incomingHookWrites,
-  ...invitationWrites,
-  ...managedAccountWrites,
   ...messageWrites,
   ...operatorWrites,
   ...passwordResetWrites,
@@ -109,7 +93,7 @@ export const writes = {
   ...sessionWrites,
   ...toolCallWrites,
   ...toolWrites,
-  ...subscriptionWrites,
+  ...changeWrites,
   ...turnWrites,
   ...webhookWrites,
 };

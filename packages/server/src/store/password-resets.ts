@@ -1,18 +1,17 @@
-import { ACCOUNT, accountOf } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
-import { type Sql, upsert } from "./sql.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
+import { getAs, reader, remove, type Sql, upsert } from "./sql.ts";
 
 /** Links with which people set a new password. An account has one at most, of which only a hash is stored. */
 export const passwordResetReads = {
   /** The link with the token of that hash, also after it has expired. */
-  async passwordReset(db: Sql, tokenHash: string): Promise<PasswordResetRecord | null> {
-    const row = await db.get<AccountRecord & { expires_at: number }>(
-      `SELECT ${ACCOUNT}, r.expires_at FROM password_resets r
+  passwordReset: (db: Sql, tokenHash: string) =>
+    getAs(
+      db,
+      reader<PasswordResetRecord>(),
+      `SELECT ${accountAs("account")}, r.expires_at FROM password_resets r
        JOIN accounts a ON a.id = r.account_id WHERE r.token_hash = $1`,
       [tokenHash],
-    );
-    return row && { account: accountOf(row), expires_at: row.expires_at };
-  },
+    ),
 };
 
 export const passwordResetWrites = {
@@ -20,9 +19,8 @@ export const passwordResetWrites = {
   setPasswordReset: (db: Sql, { account_id, ...reset }: NewPasswordReset) =>
     upsert(db, "password_resets", { account_id }, reset),
   /** Deletes the link of an account, if it has one. */
-  async removePasswordReset(db: Sql, accountId: number): Promise<void> {
-    await db.change("DELETE FROM password_resets WHERE account_id = $1", [accountId]);
-  },
+  removePasswordReset: (db: Sql, accountId: number) =>
+    remove(db, "password_resets", { account_id: accountId }),
 };
 
 export interface PasswordResetRecord {

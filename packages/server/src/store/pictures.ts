@@ -1,4 +1,4 @@
-import { ACCOUNT } from "./account-records.ts";
+import { ACCOUNTS } from "./account-records.ts";
 import { type AccountRecord, countName } from "./accounts.ts";
 import { deleteFile, usePicture } from "./files.ts";
 import { type Sql, update } from "./sql.ts";
@@ -37,7 +37,7 @@ export const pictureWrites = {
     if (!(await replace(db, former, fileId, at, null))) return null;
     const version = await countName(db);
     await update(db, "accounts", { id: accountId }, { picture_id: fileId, version });
-    return db.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = $1`, [accountId]);
+    return db.get<AccountRecord>(`${ACCOUNTS} WHERE a.id = $1`, [accountId]);
   },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
   async setChatPicture(

@@ -1,11 +1,10 @@
 import type { Reaction, ReactionSummary } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
-import { PUBLIC_ACCOUNT } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
+import { type AccountRecord, PUBLIC_ACCOUNT } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { insertNew, type Sql } from "./sql.ts";
+import { insertNew, remove, type Sql } from "./sql.ts";
 
 export const reactionReads = {
   /** The account's reaction with this emoji; null when there is none. */
@@ -88,11 +87,7 @@ export const reactionWrites = {
   ): Promise<number> {
     const version = await incrementCounter(db, message.conversation_id);
     const [removed] = await Promise.all([
-      db.change("DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3", [
-        message.id,
-        reactorId,
-        emoji,
-      ]),
+      remove(db, "reactions", { message_id: message.id, account_id: reactorId, emoji }),
       countReaction(db, message, -1, version),
     ]);
     if (removed === 0) throw new Error(`message ${message.uuid} has no such reaction`);

@@ -1,15 +1,20 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
-import { type JoinedAccount, joinedAccount, PUBLIC_ACCOUNT } from "./account-records.ts";
-import { bindings, getAs, hasChanged, insertNew, type Sql } from "./sql.ts";
+import { publicAccountAs } from "./account-records.ts";
+import { allAs, getAs, given, hasChanged, insertNew, prune, reader, type Sql } from "./sql.ts";
 
 /** Messages that people reported to the operators. */
 export const reportReads = {
   report: (db: Sql, id: string) => getAs(db, toReport, `${REPORTS} WHERE r.id = $1`, [id]),
   /** Reports that match, newest first. */
-  async reports(db: Sql, query: ReportQuery): Promise<ReportRecord[]> {
-    const { sql, values } = reportQuery(query);
-    return (await db.all<ReportRow>(sql, values)).map(toReport);
+  reports(db: Sql, { resolved, reporterId, before, limit }: ReportQuery) {
+    const { where, values, bind } = given({
+      [`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`]: resolved,
+      "r.reporter_id = ?": reporterId,
+      "r.id < ?": before,
+    });
+    const sql = `${REPORTS} WHERE ${where} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
+    return allAs(db, toReport, sql, values);
   },
 };
 
@@ -34,10 +39,7 @@ export const reportWrites = {
     ),
   /** Deletes up to `most` reports resolved before a time, and returns how many it deleted. */
   pruneReports: (db: Sql, before: number, most: number) =>
-    db.change(
-      "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE resolved_at < $1 LIMIT $2)",
-      [before, most],
-    ),
+    prune(db, "reports", "resolved_at", before, most),
 };
 
 export interface NewReport {
@@ -79,43 +81,27 @@ export interface ReportQuery {
   limit: number;
 }
 
-interface ReportRow extends AccountRow, JoinedAccount<"sender"> {
-  id: string;
-  at: number;
-  reason: string;
-  message: string;
-  around: string;
-  resolved_at: number | null;
-  resolved_by: string | null;
-  note: string | null;
-}
-
-const sender = joinedAccount("sender");
-
 /** Selects `ReportRow`s: with the reporter's account and the sender's as they are now. */
 const REPORTS = `SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
-    r.resolved_by, r.note, ${PUBLIC_ACCOUNT}, ${sender.columns}
+    r.resolved_by, r.note, ${publicAccountAs("reporter")}, ${publicAccountAs("sender", "sender")}
   FROM reports r JOIN accounts a ON a.id = r.reporter_id
   JOIN accounts sender ON sender.id = r.sender_id`;
 
 /** Earlier versions stored messages without files. */
 type StoredMessage = Omit<Message, "files"> & Partial<Pick<Message, "files">>;
 
-const toReport = (row: ReportRow): ReportRecord => ({
-  id: row.id,
-  at: row.at,
-  reporter: publicAccount(row),
-  reason: row.reason,
-  message: {
-    files: [],
-    ...(JSON.parse(row.message) as StoredMessage),
-    sender: publicAccount(sender.of(row)),
-  },
-  around: JSON.parse(row.around) as string[],
-  resolved_at: row.resolved_at,
-  resolved_by: row.resolved_by,
-  note: row.note,
-});
+type ReportRow = Omit<ReportRecord, "message"> & { message: StoredMessage; sender: AccountRow };
+
+const readReport = reader<ReportRow>({ json: ["message", "around"] });
+
+function toReport(row: object): ReportRecord {
+  const { reporter, sender, message, ...report } = readReport(row);
+  return {
+    ...report,
+    reporter: publicAccount(reporter),
+    message: { files: [], ...message, sender: publicAccount(sender) },
+  };
+}
 
 /**
  * Encodes the copy of a reported message. It has no display names, which are erased with accounts: the
@@ -136,14 +122,3 @@ const unnamed = (account: Account): Account => ({
   display_name: account.username,
   version: 0,
 });
-
-/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-function reportQuery({ resolved, reporterId, before, limit }: ReportQuery) {
-  const { values, bind } = bindings();
-  const filters = ["true"];
-  if (resolved !== undefined) filters.push(`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`);
-  if (reporterId !== undefined) filters.push(`r.reporter_id = ${bind(reporterId)}`);
-  if (before !== undefined) filters.push(`r.id < ${bind(before)}`);
-  const sql = `${REPORTS} WHERE ${filters.join(" AND ")} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
-  return { sql, values };
-}

@@ -47,8 +47,10 @@ export const NOTHING_SEALED: SealedTexts = {
   toolSecrets: [],
 };
 
-export const SEALED_KEYS = "SELECT owner_id, provider, sealed FROM agent_keys";
-export const SEALED_WEBHOOKS = "SELECT id, secret FROM webhooks";
-export const SEALED_SECOND_FACTORS = "SELECT account_id, secret FROM second_factors";
-export const SEALED_TOOL_SECRETS =
-  "SELECT id, owner_id, secrets FROM tool_servers WHERE secrets IS NOT NULL";
+/** How all of each kind are read. */
+export const SEALED: Readonly<Record<keyof SealedTexts, string>> = {
+  keys: "SELECT owner_id, provider, sealed FROM agent_keys",
+  webhooks: "SELECT id, secret FROM webhooks",
+  secondFactors: "SELECT account_id, secret FROM second_factors",
+  toolSecrets: "SELECT id, owner_id, secrets FROM tool_servers WHERE secrets IS NOT NULL",
+};

@@ -1,5 +1,5 @@
-import { SEALED_SECOND_FACTORS, type SealedSecondFactor } from "./sealed-texts.ts";
-import { firstNumber, hasChanged, type Sql, update } from "./sql.ts";
+import { SEALED, type SealedSecondFactor } from "./sealed-texts.ts";
+import { firstNumber, hasChanged, remove, type Sql, update } from "./sql.ts";
 
 /** Second factors of sign-in (TOTP) with their recovery codes, of which only hashes are stored. */
 export const secondFactorReads = {
@@ -15,7 +15,7 @@ export const secondFactorReads = {
       accountId,
     ]),
   /** Every sealed secret, for the rotation of the key that seals them. */
-  sealedSecondFactors: (db: Sql) => db.all<SealedSecondFactor>(SEALED_SECOND_FACTORS),
+  sealedSecondFactors: (db: Sql) => db.all<SealedSecondFactor>(SEALED.secondFactors),
 };
 
 export const secondFactorWrites = {
@@ -52,7 +52,7 @@ export const secondFactorWrites = {
     ),
   /** Replaces all recovery codes of an account. */
   async setRecoveryCodes(db: Sql, accountId: number, hashes: readonly string[]): Promise<void> {
-    await db.change(REMOVE_RECOVERY_CODES, [accountId]);
+    await remove(db, "recovery_codes", { account_id: accountId });
     await db.change(
       `INSERT INTO recovery_codes (account_id, code_hash)
        SELECT $1, hash FROM unnest($2::text[]) AS h(hash)`,
@@ -60,15 +60,12 @@ export const secondFactorWrites = {
     );
   },
   /** Deletes a recovery code. Returns false when the account has no such code. */
-  useRecoveryCode: (db: Sql, accountId: number, hash: string) =>
-    hasChanged(db, "DELETE FROM recovery_codes WHERE account_id = $1 AND code_hash = $2", [
-      accountId,
-      hash,
-    ]),
+  useRecoveryCode: async (db: Sql, accountId: number, hash: string) =>
+    (await remove(db, "recovery_codes", { account_id: accountId, code_hash: hash })) > 0,
   /** Deletes the second factor, confirmed or not, and its recovery codes. Returns false when there is none. */
   async removeSecondFactor(db: Sql, accountId: number): Promise<boolean> {
-    await db.change(REMOVE_RECOVERY_CODES, [accountId]);
-    return hasChanged(db, "DELETE FROM second_factors WHERE account_id = $1", [accountId]);
+    await remove(db, "recovery_codes", { account_id: accountId });
+    return (await remove(db, "second_factors", { account_id: accountId })) > 0;
   },
   /** Replaces a sealed secret, unless it was changed since it was read. */
   resealSecondFactor: (db: Sql, { account_id, secret: from }: SealedSecondFactor, secret: string) =>
@@ -83,5 +80,3 @@ export interface SecondFactorRecord extends SealedSecondFactor {
 export interface NewSecondFactor extends SealedSecondFactor {
   readonly at: number;
 }
-
-const REMOVE_RECOVERY_CODES = "DELETE FROM recovery_codes WHERE account_id = $1";

@@ -1,17 +1,26 @@
 import type { Session } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
-import { ACCOUNT, accountOf } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
-import { exists, firstValue, getAs, hasChanged, insert, type Sql, update } from "./sql.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
+import {
+  exists,
+  firstValue,
+  getAs,
+  hasChanged,
+  insert,
+  prune,
+  reader,
+  type Sql,
+  update,
+} from "./sql.ts";
 
 export const sessionReads = {
   /** The session with that token, expired and ended ones included. */
   session: (db: Sql, tokenHash: string) =>
     getAs(
       db,
-      toSession,
-      `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
-         s.ended_at, ${ACCOUNT}
+      readSession,
+      `SELECT s.id, s.created_at, s.last_used_at, s.expires_at, s.fixed, s.ended_at,
+         ${accountAs("account")}
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
       [tokenHash],
     ),
@@ -79,10 +88,7 @@ export const sessionWrites = {
     ),
   /** Deletes up to `most` sessions that expired before a time, and returns how many it deleted. */
   purgeSessions: (db: Sql, before: number, most: number) =>
-    db.change(
-      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2)",
-      [before, most],
-    ),
+    prune(db, "sessions", "expires_at", before, most),
 };
 
 export interface SessionRecord {
@@ -110,18 +116,7 @@ export interface NewSession {
   fixed?: boolean;
 }
 
-type SessionRow = Omit<SessionRecord, "account" | "id" | "fixed"> &
-  AccountRecord & { session_id: string; fixed: boolean | number };
-
-const toSession = (row: SessionRow): SessionRecord => ({
-  id: row.session_id,
-  account: accountOf(row),
-  created_at: row.created_at,
-  last_used_at: row.last_used_at,
-  expires_at: row.expires_at,
-  fixed: Boolean(row.fixed),
-  ended_at: row.ended_at,
-});
+const readSession = reader<SessionRecord>({ flags: ["fixed"] });
 
 interface ListedSessionRow {
   id: string;

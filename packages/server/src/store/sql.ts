@@ -46,12 +46,7 @@ export interface Sql {
    * The row that `sql` finds by a value, whose conversation a write unit owns from then on, and then a
    * row of another table with the id. `place` finds its `conversation_id` alone.
    */
-  getOwned<Row extends Place>(
-    place: string,
-    sql: string,
-    value: Value,
-    also?: OwnedTable,
-  ): Awaitable<Row | null>;
+  getOwned(place: string, sql: string, value: Value, also?: OwnedTable): Awaitable<Place | null>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
   /**
@@ -101,10 +96,54 @@ export type Bound<Methods> = {
 export const decoded = <Stored extends object | null>(stored: string | Stored): Stored =>
   typeof stored === "string" ? (JSON.parse(stored) as Stored) : stored;
 
+type Fields = Record<string, unknown>;
+
+/**
+ * Converts rows to records: decodes JSON columns, makes booleans of `flags`, which SQLite has as numbers,
+ * and collects columns such as `agent.id` in one object.
+ */
+export const reader =
+  <Read extends object>({
+    json = [],
+    flags = [],
+  }: {
+    json?: readonly (keyof Read)[];
+    flags?: readonly (keyof Read)[];
+  } = {}) =>
+  (row: object): Read => {
+    const read: Fields = {};
+    for (const [column, value] of Object.entries(row)) {
+      const dot = column.indexOf(".");
+      if (dot === -1) {
+        read[column] = value;
+        continue;
+      }
+      const field = column.slice(0, dot);
+      read[field] ??= {};
+      (read[field] as Fields)[column.slice(dot + 1)] = value;
+    }
+    for (const column of json as readonly string[])
+      read[column] = decoded(read[column] as string | null);
+    for (const column of flags as readonly string[]) read[column] = Boolean(read[column]);
+    return read as Read;
+  };
+
 /** Collects the values of a statement that is put together. `bind` returns the placeholder of a value. */
-export function bindings(): { values: Value[]; bind: (value: Value) => string } {
+function bindings(): { values: Value[]; bind: (value: Value) => string } {
   const values: Value[] = [];
   return { values, bind: (value) => `$${values.push(value)}` };
+}
+
+/**
+ * The conditions among these whose value is given, `?` in their place: a statement that has no others
+ * uses an index.
+ */
+export function given(conditions: Readonly<Record<string, Value | undefined>>) {
+  const { values, bind } = bindings();
+  const where = Object.entries(conditions).flatMap(([condition, value]) =>
+    value === undefined ? [] : [condition.replace("?", () => bind(value))],
+  );
+  return { where: where.join(" AND ") || "true", values, bind };
 }
 
 /** The rows of a statement, each converted. */
@@ -201,6 +240,19 @@ export async function update(
   const found = Object.entries(keys).map(([column, value]) => `${column} = ${bind(value)}`);
   await db.change(`UPDATE ${table} SET ${set.join(", ")} WHERE ${found.join(" AND ")}`, values);
 }
+
+/** Deletes the rows with these keys, and returns how many there were. */
+export function remove(db: Sql, table: string, keys: Columns): Awaitable<number> {
+  const found = Object.keys(keys).map((column, place) => `${column} = $${place + 1}`);
+  return db.change(`DELETE FROM ${table} WHERE ${found.join(" AND ")}`, Object.values(keys));
+}
+
+/** Deletes up to `most` rows whose time is before another one, and returns how many it deleted. */
+export const prune = (db: Sql, table: string, time: string, before: number, most: number) =>
+  db.change(
+    `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${time} < $1 LIMIT $2)`,
+    [before, most],
+  );
 
 /** Statements that change conversations, except that they insert one: nobody else sees it yet. */
 const CHANGES_CONVERSATION = new RegExp(

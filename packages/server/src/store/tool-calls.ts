@@ -1,24 +1,23 @@
 import { callOfMessage, type DetailedCall, type ShownCall } from "../rules/tool-calls.ts";
 import type { ContextCall } from "../rules/tool-context.ts";
-import { ACCOUNT, splitAccount } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
-import { allAs, insert, type Sql, update } from "./sql.ts";
+import { allAs, insert, reader, type Sql, update } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
 export const toolCallReads = {
   /** A write unit owns the conversation of the call from then on. */
   async toolCall(db: Sql, uuid: string): Promise<ToolCallRecord | null> {
     const place = "SELECT conversation_id FROM tool_calls WHERE uuid = $1";
-    const row = await db.getOwned<ToolCallRow>(place, `${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
-    return row && toToolCall(row);
+    const row = await db.getOwned(place, `${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
+    return row && readCall(row);
   },
   /** The calls of messages, in the given order of these, then as the model asked for them. */
   async toolCallsOf(db: Sql, messageIds: readonly number[]): Promise<ToolCallRecord[]> {
     if (messageIds.length === 0) return [];
     return allAs(
       db,
-      toToolCall,
+      readCall,
       `${TOOL_CALLS} JOIN unnest($1::bigint[]) WITH ORDINALITY AS k (id, place)
          ON k.id = t.message_id
        ORDER BY k.place, t.position`,
@@ -29,7 +28,7 @@ export const toolCallReads = {
   pendingToolCalls: (db: Sql, ownerId: number, now: number) =>
     allAs(
       db,
-      toToolCall,
+      readCall,
       `${TOOL_CALLS} WHERE t.owner_id = $1 AND t.status = 'pending'
          AND t.expires_at > $2 AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
       [ownerId, now],
@@ -38,7 +37,7 @@ export const toolCallReads = {
   expiredToolCalls: (db: Sql, now: number, limit: number) =>
     allAs(
       db,
-      toToolCall,
+      readCall,
       `${TOOL_CALLS} WHERE t.status = 'pending' AND t.expires_at <= $1
        ORDER BY t.expires_at LIMIT $2`,
       [now, limit],
@@ -114,36 +113,18 @@ export type ToolCallChange = Pick<ToolCallRecord, "status"> &
     >
   >;
 
-/** Selects `ToolCallRow`s: calls with their agent, message and conversation. */
-const TOOL_CALLS = `SELECT t.uuid AS call_uuid, t.message_id, m.uuid AS message_uuid,
-    t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id AS payer_id, t.round,
+/** Selects calls with their agent, message and conversation. */
+const TOOL_CALLS = `SELECT t.uuid, t.message_id, m.uuid AS message_uuid,
+    t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id, t.round,
     t.position, t.text_bytes, t.model_id, t.provider_fields, t.server_id, t.server, t.tool, t.title,
     t.fingerprint, t.arguments, t.status, t.result, t.error, t.decided_by, t.note, t.created_at,
-    t.decided_at, t.started_at, t.finished_at, t.expires_at, ${ACCOUNT}
+    t.decided_at, t.started_at, t.finished_at, t.expires_at, ${accountAs("agent")}
   FROM tool_calls t
   JOIN messages m ON m.id = t.message_id
   JOIN conversations c ON c.id = t.conversation_id
   JOIN accounts a ON a.id = t.agent_id`;
 
-type ToolCallRow = AccountRecord &
-  Omit<ToolCallRecord, "uuid" | "agent" | "owner_id" | "arguments" | "provider_fields"> & {
-    call_uuid: string;
-    payer_id: number;
-    arguments: string;
-    provider_fields: string | null;
-  };
-
-function toToolCall(row: ToolCallRow): ToolCallRecord {
-  const [agent, { call_uuid, payer_id, ...call }] = splitAccount(row);
-  return {
-    ...call,
-    uuid: call_uuid,
-    agent,
-    owner_id: payer_id,
-    provider_fields: call.provider_fields === null ? null : JSON.parse(call.provider_fields),
-    arguments: JSON.parse(call.arguments) as Record<string, unknown>,
-  };
-}
+const readCall = reader<ToolCallRecord>({ json: ["provider_fields", "arguments"] });
 
 /** Makes a message show its calls as they are now. */
 async function showCalls(

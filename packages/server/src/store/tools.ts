@@ -1,16 +1,13 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
-import { SEALED_TOOL_SECRETS, type SealedToolSecrets } from "./sealed-texts.ts";
-import { allAs, getAs, hasChanged, insert, type Sql, update } from "./sql.ts";
+import { SEALED, type SealedToolSecrets } from "./sealed-texts.ts";
+import { allAs, getAs, hasChanged, insert, reader, type Sql, update } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
 export const toolReads = {
   /** The servers of a person, ordered by creation. */
   toolServers: (db: Sql, ownerId: number) =>
-    allAs(db, toToolServer, `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`, [
-      ownerId,
-    ]),
-  toolServer: (db: Sql, id: string) =>
-    getAs(db, toToolServer, `${TOOL_SERVERS} WHERE id = $1`, [id]),
+    allAs(db, readServer, `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`, [ownerId]),
+  toolServer: (db: Sql, id: string) => getAs(db, readServer, `${TOOL_SERVERS} WHERE id = $1`, [id]),
   /** The grants of an agent, ordered by server and tool. */
   toolGrants: (db: Sql, agentId: number) =>
     db.all<ToolGrantRecord>(
@@ -19,7 +16,7 @@ export const toolReads = {
       [agentId],
     ),
   /** The sealed secrets of all servers, for the rotation of the key that seals them. */
-  sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>(SEALED_TOOL_SECRETS),
+  sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>(SEALED.toolSecrets),
 };
 
 export const toolWrites = {
@@ -142,13 +139,7 @@ export interface ToolGrantRecord extends Omit<ToolGrant, "changed"> {
   readonly fingerprint: string;
 }
 
-/** Selects `ToolServerRow`s. */
 const TOOL_SERVERS = `SELECT id, owner_id, name, url, secrets, status, error, tools,
     contacted_at, created_at FROM tool_servers`;
 
-type ToolServerRow = Omit<ToolServerRecord, "tools"> & { tools: string };
-
-const toToolServer = ({ tools, ...row }: ToolServerRow): ToolServerRecord => ({
-  ...row,
-  tools: JSON.parse(tools) as ToolRecord[],
-});
+const readServer = reader<ToolServerRecord>({ json: ["tools"] });

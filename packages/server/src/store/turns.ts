@@ -1,7 +1,6 @@
 import type { Turn } from "@parley/protocol";
 import { EXTERNAL, EXTERNAL_NODE } from "../rules/agents.ts";
-import { ACCOUNT, splitAccount } from "./account-records.ts";
-import type { AccountRecord } from "./accounts.ts";
+import { type AccountRecord, accountAs } from "./account-records.ts";
 import type { Awaitable } from "./awaitable.ts";
 import { incrementCounter } from "./counters.ts";
 import { addMentions, toStoredMentions } from "./mentions.ts";
@@ -9,11 +8,11 @@ import type { MessageRecord } from "./message-records.ts";
 import {
   allAs,
   column,
-  decoded,
   firstNumber,
   getAs,
   hasChanged,
   NOW,
+  reader,
   type Sql,
   type Statement,
   update,
@@ -25,7 +24,7 @@ export const turnReads = {
   async turn(db: Sql, id: number): Promise<TurnRecord | null> {
     const place = "SELECT conversation_id FROM turns WHERE id = $1";
     // Chunks are appended without owning the conversation: owning the turn holds them off.
-    const row = await db.getOwned<TurnRow>(place, `${TURNS} WHERE t.id = $1`, id, "turns");
+    const row = await db.getOwned(place, `${TURNS} WHERE t.id = $1`, id, "turns");
     return row && toTurn(row);
   },
   /** The turn that wrote the message; null for a message that no turn wrote. */
@@ -501,13 +500,13 @@ const foldTurn = (db: Sql, turn: NewTurn) =>
   );
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
-const TURNS = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
+const TURNS = `SELECT t.id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
     g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
     t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids,
     t.reserved, t.by_operator, t.estimated_input, t.tries, t.started_at, t.first_token_at,
     t.finished_at, t.input_tokens, t.output_tokens, p.uuid AS continues_uuid, p.seq AS continues_seq,
-    t.rounds, ${ACCOUNT}
+    t.rounds, ${accountAs("agent")}
   FROM turns t
   JOIN accounts a ON a.id = t.agent_id
   JOIN conversations c ON c.id = t.conversation_id
@@ -515,34 +514,23 @@ const TURNS = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation
   LEFT JOIN messages m ON m.id = t.message_id
   LEFT JOIN messages p ON p.id = t.continues_id`;
 
-type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
-type Json = "error" | "context_ids" | "rounds";
+type TurnRow = Omit<TurnRecord, "usage" | "charged_input" | "rounds"> & {
+  rounds: TurnRecord["rounds"] | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+};
 
-type TurnRow = AccountRecord &
-  Omit<TurnRecord, "id" | "agent" | "usage" | "charged_input" | Flag | Json> &
-  Record<Flag, boolean | number> & {
-    turn_id: number;
-    error: string | TurnRecord["error"];
-    context_ids: string | TurnRecord["context_ids"];
-    rounds: string | TurnRecord["rounds"] | null;
-    input_tokens: number | null;
-    output_tokens: number | null;
-  };
+const readTurn = reader<TurnRow>({
+  json: ["error", "context_ids", "rounds"],
+  flags: ["trigger_deleted", "open_ended", "folded", "by_operator"],
+});
 
-function toTurn(row: TurnRow): TurnRecord {
-  const [agent, { turn_id, input_tokens, output_tokens, ...turn }] = splitAccount(row);
+function toTurn(row: object): TurnRecord {
+  const { input_tokens, output_tokens, ...turn } = readTurn(row);
   return {
     ...turn,
-    id: turn_id,
-    agent,
-    trigger_deleted: Boolean(turn.trigger_deleted),
-    open_ended: Boolean(turn.open_ended),
-    folded: Boolean(turn.folded),
-    error: decoded(turn.error),
-    context_ids: decoded(turn.context_ids),
-    by_operator: Boolean(turn.by_operator),
     charged_input: input_tokens,
-    rounds: decoded(turn.rounds) ?? [],
+    rounds: turn.rounds ?? [],
     usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
   };
 }

@@ -1,6 +1,6 @@
 import type { Turn, UsageRow } from "@parley/protocol";
 import { dayOf } from "../rules/time.ts";
-import { firstValue, type Sql } from "./sql.ts";
+import { firstNumber, insert, type Sql } from "./sql.ts";
 
 /** The time over which the turns of an agent are limited. */
 const TURN_WINDOW_MS = 60_000;
@@ -20,7 +20,8 @@ export const usageReads = {
         [agentId, dayOf(now)],
       ),
       // Turns without an estimate have not called the provider.
-      db.get<{ count: number }>(
+      firstNumber(
+        db,
         `SELECT count(*) AS count FROM turns
          WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`,
         [agentId, now - TURN_WINDOW_MS],
@@ -29,7 +30,7 @@ export const usageReads = {
     return {
       today: spent.reduce((sum, { used }) => sum + used, 0),
       todayHere: spent.find((row) => row.conversation_id === conversationId)?.used ?? 0,
-      turnsInMinute: recent?.count ?? 0,
+      turnsInMinute: recent,
     };
   },
   /**
@@ -39,14 +40,12 @@ export const usageReads = {
    */
   async operatorSpending(db: Sql, ownerId: number, provider: string, now: number): Promise<number> {
     await db.ownRow("accounts", ownerId);
-    return (
-      (await firstValue<number>(
-        db,
-        `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
+    return firstNumber(
+      db,
+      `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
        FROM accounts a JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
        WHERE a.owner_id = $1 AND (a.provider = $2 OR a.provider_day = $3)`,
-        [ownerId, provider, dayOf(now)],
-      )) ?? 0
+      [ownerId, provider, dayOf(now)],
     );
   },
   /** Usage of an owner's agents by day, agent and conversation; both days are inclusive. */
@@ -130,35 +129,19 @@ export function settleUsage(
 const operatorReserved = ({ reserved, by_operator }: SpendingTurn): number =>
   by_operator ? reserved : 0;
 
-interface UsageDelta {
-  turns?: number;
-  failures?: number;
-  input_tokens?: number;
-  output_tokens?: number;
-  reserved: number;
-  /** Tokens used or reserved at the operator's expense. */
-  operator_tokens: number;
-}
+type Count = "turns" | "failures" | "input_tokens" | "output_tokens";
+
+/** `operator_tokens` are those used or reserved at the operator's expense. */
+type UsageDelta = Partial<Record<Count, number>> & Record<"reserved" | "operator_tokens", number>;
 
 /** Adds to the usage of an agent in a conversation on the day its turn began. */
 async function addUsage(db: Sql, turn: SpendingTurn, delta: UsageDelta): Promise<void> {
-  await db.change(
-    `INSERT INTO agent_usage (agent_id, day, conversation_id, turns, failures, input_tokens,
-       output_tokens, reserved, operator_tokens) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-     ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = agent_usage.turns + $4,
-       failures = agent_usage.failures + $5, input_tokens = agent_usage.input_tokens + $6,
-       output_tokens = agent_usage.output_tokens + $7, reserved = agent_usage.reserved + $8,
-       operator_tokens = agent_usage.operator_tokens + $9`,
-    [
-      turn.agent.id,
-      dayOf(turn.started_at ?? 0),
-      turn.conversation_id,
-      delta.turns ?? 0,
-      delta.failures ?? 0,
-      delta.input_tokens ?? 0,
-      delta.output_tokens ?? 0,
-      delta.reserved,
-      delta.operator_tokens,
-    ],
+  const place = { agent_id: turn.agent.id, conversation_id: turn.conversation_id };
+  const sums = Object.keys(delta).map((name) => `${name} = agent_usage.${name} + excluded.${name}`);
+  await insert(
+    db,
+    "agent_usage",
+    { ...place, day: dayOf(turn.started_at ?? 0), ...delta },
+    `ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET ${sums.join(", ")}`,
   );
 }

@@ -2,13 +2,14 @@ import type { LoggedChange } from "../changes/change.ts";
 import type { Cursor } from "./changes.ts";
 import {
   allAs,
-  bindings,
   column,
   firstNumber,
   getAs,
+  given,
   hasChanged,
   insert,
   NOW,
+  reader,
   type Sql,
   type Statement,
   update,
@@ -22,21 +23,26 @@ import {
 export const webhookReads = {
   /** Ordered by creation. */
   webhooks: (db: Sql) =>
-    allAs(db, toWebhook, `SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`),
+    allAs(db, readWebhook, `SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`),
   webhook: (db: Sql, id: string) =>
-    getAs(db, toWebhook, `SELECT ${WEBHOOK} FROM webhooks WHERE id = $1`, [id]),
+    getAs(db, readWebhook, `SELECT ${WEBHOOK} FROM webhooks WHERE id = $1`, [id]),
   /** Deliveries of a webhook, newest first. */
-  async deliveries(db: Sql, query: DeliveryQuery): Promise<DeliveryRecord[]> {
-    const { sql, values } = deliveryQuery(query);
-    return (await db.all<DeliveryRow>(sql, values)).map(toDelivery);
+  deliveries(db: Sql, { webhookId, status, before, limit }: DeliveryQuery) {
+    const { where, values, bind } = given({
+      "webhook_id = ?": webhookId,
+      "status = ?": status,
+      "id < ?": before,
+    });
+    const sql = `SELECT ${DELIVERY} FROM deliveries WHERE ${where} ORDER BY id DESC LIMIT ${bind(limit)}`;
+    return allAs(db, readDelivery, sql, values);
   },
   delivery: (db: Sql, id: number) =>
-    getAs(db, toDelivery, `SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, [id]),
+    getAs(db, readDelivery, `SELECT ${DELIVERY} FROM deliveries WHERE id = $1`, [id]),
   /** The oldest deliveries of a lane that have not ended, oldest first. */
   nextDeliveries: (db: Sql, lane: LaneKey, limit: number) =>
     allAs(
       db,
-      toDelivery,
+      readDelivery,
       `SELECT ${DELIVERY} FROM deliveries
        WHERE webhook_id = $1 AND lane = $2 AND status = 'pending' ORDER BY id LIMIT $3`,
       [lane.webhook_id, lane.lane, limit],
@@ -53,7 +59,7 @@ export const webhookReads = {
     ),
 };
 
-const webhookSettings = {
+export const webhookWrites = {
   async insertWebhook(db: Sql, webhook: NewWebhook): Promise<void> {
     await insert(db, "webhooks", { ...webhook, events: JSON.stringify(webhook.events) });
   },
@@ -78,9 +84,6 @@ const webhookSettings = {
    */
   deleteWebhook: (db: Sql, id: string) =>
     hasChanged(db, "DELETE FROM webhooks WHERE id = $1", [id]),
-};
-
-const deliveryQueue = {
   /**
    * Queues deliveries in their order. Leaves out those of webhooks that do not exist, and those whose
    * webhook has a delivery with that `message_id` already.
@@ -130,9 +133,6 @@ const deliveryQueue = {
     // Last, in the order in which other units lock the rows.
     await update(db, "webhooks", { id: webhookId }, { resumed_at: at });
   },
-};
-
-const attempts = {
   /**
    * Claims at most `limit` lanes of a webhook: those that have been due for the longest. After `claimMs`
    * they are due again, so that nothing stays claimed when a process ends.
@@ -183,9 +183,6 @@ const attempts = {
       [webhook_id, lane, claim, version],
     );
   },
-};
-
-const pruning = {
   /**
    * Deletes up to `most` ended deliveries of a webhook: those from before a time, and all but the
    * newest `kept`. Returns how many it deleted.
@@ -221,8 +218,6 @@ const pruning = {
     return lanes + deliveries;
   },
 };
-
-export const webhookWrites = { ...webhookSettings, ...deliveryQueue, ...attempts, ...pruning };
 
 /** Makes the lanes of deliveries due that have had nothing to send so far. */
 async function wakeLanes(db: Sql, deliveries: readonly LaneKey[]): Promise<void> {
@@ -355,23 +350,8 @@ const WEBHOOK =
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
 
-type WebhookRow = Omit<WebhookRecord, "events"> & { events: string };
-
-export type DeliveryRow = Omit<DeliveryRecord, "change" | "history"> & {
-  change: string;
-  history: string;
-};
-
-const toWebhook = ({ events, ...row }: WebhookRow): WebhookRecord => ({
-  ...row,
-  events: JSON.parse(events) as string[],
-});
-
-export const toDelivery = ({ change, history, ...row }: DeliveryRow): DeliveryRecord => ({
-  ...row,
-  change: JSON.parse(change) as LoggedChange,
-  history: JSON.parse(history) as Attempt[],
-});
+const readWebhook = reader<WebhookRecord>({ json: ["events"] });
+export const readDelivery = reader<DeliveryRecord>({ json: ["change", "history"] });
 
 /**
  * Selects deleted webhooks that have rows in a table, at least one if there is any. It looks only at the
@@ -384,14 +364,3 @@ const deletedWebhooks = (table: "deliveries" | "webhook_lanes") =>
      FROM (SELECT id FROM webhooks UNION ALL SELECT '') known) following
    WHERE following.id IS NOT NULL
      AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = following.id)`;
-
-/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
-function deliveryQuery({ webhookId, status, before, limit }: DeliveryQuery) {
-  const { values, bind } = bindings();
-  const filters = [`webhook_id = ${bind(webhookId)}`];
-  if (status !== undefined) filters.push(`status = ${bind(status)}`);
-  if (before !== undefined) filters.push(`id < ${bind(before)}`);
-  const sql = `SELECT ${DELIVERY} FROM deliveries
-    WHERE ${filters.join(" AND ")} ORDER BY id DESC LIMIT ${bind(limit)}`;
-  return { sql, values };
-}

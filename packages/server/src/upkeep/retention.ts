@@ -1,5 +1,5 @@
 import { removeInBatches } from "../domain/deletions.ts";
-import { SCANNED_IDS } from "../store/message-scans.ts";
+import { SCANNED_IDS } from "../store/message-records.ts";
 import { createLease, type JobOptions, type Proceed, runRegularly } from "./jobs.ts";
 
 const HOUR_MS = 60 * 60 * 1000;

@@ -5,10 +5,9 @@ import {
   type AttemptedDelivery,
   DELIVERY,
   type DeliveryRecord,
-  type DeliveryRow,
   type Lane,
   type LaneKey,
-  toDelivery,
+  readDelivery,
 } from "../webhooks.ts";
 
 /** Units that look after different lanes at the same time share their statements. */
@@ -40,9 +39,9 @@ const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
       })),
     ),
   ],
-  results: (rows: readonly (DeliveryRow & { place: number })[], calls) => {
+  results: (rows: readonly { place: number }[], calls) => {
     const found: DeliveryRecord[][] = calls.map(() => []);
-    for (const { place, ...row } of rows) found[place]?.push(toDelivery(row));
+    for (const { place, ...row } of rows) found[place]?.push(readDelivery(row));
     return found;
   },
 };

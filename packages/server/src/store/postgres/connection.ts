@@ -235,7 +235,7 @@ async function reserve(pool: SQL): Promise<ReservedSQL> {
 }
 
 /** Converts bigints to numbers: ids, counters and times are far below 2^53. */
-function numbered(rows: Record<string, unknown>[]): Record<string, unknown>[] {
+export function numbered(rows: Record<string, unknown>[]): Record<string, unknown>[] {
   const first = rows[0];
   if (!first) return rows;
   const whole = Object.keys(first).filter((key) =>

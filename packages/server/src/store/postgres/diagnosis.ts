@@ -1,14 +1,7 @@
 import type { SQL } from "bun";
 import { ANY_STORED_FILE } from "../files.ts";
-import {
-  NOTHING_SEALED,
-  SEALED_KEYS,
-  SEALED_SECOND_FACTORS,
-  SEALED_TOOL_SECRETS,
-  SEALED_WEBHOOKS,
-  type SealedTexts,
-} from "../sealed-texts.ts";
-import { openPool, type PostgresOptions } from "./connection.ts";
+import { NOTHING_SEALED, SEALED, type SealedTexts } from "../sealed-texts.ts";
+import { numbered, openPool, type PostgresOptions } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
 
 /** The state of the database, read without changing it. */
@@ -55,15 +48,9 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
   }
 }
 
-/** The ids of accounts arrive as bigints. */
 async function readSealed(pool: SQL): Promise<SealedTexts> {
-  const keys: SealedTexts["keys"] = await pool.unsafe(SEALED_KEYS);
-  const factors: SealedTexts["secondFactors"] = await pool.unsafe(SEALED_SECOND_FACTORS);
-  const tools: SealedTexts["toolSecrets"] = await pool.unsafe(SEALED_TOOL_SECRETS);
-  return {
-    keys: keys.map((key) => ({ ...key, owner_id: Number(key.owner_id) })),
-    webhooks: await pool.unsafe(SEALED_WEBHOOKS),
-    secondFactors: factors.map((each) => ({ ...each, account_id: Number(each.account_id) })),
-    toolSecrets: tools.map((each) => ({ ...each, owner_id: Number(each.owner_id) })),
-  };
+  const found = Object.entries(SEALED).map(
+    async ([kind, sql]) => [kind, numbered(await pool.unsafe(sql))] as const,
+  );
+  return Object.fromEntries(await Promise.all(found)) as unknown as SealedTexts;
 }

@@ -10,9 +10,7 @@ import {
 } from "../changes.ts";
 import { changeLog, changeWriter, wasCommitted } from "../hot/changes-postgres.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-postgres.ts";
-
-import { importedMessageWrites } from "../hot/imported-messages-postgres.ts";
-import { hotMessageWrites } from "../hot/messages-postgres.ts";
+import { hotMessageWrites, importedMessageWrites } from "../hot/messages-postgres.ts";
 import { hotTurnWrites } from "../hot/turns-postgres.ts";
 import { hotWebhookReads, hotWebhookWrites } from "../hot/webhooks-postgres.ts";
 import * as shared from "../methods.ts";

@@ -76,19 +76,14 @@ export class Unit implements Sql {
     return this.run.transaction.own(this.run, "counters", conversationId);
   }
 
-  async getOwned<Row extends Place>(
-    place: string,
-    sql: string,
-    value: Value,
-    also?: OwnedTable,
-  ): Promise<Row | null> {
-    if (this.run.transaction.options.readOnly) return this.get<Row>(sql, [value]);
+  async getOwned(place: string, sql: string, value: Value, also?: OwnedTable) {
+    if (this.run.transaction.options.readOnly) return this.get<Place>(sql, [value]);
     // Owned first: what is read before may be outdated by the time the unit owns the conversation.
     const found = await this.get<Place>(place, [value]);
     if (!found) return null;
     await this.own(found.conversation_id);
     if (also) await this.ownRow(also, Number(value));
-    return this.get<Row>(sql, [value]);
+    return this.get<Place>(sql, [value]);
   }
 
   async ownFree(conversationIds: readonly number[]): Promise<number[]> {

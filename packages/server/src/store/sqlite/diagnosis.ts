@@ -1,13 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { ANY_STORED_FILE } from "../files.ts";
-import {
-  NOTHING_SEALED,
-  SEALED_KEYS,
-  SEALED_SECOND_FACTORS,
-  SEALED_TOOL_SECRETS,
-  SEALED_WEBHOOKS,
-  type SealedTexts,
-} from "../sealed-texts.ts";
+import { NOTHING_SEALED, SEALED, type SealedTexts } from "../sealed-texts.ts";
 import { openForReading } from "./connection.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
 
@@ -45,9 +38,7 @@ export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiag
   };
 }
 
-const readSealed = (db: Database): SealedTexts => ({
-  keys: db.query<SealedTexts["keys"][number], []>(SEALED_KEYS).all(),
-  webhooks: db.query<SealedTexts["webhooks"][number], []>(SEALED_WEBHOOKS).all(),
-  secondFactors: db.query<SealedTexts["secondFactors"][number], []>(SEALED_SECOND_FACTORS).all(),
-  toolSecrets: db.query<SealedTexts["toolSecrets"][number], []>(SEALED_TOOL_SECRETS).all(),
-});
+const readSealed = (db: Database): SealedTexts => {
+  const found = Object.entries(SEALED).map(([kind, sql]) => [kind, db.query(sql).all()]);
+  return Object.fromEntries(found) as SealedTexts;
+};

@@ -204,8 +204,8 @@ export class Port implements Sql {
     this.connection.own(conversationId);
   }
 
-  getOwned<Row extends Place>(_place: string, sql: string, value: Values[number]): Row | null {
-    const row = this.get<Row>(sql, [value]);
+  getOwned(_place: string, sql: string, value: Values[number]): Place | null {
+    const row = this.get<Place>(sql, [value]);
     if (row) this.own(row.conversation_id);
     return row;
   }

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import type { MessageFilter, MessageRange } from "../../../src/store/message-scans.ts";
+import type { MessageFilter, MessageRange } from "../../../src/store/message-records.ts";
 import { type Check, type Fixture, newAccount, newAgent, START } from "./fixture.ts";
 
 export function erasures(check: Check) {

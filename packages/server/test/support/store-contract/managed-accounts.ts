@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { ManagedAccountQuery } from "../../../src/store/managed-accounts.ts";
+import type { ManagedAccountQuery } from "../../../src/store/operators.ts";
 import { agentFixture } from "./agent-fixture.ts";
 import { at, type Check, type Fixture, newAccount, newAgent, START, times } from "./fixture.ts";
 
