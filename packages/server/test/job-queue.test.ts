@@ -3,8 +3,8 @@ import { SQL } from "bun";
 import { ConnectionLost } from "../src/store/postgres/connection.ts";
 import {
   BATCH_SIZE,
+  createJobQueue,
   type Job,
-  JobQueue,
   RETRY_TIMEOUT_MS,
 } from "../src/store/postgres/job-queue.ts";
 import { Unavailable } from "../src/store/store.ts";
@@ -15,7 +15,7 @@ const conflict = () =>
 /** A queue whose first attempts conflict, each after the time for retries is over. */
 function slowQueue(conflicts: number) {
   let attempts = 0;
-  const queue = new JobQueue(async (jobs: Job[]) => {
+  const queue = createJobQueue(async (jobs: Job[]) => {
     setSystemTime(Date.now() + RETRY_TIMEOUT_MS);
     attempts++;
     if (attempts <= conflicts) throw conflict();
@@ -40,7 +40,7 @@ test("a unit that conflicts is tried again on a slow machine, but not forever", 
 test("a unit that others conflict with runs alone next, however many arrive", async () => {
   const jobs = new Set<Job>();
   // Of several units in one transaction, the second one fails, and the others start over.
-  const queue = new JobQueue(async (batch) => {
+  const queue = createJobQueue(async (batch) => {
     for (const job of batch) jobs.add(job);
     await Bun.sleep(2);
     const [first, second, ...others] = batch as [Job, ...Job[]];
@@ -55,7 +55,7 @@ test("a unit that others conflict with runs alone next, however many arrive", as
 test("units whose connection broke run again in their order, before those that arrived later", async () => {
   const ran: unknown[] = [];
   let attempts = 0;
-  const queue = new JobQueue(async (batch) => {
+  const queue = createJobQueue(async (batch) => {
     if (++attempts === 1) {
       void queue.enter(() => 3);
       throw new ConnectionLost();
@@ -74,7 +74,7 @@ test("units whose connection broke run again in their order, before those that a
 test("units that have waited too long are all refused once the database cannot be reached", async () => {
   try {
     let attempts = 0;
-    const queue = new JobQueue(async () => {
+    const queue = createJobQueue(async () => {
       attempts++;
       setSystemTime(Date.now() + RETRY_TIMEOUT_MS + 1);
       throw new Unavailable("the database cannot be reached");

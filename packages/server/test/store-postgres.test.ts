@@ -15,13 +15,11 @@ import { createAuditLog } from "../src/security/audit-log.ts";
 import { createAuthenticator } from "../src/security/authenticate.ts";
 import type { LogLimits } from "../src/store/changes.ts";
 import { changeWriter, wasCommitted } from "../src/store/hot/changes-postgres.ts";
-import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
-import { migrate } from "../src/store/postgres/migrate.ts";
-import { migrations, NEWEST_SCHEMA } from "../src/store/postgres/migrations.ts";
+import { migrate, migrations, NEWEST_SCHEMA } from "../src/store/postgres/migrations.ts";
 import type { Unit } from "../src/store/postgres/unit.ts";
-import { WriteLane } from "../src/store/postgres/write-lane.ts";
+import { commitOrder, writeLane } from "../src/store/postgres/write-lane.ts";
 import { type ReadTx, type SharedStore, Unavailable, type WriteTx } from "../src/store/store.ts";
 import { afterMigration, olderData } from "./support/older-data.ts";
 import { expectOwnership } from "./support/ownership.ts";
@@ -592,7 +590,7 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
       ),
   });
   const announced: Change[] = [];
-  const lane = new WriteLane({
+  const lane = writeLane({
     connections: late(connections(pool, 2)),
     lockWaitConnections: connections(pool, 1),
     order: commitOrder(),
@@ -653,7 +651,7 @@ test.each(["COMMIT", "ROLLBACK"])(
         ),
     });
     const announced: Change[] = [];
-    const lane = new WriteLane({
+    const lane = writeLane({
       connections: breaking(connections(pool, 2)),
       lockWaitConnections: connections(pool, 1),
       order: commitOrder(),

@@ -28,7 +28,7 @@ import { type BatchWriter, batchWriter } from "../src/store/sqlite/batch-writer.
 import { keepLog, migrate, openDatabase } from "../src/store/sqlite/connection.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../src/store/sqlite/index.ts";
 import { startLogSync } from "../src/store/sqlite/log-sync.ts";
-import { Maintenance, type MaintenanceOptions } from "../src/store/sqlite/maintenance.ts";
+import { type MaintenanceOptions, startMaintenance } from "../src/store/sqlite/maintenance.ts";
 import { migrations, NEWEST_SCHEMA } from "../src/store/sqlite/migrations.ts";
 import { openIndexer, openSearcher } from "../src/store/sqlite/search.ts";
 import { Connection, portOf } from "../src/store/sqlite/sql.ts";
@@ -845,7 +845,7 @@ test("indexing waits while writers pause, and the pause for indexing that has be
 /** Maintenance of a store that nothing but the given parts belong to. */
 function maintain(parts: Pick<MaintenanceOptions, "indexer" | "batches" | "eraseMs">) {
   const background = backgroundRunner("restore_mark", "search_indexing", "checkpoint");
-  const maintenance = new Maintenance({
+  const maintenance = startMaintenance({
     background,
     pruneSearchChanges: async () => {},
     checkPlace: () => {},

@@ -79,24 +79,7 @@ export class ServerSilent extends Unavailable {
   }
 }
 
-/** A part of a pool's connections. Broken connections are replaced. */
-export interface Connections {
-  /** Waits for a free connection and gives it to `work` for as long as that runs. */
-  use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
-  /** Waits until none is in use, and returns them to the pool. */
-  close(): Promise<void>;
-}
-
-/**
- * Tells a server that hangs from one that is slow. One that lost its power, or whose network did, never
- * answers and never closes a connection, and a statement may take long for good reasons.
- */
-export interface ServerProbe {
-  /** Whether the server answers on a new connection. Calls at the same time share one. */
-  answers(): Promise<boolean>;
-  /** Whether it did not answer in time when it was last asked. */
-  isSilent(): boolean;
-}
+export type Connections = ReturnType<typeof connections>;
 
 /** When to give up a statement that has no answer. */
 export interface AnswerTimeout {
@@ -104,8 +87,11 @@ export interface AnswerTimeout {
   readonly server: ServerProbe;
 }
 
-/** Without a timeout, a statement may take as long as it takes. */
-export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): Connections {
+/**
+ * A part of a pool's connections. Broken ones are replaced. Without a timeout, a statement may take as
+ * long as it takes.
+ */
+export function connections(pool: SQL, most: number, timeout?: AnswerTimeout) {
   const idle: ReservedSQL[] = [];
   const waiting: (() => void)[] = [];
   let taken = 0;
@@ -130,7 +116,8 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
   }
 
   return {
-    async use(work) {
+    /** Waits for a free connection and gives it to `work` for as long as that runs. */
+    async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
       const server = timeout?.server;
       if (server?.isSilent() && !(await server.answers())) throw new ServerSilent();
       const reserved = await take();
@@ -166,6 +153,7 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
         back();
       }
     },
+    /** Waits until none is in use, and returns them to the pool. */
     close: async () => {
       while (taken > 0) await Bun.sleep(1);
       for (const reserved of idle) reserved.release();
@@ -176,7 +164,7 @@ export function connections(pool: SQL, most: number, timeout?: AnswerTimeout): C
 /** A connection that cannot be closed is lost already. */
 const discard = (reserved: ReservedSQL) => void reserved.close({ timeout: 0 }).catch(() => {});
 
-export class NoAnswer extends Error {}
+class NoAnswer extends Error {}
 
 /** The answer to a statement. Rejects with `NoAnswer` when it takes too long, or the server hangs. */
 async function answerTo<Answer>(answer: Promise<Answer>, timeout?: AnswerTimeout): Promise<Answer> {
@@ -200,7 +188,7 @@ async function answerTo<Answer>(answer: Promise<Answer>, timeout?: AnswerTimeout
 }
 
 /** Rejects with `NoAnswer` when it takes too long. */
-export async function inTime<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
+async function inTime<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => timeout.reject(new NoAnswer()), ms);
   try {
@@ -268,3 +256,44 @@ export const conflicting = (error: unknown) =>
 
 /** Whether the statement came after a failed one of its transaction. */
 export const aborted = (error: unknown) => stateOf(error) === "25P02";
+
+/** How long a server that works may take to answer on a new connection. */
+export const PROBE_MS = 1000;
+
+export type ServerProbe = ReturnType<typeof serverProbe>;
+
+/**
+ * Tells a server that hangs from one that is slow. One that lost its power, or whose network did, never
+ * answers and never closes a connection, and a statement may take long for good reasons.
+ */
+export function serverProbe(options: PostgresOptions) {
+  let asking: Promise<boolean> | null = null;
+  let isSilent = false;
+
+  async function ask(): Promise<boolean> {
+    const pool = openPool(options, 1);
+    try {
+      await inTime(pool.unsafe("SELECT 1"), PROBE_MS);
+      isSilent = false;
+      return true;
+    } catch (error) {
+      isSilent = error instanceof NoAnswer;
+      // A refusal is an answer, such as that of a server with too many connections.
+      return stateOf(error) !== undefined;
+    } finally {
+      asking = null;
+      // A connection that cannot be closed is lost already.
+      void pool.close({ timeout: 0 }).catch(() => {});
+    }
+  }
+
+  return {
+    /** Whether the server answers on a new connection. Calls at the same time share one. */
+    answers(): Promise<boolean> {
+      asking ??= ask();
+      return asking;
+    },
+    /** Whether it did not answer in time when it was last asked. */
+    isSilent: () => isSilent,
+  };
+}

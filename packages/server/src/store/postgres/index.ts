@@ -17,15 +17,19 @@ import * as shared from "../methods.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { refuseUnfinished } from "./claim.ts";
-import { commitOrder } from "./commit-order.ts";
-import { ANSWER_TIMEOUT_MS, connections, openPool, type PostgresOptions } from "./connection.ts";
+import {
+  ANSWER_TIMEOUT_MS,
+  connections,
+  openPool,
+  type PostgresOptions,
+  serverProbe,
+} from "./connection.ts";
 import type { Lane } from "./job-queue.ts";
-import { migrate } from "./migrate.ts";
-import { ReadLane } from "./read-lane.ts";
+import { migrate } from "./migrations.ts";
+import { readLane } from "./read-lane.ts";
 import { search } from "./search.ts";
-import { serverProbe } from "./server-probe.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
-import { WriteLane } from "./write-lane.ts";
+import { commitOrder, writeLane } from "./write-lane.ts";
 
 /** Numbers of connections by their use. Units that wait for locks do so on connections of their own. */
 const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 };
@@ -79,7 +83,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const timeout = { ms: answerTimeoutMs, server: serverProbe(options) };
   const connected = (most: number) => connections(pool, most, timeout);
-  const reading = new ReadLane(connected(CONNECTIONS.read));
+  const reading = readLane(connected(CONNECTIONS.read));
   // The server cancels a search at its deadline, because nobody waits for it any more.
   const searchPool = openPool(options, SEARCH_SLOTS, {
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
@@ -93,12 +97,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const background = backgroundRunner("writes", "pruning");
   const finished = watchWrites(background);
   const common = { finished, order, log, wasCommitted: isStored, committed };
-  const writing = new WriteLane({
+  const writing = writeLane({
     connections: connected(CONNECTIONS.write),
     lockWaitConnections: connected(CONNECTIONS.lockWait),
     ...common,
   });
-  const noting = new WriteLane({
+  const noting = writeLane({
     connections: connected(CONNECTIONS.note),
     lockWaitConnections: connected(CONNECTIONS.noteLockWait),
     ...common,

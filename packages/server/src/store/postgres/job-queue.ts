@@ -1,8 +1,7 @@
 import type { Awaitable } from "../awaitable.ts";
 import { nextIteration } from "../event-loop.ts";
 import { Unavailable } from "../store.ts";
-import { ConnectionLost, conflicting, ServerSilent } from "./connection.ts";
-import { PROBE_MS } from "./server-probe.ts";
+import { ConnectionLost, conflicting, PROBE_MS, ServerSilent } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
@@ -42,40 +41,38 @@ export interface Lane {
   close(): Promise<void>;
 }
 
-/** Runs jobs in batches, one after another: `runBatch` resolves when the next batch may begin. */
-export class JobQueue {
-  readonly #runBatch: (jobs: Job[]) => Promise<void>;
-  readonly #refused: ((error: Unavailable) => void) | undefined;
-  readonly #jobs: Job[] = [];
+/**
+ * Runs jobs in batches, one after another: `runBatch` resolves when the next batch may begin. `refused` is
+ * called for each job that is rejected because the database is unavailable.
+ */
+export function createJobQueue(
+  runBatch: (jobs: Job[]) => Promise<void>,
+  refused?: (error: Unavailable) => void,
+) {
+  const queued: Job[] = [];
   /** Batches that run before all other jobs, and what follows each. */
-  readonly #again: { jobs: Job[]; ran: () => void }[] = [];
+  const repeated: { jobs: Job[]; ran: () => void }[] = [];
   /** Jobs that are tried again in the order in which they failed, after a pause. */
-  readonly #failed: Job[] = [];
+  const failed: Job[] = [];
   /** Resolves at the end of the pause. No other job overtakes them meanwhile. */
-  #pause: Promise<void> | null = null;
-  #isRunning = false;
-  #isClosed = false;
+  let pause: Promise<void> | null = null;
+  let isRunning = false;
+  let isClosed = false;
   /** Number of jobs that have no result yet, those that run included. */
-  #unfinished = 0;
+  let unfinished = 0;
 
-  /** `refused` is called for each job that is rejected because the database is unavailable. */
-  constructor(runBatch: (jobs: Job[]) => Promise<void>, refused?: (error: Unavailable) => void) {
-    this.#runBatch = runBatch;
-    this.#refused = refused;
-  }
-
-  enter(work: Work): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(new Error("the store is closed"));
-    this.#unfinished++;
+  function enter(work: Work): Promise<unknown> {
+    if (isClosed) return Promise.reject(new Error("the store is closed"));
+    unfinished++;
     const deadline = Date.now() + RETRY_TIMEOUT_MS;
     return new Promise((resolve, reject) => {
       const settle =
         <Value>(end: (value: Value) => void) =>
         (value: Value) => {
-          this.#unfinished--;
+          unfinished--;
           end(value);
         };
-      this.#jobs.push({
+      queued.push({
         work,
         deadline,
         conflicts: 0,
@@ -85,97 +82,99 @@ export class JobQueue {
         resolve: settle(resolve),
         reject: settle(reject),
       });
-      this.#start();
+      start();
     });
   }
 
   /** Puts jobs back to the front of the queue. */
-  putBack(jobs: readonly Job[]): void {
-    this.#jobs.unshift(...jobs);
-    this.#start();
+  function putBack(jobs: readonly Job[]): void {
+    queued.unshift(...jobs);
+    start();
   }
 
   /**
    * Runs jobs of a batch that failed again in a batch of their own, before all others, so that a job that
    * arrived meanwhile and fails cannot undo them again. Resolves when the next batch may begin.
    */
-  async runAgain(jobs: Job[]): Promise<void> {
+  async function runAgain(jobs: Job[]): Promise<void> {
     if (jobs.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#again.push({ jobs, ran: resolve });
-    this.#start();
+    repeated.push({ jobs, ran: resolve });
+    start();
     await promise;
   }
 
   /** Runs a job again after a temporary error, at least until its deadline; otherwise rejects it. */
-  retry(job: Job, error: unknown): void {
+  function retry(job: Job, error: unknown): void {
     // The next attempt asks a server that hangs whether it answers again.
     const attemptMs = error instanceof ServerSilent ? PROBE_MS : 0;
     const isInTime = Date.now() + attemptMs < job.deadline;
     if (error instanceof Unavailable) {
       if (error instanceof ConnectionLost) job.losses++;
       const mayTryAgain = error instanceof ConnectionLost && job.losses < MIN_ATTEMPTS;
-      if (mayTryAgain || isInTime) this.#retryAfter(UNAVAILABLE_RETRY_MS, job);
+      if (mayTryAgain || isInTime) retryAfter(UNAVAILABLE_RETRY_MS, job);
       else {
         job.reject(error);
-        this.#refused?.(error);
+        refused?.(error);
       }
-      if (!(error instanceof ConnectionLost)) this.#rejectLate(error);
+      if (!(error instanceof ConnectionLost)) rejectLate(error);
     } else if (!conflicting(error)) job.reject(error);
-    else if (++job.conflicts < MIN_ATTEMPTS || isInTime) this.#retryAfter(0, job);
+    else if (++job.conflicts < MIN_ATTEMPTS || isInTime) retryAfter(0, job);
     else job.reject(new Unavailable("too many changes at once"));
   }
 
-  #retryAfter(ms: number, job: Job): void {
-    this.#failed.push(job);
-    this.#pause ??= Bun.sleep(ms).then(() => {
-      this.#pause = null;
-      this.putBack(this.#failed.splice(0));
+  function retryAfter(ms: number, job: Job): void {
+    failed.push(job);
+    pause ??= Bun.sleep(ms).then(() => {
+      pause = null;
+      putBack(failed.splice(0));
     });
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    while (this.#unfinished > 0) await Bun.sleep(1);
+  async function close(): Promise<void> {
+    isClosed = true;
+    while (unfinished > 0) await Bun.sleep(1);
   }
 
-  #start(): void {
-    if (!this.#isRunning && this.#hasJobs()) void this.#run();
+  function start(): void {
+    if (!isRunning && hasJobs()) void run();
   }
 
-  #hasJobs = () => this.#jobs.length > 0 || this.#again.length > 0;
+  const hasJobs = () => queued.length > 0 || repeated.length > 0;
 
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#hasJobs()) {
+  async function run(): Promise<void> {
+    isRunning = true;
+    while (hasJobs()) {
       // Jobs that arrive in the same iteration of the event loop share a batch.
       await nextIteration();
-      await this.#pause;
-      const again = this.#again.shift();
-      const batch = again?.jobs ?? this.#takeBatch();
+      await pause;
+      const again = repeated.shift();
+      const batch = again?.jobs ?? takeBatch();
       try {
-        await this.#runBatch(batch);
+        await runBatch(batch);
         // The results of these jobs are sent first: what their clients send next shares the batch.
         await nextIteration();
       } catch (error) {
-        for (const job of batch) this.retry(job, error);
+        for (const job of batch) retry(job, error);
       }
       again?.ran();
     }
-    this.#isRunning = false;
+    isRunning = false;
   }
 
   /** Rejects all jobs whose deadline has passed while they waited, without an attempt for each. */
-  #rejectLate(error: Unavailable): void {
+  function rejectLate(error: Unavailable): void {
     const now = Date.now();
-    const inTime = this.#jobs.findIndex(({ deadline }) => deadline >= now);
-    const late = this.#jobs.splice(0, inTime === -1 ? this.#jobs.length : inTime);
+    const inTime = queued.findIndex(({ deadline }) => deadline >= now);
+    const late = queued.splice(0, inTime === -1 ? queued.length : inTime);
     for (const job of late) job.reject(error);
   }
 
   /** A job that conflicted comes first, in a transaction of its own: with others it would fail again. */
-  #takeBatch(): Job[] {
-    const place = this.#jobs.findIndex(({ conflicts }) => conflicts > 0);
-    return place === -1 ? this.#jobs.splice(0, BATCH_SIZE) : this.#jobs.splice(place, 1);
+  function takeBatch(): Job[] {
+    const place = queued.findIndex(({ conflicts }) => conflicts > 0);
+    return place === -1 ? queued.splice(0, BATCH_SIZE) : queued.splice(place, 1);
   }
+
+  return { enter, putBack, runAgain, retry, close };
 }

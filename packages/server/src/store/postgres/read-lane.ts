@@ -1,38 +1,24 @@
 import { Unavailable } from "../store.ts";
 import type { Connections } from "./connection.ts";
-import { type Job, JobQueue, type Lane, type Work } from "./job-queue.ts";
+import { createJobQueue, type Job, type Lane } from "./job-queue.ts";
 import { Transaction, UnitRun } from "./transaction.ts";
 import { Unit } from "./unit.ts";
 
 const BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /** Runs units that only read. The units of a batch share one snapshot. */
-export class ReadLane implements Lane {
-  readonly #connections: Connections;
-  readonly #queue = new JobQueue((jobs) => this.#runBatch(jobs));
-
-  constructor(connections: Connections) {
-    this.#connections = connections;
-  }
-
-  enter(work: Work): Promise<unknown> {
-    return this.#queue.enter(work);
-  }
-
-  async close(): Promise<void> {
-    await this.#queue.close();
-    await this.#connections.close();
-  }
+export function readLane(connections: Connections): Lane {
+  const queue = createJobQueue(runBatch);
 
   /** Resolves once the batch has a connection, so that the next one can use another. */
-  #runBatch(jobs: readonly Job[]): Promise<void> {
+  function runBatch(jobs: readonly Job[]): Promise<void> {
     const hasConnection = Promise.withResolvers<void>();
-    this.#connections
+    connections
       .use(async (connection) => {
         hasConnection.resolve();
         const transaction = new Transaction(connection, { begin: BEGIN, readOnly: true });
         const isAlone = jobs.length === 1;
-        await Promise.all(jobs.map((job) => this.#runJob(transaction, job, isAlone)));
+        await Promise.all(jobs.map((job) => runJob(transaction, job, isAlone)));
         const end = transaction.failed ? "ROLLBACK" : "COMMIT";
         await connection.run(end).catch(ignoreFailedEnd);
       })
@@ -40,20 +26,28 @@ export class ReadLane implements Lane {
     return hasConnection.promise;
   }
 
-  async #runJob(transaction: Transaction, job: Job, isAlone: boolean): Promise<void> {
+  async function runJob(transaction: Transaction, job: Job, isAlone: boolean): Promise<void> {
     const run = new UnitRun(transaction);
     await run.perform(() => job.work(new Unit(run)));
     const { failed } = transaction;
     if (!run.failure) job.resolve(run.result);
     else if (!failed) job.reject(run.failure.error);
     else if (failed.error instanceof Unavailable || failed.run === run || isAlone) {
-      this.#queue.retry(job, failed.error);
+      queue.retry(job, failed.error);
     } else {
       // A statement of several units: each of them runs alone next, and is rejected if it fails again.
       if (failed.run === null) job.conflicts++;
-      this.#queue.putBack([job]);
+      queue.putBack([job]);
     }
   }
+
+  return {
+    enter: queue.enter,
+    close: async () => {
+      await queue.close();
+      await connections.close();
+    },
+  };
 }
 
 /** The units have their results, and a transaction that only reads leaves nothing behind. */

@@ -12,7 +12,7 @@ import {
   type Rows,
   stateOf,
 } from "./connection.ts";
-import { migrate } from "./migrate.ts";
+import { migrate } from "./migrations.ts";
 import { searchVector } from "./search.ts";
 
 /** Columns by name, with their type and whether the server generates their values. */
@@ -34,12 +34,7 @@ export async function openPostgresTarget(options: PostgresOptions): Promise<Tran
   const schema = await only.use(readSchema);
   let run = "";
 
-  const known = new Map<Table, Kept>();
-  const kept = (table: Table): Kept => {
-    const made = known.get(table) ?? { ...table, types: schema.get(table.name) ?? new Map() };
-    known.set(table, made);
-    return made;
-  };
+  const kept = (table: Table): Kept => ({ ...table, types: schema.get(table.name) ?? new Map() });
   const change = <Result>(work: (connection: Connection) => Promise<Result>) =>
     only.use((connection) => asClaimed(connection, run, () => work(connection)));
 

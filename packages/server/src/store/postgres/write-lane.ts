@@ -1,16 +1,14 @@
 import type { Change } from "../../changes/change.ts";
 import type { Cursor } from "../../changes/log.ts";
 import { Unavailable } from "../store.ts";
-import type { CommitOrder } from "./commit-order.ts";
 import type { Connection, Connections } from "./connection.ts";
 import {
   BATCH_SIZE,
+  createJobQueue,
   type Job,
-  JobQueue,
   type Lane,
   MIN_ATTEMPTS,
   RETRY_TIMEOUT_MS,
-  type Work,
 } from "./job-queue.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
 import { Unit } from "./unit.ts";
@@ -31,7 +29,7 @@ export interface WriteLaneOptions {
   /** For units that wait for locks. */
   readonly lockWaitConnections: Connections;
   /** Shared by the lanes that write to one database. */
-  readonly order: CommitOrder;
+  readonly order: ReturnType<typeof commitOrder>;
   /**
    * Writes the changes of the units to the log, as the last statement before COMMIT. Resolves to the
    * entry; null when there are no changes.
@@ -54,42 +52,26 @@ interface RunningJob {
  * waits for a lock of another transaction: a unit that needs such a lock moves to connections that
  * wait for locks, and later units that need the same row follow it there.
  */
-export class WriteLane implements Lane {
-  readonly #options: WriteLaneOptions;
-  readonly #queue = new JobQueue(
-    (jobs) => {
-      const isWanted = (key: string) => this.#waiting.has(key);
-      return this.#runBatch(jobs, this.#options.connections, { isWanted });
-    },
-    (refusal) => this.#options.finished?.(refusal),
-  );
+export function writeLane(options: WriteLaneOptions): Lane {
+  const { connections, lockWaitConnections, order, log, committed } = options;
   /** Jobs that wait for locks, by the key of the lock. Jobs that began to wait together share a list. */
-  readonly #waiting = new Map<string, Job[]>();
-
-  constructor(options: WriteLaneOptions) {
-    this.#options = options;
-  }
-
-  enter(work: Work): Promise<unknown> {
-    return this.#queue.enter(work);
-  }
-
-  async close(): Promise<void> {
-    await this.#queue.close();
-    await this.#options.connections.close();
-    await this.#options.lockWaitConnections.close();
-  }
+  const waiting = new Map<string, Job[]>();
+  const isWanted = (key: string) => waiting.has(key);
+  const queue = createJobQueue(
+    (jobs) => runBatch(jobs, connections, { isWanted }),
+    (refusal) => options.finished?.(refusal),
+  );
 
   /** Resolves when the next batch may begin. */
-  #runBatch(
+  function runBatch(
     jobs: readonly Job[],
-    connections: Connections,
-    options: Omit<TransactionOptions, "begin">,
+    from: Connections,
+    locking: Omit<TransactionOptions, "begin">,
   ): Promise<void> {
     const mayContinue = Promise.withResolvers<void>();
-    connections
+    from
       .use(async (connection) => {
-        const transaction = new Transaction(connection, { begin: "BEGIN", ...options });
+        const transaction = new Transaction(connection, { begin: "BEGIN", ...locking });
         const running = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
         await Promise.all(
           running.map(({ job, run }) => run.perform(() => job.work(new Unit(run)))),
@@ -98,9 +80,9 @@ export class WriteLane implements Lane {
         if (failed?.error instanceof Unavailable) throw failed.error;
         const isUndone = failed !== null || running.some(({ run }) => run.failure && run.wrote);
         if (isUndone) await connection.run("ROLLBACK");
-        this.#handleFailures(running, transaction, isUndone);
+        handleFailures(running, transaction, isUndone);
         if (jobs.length <= SMALL_BATCH) mayContinue.resolve();
-        if (!isUndone) await this.#commit(connection, transaction, running);
+        if (!isUndone) await commit(connection, transaction, running);
         mayContinue.resolve();
       })
       .catch(mayContinue.reject);
@@ -112,7 +94,7 @@ export class WriteLane implements Lane {
    * that is undone, any unit may have failed because of what another one wrote: nobody is rejected, and
    * those that failed after writing run alone.
    */
-  #handleFailures(
+  function handleFailures(
     running: readonly RunningJob[],
     { failed }: Transaction,
     isUndone: boolean,
@@ -129,7 +111,7 @@ export class WriteLane implements Lane {
         for (const key of [...run.owned, error.key]) job.keys.add(key);
         conflicting.set(job, error.key);
       } else if (isSuspect && (failed.run === run || running.length === 1)) {
-        this.#queue.retry(job, failed.error);
+        queue.retry(job, failed.error);
       } else if (isSuspect) {
         // Each suspect runs in a transaction of its own: the one that fails again is the cause.
         job.conflicts++;
@@ -142,20 +124,19 @@ export class WriteLane implements Lane {
         alone.push(job);
       } else again.push(job);
     }
-    this.#queue.putBack(suspects);
+    queue.putBack(suspects);
     // The others first: they may need the same rows.
-    void this.#queue.runAgain(again).then(() => {
-      for (const job of alone) void this.#runAlone(job);
+    void queue.runAgain(again).then(() => {
+      for (const job of alone) void runAlone(job);
     });
-    this.#waitForLocks(conflicting);
+    waitForLocks(conflicting);
   }
 
-  async #commit(
+  async function commit(
     connection: Connection,
     { finished }: Transaction,
     running: readonly RunningJob[],
   ): Promise<void> {
-    const { order, log } = this.#options;
     const changes = finished.flatMap((run) => run.emitted);
     const jobs = new Map(running.map(({ run, job }) => [run, job]));
     const place = order.enter(new Set(finished.flatMap((run) => [...run.owned])));
@@ -172,27 +153,27 @@ export class WriteLane implements Lane {
       const isInDoubt = isCommitting && error instanceof Unavailable;
       for (const run of finished) {
         if (isInDoubt) jobs.get(run)?.reject(error);
-        else this.#queue.retry(jobs.get(run) as Job, error);
+        else queue.retry(jobs.get(run) as Job, error);
       }
       place.leave();
-      if (isInDoubt && entry !== null) void this.#publishIfCommitted(entry, changes);
+      if (isInDoubt && entry !== null) void publishIfCommitted(entry, changes);
       return;
     }
-    if (finished.some((run) => run.wrote)) this.#options.finished?.(null);
+    if (finished.some((run) => run.wrote)) options.finished?.(null);
     await place.earlierLeft;
-    this.#publish(changes);
+    publish(changes);
     place.leave();
     for (const run of finished) jobs.get(run)?.resolve(run.result);
   }
 
   /** This node skips its own entries when it reads the log, so nothing else would deliver them here. */
-  async #publishIfCommitted(entry: Cursor, changes: readonly Change[]): Promise<void> {
-    if (await this.#options.wasCommitted(entry)) this.#publish(changes);
+  async function publishIfCommitted(entry: Cursor, changes: readonly Change[]): Promise<void> {
+    if (await options.wasCommitted(entry)) publish(changes);
   }
 
-  #publish(changes: readonly Change[]): void {
+  function publish(changes: readonly Change[]): void {
     try {
-      this.#options.committed(changes);
+      committed(changes);
     } catch (error) {
       // The listener reports its own errors. One that it missed does not fail committed units.
       process.emitWarning(error instanceof Error ? error : String(error));
@@ -203,7 +184,7 @@ export class WriteLane implements Lane {
    * Moves jobs to the connections that wait for locks. Those that need a row for which others already
    * wait follow them; the rest share their transactions, however many rows they need.
    */
-  #waitForLocks(wanted: ReadonlyMap<Job, string>): void {
+  function waitForLocks(wanted: ReadonlyMap<Job, string>): void {
     const together: Job[] = [];
     const keys: string[] = [];
     for (const [job, key] of wanted) {
@@ -213,38 +194,71 @@ export class WriteLane implements Lane {
         job.reject(new Unavailable("too many changes at once"));
         continue;
       }
-      const waiting = this.#waiting.get(key);
-      if (waiting) waiting.push(job);
+      const others = waiting.get(key);
+      if (others) others.push(job);
       else {
-        this.#waiting.set(key, together);
+        waiting.set(key, together);
         together.push(job);
         keys.push(key);
       }
     }
-    if (together.length > 0) void this.#runWaiting(keys, together);
+    if (together.length > 0) void runWaiting(keys, together);
   }
 
   /** Runs a job in a transaction of its own, which keeps no other one waiting. */
-  async #runAlone(job: Job): Promise<void> {
-    const { lockWaitConnections } = this.#options;
+  async function runAlone(job: Job): Promise<void> {
     try {
-      await this.#runBatch([job], lockWaitConnections, { lockFirst: [...job.keys] });
+      await runBatch([job], lockWaitConnections, { lockFirst: [...job.keys] });
     } catch (error) {
-      this.#queue.retry(job, error);
+      queue.retry(job, error);
     }
   }
 
   /** Runs jobs that wait for these keys, in transactions that first lock all rows that they need. */
-  async #runWaiting(keys: readonly string[], jobs: Job[]): Promise<void> {
+  async function runWaiting(keys: readonly string[], jobs: Job[]): Promise<void> {
     while (jobs.length > 0) {
       const batch = jobs.splice(0, BATCH_SIZE);
       const lockFirst = [...new Set(batch.flatMap((job) => [...job.keys]))];
       try {
-        await this.#runBatch(batch, this.#options.lockWaitConnections, { lockFirst });
+        await runBatch(batch, lockWaitConnections, { lockFirst });
       } catch (error) {
-        for (const job of batch) this.#queue.retry(job, error);
+        for (const job of batch) queue.retry(job, error);
       }
     }
-    for (const key of keys) this.#waiting.delete(key);
+    for (const key of keys) waiting.delete(key);
   }
+
+  return {
+    enter: queue.enter,
+    close: async () => {
+      await queue.close();
+      await connections.close();
+      await lockWaitConnections.close();
+    },
+  };
+}
+
+/**
+ * Transactions that lock the same row publish their changes in the order in which they locked it.
+ * PostgreSQL releases the locks of a transaction before it acknowledges the COMMIT, so the next
+ * transaction that locks the row, on another connection, may be acknowledged first.
+ */
+export function commitOrder() {
+  /** The transactions that are being committed, by the rows that they lock. */
+  const last = new Map<string, Promise<void>>();
+  return {
+    /** Takes a place after all transactions that lock one of these keys. Called before COMMIT is sent. */
+    enter(keys: ReadonlySet<string>) {
+      const earlier = [...keys].map((key) => last.get(key));
+      const { promise: left, resolve } = Promise.withResolvers<void>();
+      for (const key of keys) last.set(key, left);
+      return {
+        earlierLeft: Promise.all(earlier),
+        leave: () => {
+          for (const key of keys) if (last.get(key) === left) last.delete(key);
+          resolve();
+        },
+      };
+    },
+  };
 }

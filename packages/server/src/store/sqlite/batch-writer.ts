@@ -8,29 +8,14 @@ import { type SyncPipelineOptions, syncPipeline } from "./sync-pipeline.ts";
 const BATCH_SIZE = 1024;
 const NO_CHANGES: readonly Change[] = [];
 
-export interface BatchWriter {
-  write(unit: Unit): Promise<unknown>;
-  /** Runs a unit without waiting for a sync, neither before nor after it. */
-  note(unit: Unit): Promise<unknown>;
-  /** Resolves once everything committed so far is on disk; undefined when it is. */
-  settled(): Promise<void> | undefined;
-  /** Rejects all units, also those that wait for a sync: a file could not be written or synced. */
-  fail(error: unknown): void;
-  /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
-  failure(): { error: unknown } | null;
-  /** Runs a task while no transaction is open. */
-  pause<Result>(task: () => Promise<Result>): Promise<Result>;
-  /** Refuses new units, and resolves once all earlier ones have ended. */
-  close(): Promise<void>;
-}
-
+export type BatchWriter = ReturnType<typeof batchWriter>;
 export type BatchWriterOptions = BatchOptions & Omit<SyncPipelineOptions, "failed">;
 
 /**
  * Runs units of work one after another, many in one transaction, and syncs once after each transaction.
  * Units that arrive during a sync share the next transaction.
  */
-export function batchWriter(options: BatchWriterOptions): BatchWriter {
+export function batchWriter(options: BatchWriterOptions) {
   const queue = jobQueue();
   const gate = pauseGate();
   const pipeline = syncPipeline({
@@ -76,18 +61,22 @@ export function batchWriter(options: BatchWriterOptions): BatchWriter {
       if (!working) void work();
     });
 
+  const { settled, fail, failure } = pipeline;
   return {
-    write: (unit) => enter(unit, true),
-    note: (unit) => enter(unit, false),
-    settled: pipeline.settled,
-    fail: pipeline.fail,
-    failure: pipeline.failure,
+    settled,
+    fail,
+    failure,
+    write: (unit: Unit) => enter(unit, true),
+    /** Runs a unit without waiting for a sync, neither before nor after it. */
+    note: (unit: Unit) => enter(unit, false),
+    /** Refuses new units, and resolves once all earlier ones have ended. */
     close: async () => {
       closed = true;
       while (working) await nextIteration();
       await pipeline.syncing();
     },
-    pause: (task) =>
+    /** Runs a task while no transaction is open. */
+    pause: <Result>(task: () => Promise<Result>) =>
       gate.pause(async () => {
         await transaction;
         return task();

@@ -15,9 +15,13 @@ import { batchWriter } from "./batch-writer.ts";
 import { keepLog, migrate, openDatabase } from "./connection.ts";
 import { followHistory } from "./history.ts";
 import { startLogSync } from "./log-sync.ts";
-import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
+import {
+  INDEXED_AT_ONCE,
+  isPruningDue,
+  pruneSearchChanges,
+  startMaintenance,
+} from "./maintenance.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
-import { isPruningDue, pruneSearchChanges } from "./search-changes.ts";
 import { bind, Connection, type Port, portOf } from "./sql.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
@@ -80,7 +84,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const reader = portOf(new Connection(readerDb, { readOnly: true }));
   const readTx = reads(reader);
   const dataVersion = readerDb.query("PRAGMA data_version");
-  const maintenance = new Maintenance({
+  const maintenance = startMaintenance({
     background,
     batches,
     indexer,

@@ -1,12 +1,6 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
-export interface LogSync {
-  /** Syncs the write-ahead log, which contains every commit. One sync at a time. */
-  sync(): Promise<void>;
-  close(): void;
-}
-
 /** What the thread answers: null, or why the sync failed. */
 export type SyncReply = string | null;
 
@@ -14,7 +8,7 @@ export type SyncReply = string | null;
  * Starts a thread that syncs the write-ahead log. On the runtime's thread pool, which has few threads,
  * every send would wait for files that are written there, and for passwords and pictures.
  */
-export function startLogSync(path: string): LogSync {
+export function startLogSync(path: string) {
   const log = openSync(`${path}-wal`, "r");
   // Syncs the folder too: otherwise a power cut could lose the entry of the new file in it.
   const folder = openSync(dirname(path), "r");
@@ -36,7 +30,8 @@ export function startLogSync(path: string): LogSync {
   // The thread may fail before the first sync waits for it.
   syncing.promise.catch(() => {});
   return {
-    sync: () => {
+    /** Syncs the write-ahead log, which contains every commit. One sync at a time. */
+    sync: (): Promise<void> => {
       if (broken) return Promise.reject(broken);
       syncing = Promise.withResolvers();
       worker.postMessage(null);

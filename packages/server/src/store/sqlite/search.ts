@@ -12,15 +12,6 @@ const VERSION = 4;
 /** Searches find what is indexed only after a task, and one long message can take 12 ms. */
 const TASK_MS = 100;
 
-/** Writes the index. Only one thread does. */
-export interface SearchIndexer {
-  /** Empties the index's write-ahead log, which may contain deleted text. False if somebody reads it. */
-  truncateLog(): boolean;
-  /** Indexes new and changed messages, oldest first, at most `most` of each, for some `TASK_MS`. */
-  catchUp(most: number): IndexProgress;
-  close(): void;
-}
-
 export interface IndexProgress {
   /** How many messages and changes are not indexed yet, or a little more. */
   left: number;
@@ -28,17 +19,11 @@ export interface IndexProgress {
   lastChange: number;
 }
 
-/** Reads the index. Several threads may do so. */
-export interface Searcher {
-  find(query: SearchQuery): SearchHit[];
-  close(): void;
-}
-
 /**
  * Opens the full-text index, a file beside the database. It is built from the database, and built
- * again when it is missing, corrupt, or does not match the database.
+ * again when it is missing, corrupt, or does not match the database. Only one thread writes it.
  */
-export function openIndexer(path: string, messages: Database): SearchIndexer {
+export function openIndexer(path: string, messages: Database) {
   const file = indexFile(path);
   const build = () => {
     removeIndex(file);
@@ -52,7 +37,8 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
   };
 
   return {
-    catchUp(most) {
+    /** Indexes new and changed messages, oldest first, at most `most` of each, for some `TASK_MS`. */
+    catchUp(most: number): IndexProgress {
       // A searcher has removed the index because it is corrupt.
       if (!existsSync(file)) rebuild();
       try {
@@ -63,12 +49,13 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
         return indexer.catchUp(most);
       }
     },
+    /** Empties the index's write-ahead log, which may contain deleted text. False if somebody reads it. */
     truncateLog: () => indexer.truncateLog(),
     close: () => indexer.close(),
   };
 }
 
-function indexerOf(index: Database, messages: Database): SearchIndexer {
+function indexerOf(index: Database, messages: Database) {
   const place = index.query<{ message_id: number; change_id: number }, []>(
     "SELECT message_id, change_id FROM progress",
   );
@@ -138,11 +125,11 @@ function inTime<Each>(rows: Each[], endsAt: number, index: (row: Each) => void):
  * The index must exist: the indexer has opened it before. A searcher that finds it corrupt removes it.
  * The indexer then builds it again, and all searchers open the new file.
  */
-export function openSearcher(path: string): Searcher {
+export function openSearcher(path: string) {
   const file = indexFile(path);
-  let opened: { inode: number | undefined; searcher: Searcher } | undefined;
+  let opened: { inode: number | undefined; searcher: ReturnType<typeof searcherOf> } | undefined;
   return {
-    find(query) {
+    find(query: SearchQuery): SearchHit[] {
       const inode = inodeOf(file);
       try {
         if (!opened || opened.inode !== inode) {
@@ -161,7 +148,7 @@ export function openSearcher(path: string): Searcher {
 
 const inodeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.ino;
 
-function searcherOf(path: string): Searcher {
+function searcherOf(path: string) {
   const db = new Database(indexFile(path), { readonly: true, strict: true });
   db.run("PRAGMA busy_timeout = 1000");
   db.query("ATTACH ? AS parley").run(path);
@@ -180,7 +167,7 @@ function searcherOf(path: string): Searcher {
      ORDER BY entries.rowid DESC LIMIT ?4`,
   );
   return {
-    find({ words, viewerId, conversationId, before, limit }) {
+    find({ words, viewerId, conversationId, before, limit }: SearchQuery): SearchHit[] {
       const scope =
         conversationId === undefined
           ? joined.all(viewerId).map((row) => row.conversation_id)
@@ -214,7 +201,7 @@ function matchExpression(words: readonly string[], scope: readonly number[]): st
 }
 
 /** Null if the index is missing, unreadable, of another version or of another database. */
-function openExisting(file: string, messages: Database): SearchIndexer | null {
+function openExisting(file: string, messages: Database): ReturnType<typeof indexerOf> | null {
   try {
     const index = prepareIndex(file);
     if (matches(index, messages)) return indexerOf(index, messages);

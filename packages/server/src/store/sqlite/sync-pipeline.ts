@@ -17,24 +17,8 @@ export interface SyncPipelineOptions {
   failed(error: unknown): void;
 }
 
-export interface SyncPipeline {
-  /**
-   * Resolves jobs whose transaction has committed: durable ones after a sync unless there is nothing
-   * to sync, the others at once.
-   */
-  add(jobs: readonly Job[]): void;
-  /** Resolves once everything added so far is on disk; undefined when it is. */
-  settled(): Promise<void> | undefined;
-  /** Rejects all jobs that are not resolved: a file could not be written or synced elsewhere. */
-  fail(error: unknown): void;
-  /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
-  failure(): { error: unknown } | null;
-  /** Resolves, never rejects, when the sync in progress ends; undefined when there is none. */
-  syncing(): Promise<void> | undefined;
-}
-
 /** Syncs one batch at a time. During a sync only notes commit. */
-export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): SyncPipeline {
+export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions) {
   let current: SyncBatch | null = null;
   let failure: { error: unknown } | null = null;
 
@@ -70,7 +54,11 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
   }
 
   return {
-    add(jobs) {
+    /**
+     * Resolves jobs whose transaction has committed: durable ones after a sync unless there is nothing
+     * to sync, the others at once.
+     */
+    add(jobs: readonly Job[]): void {
       const durable = jobs.filter((job) => job.durable);
       // A unit that wrote nothing may have read what another one of the batch wrote.
       const isOnDisk = !durable.some((job) => job.wrote);
@@ -78,10 +66,17 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
       if (done.length > 0) finish(done);
       if (done.length < jobs.length) void syncBatch(newBatch(durable));
     },
-    settled: () => (failure ? Promise.reject(failure.error) : current?.synced.promise),
+    /** Resolves once everything added so far is on disk; undefined when it is. */
+    settled: (): Promise<void> | undefined =>
+      failure ? Promise.reject(failure.error) : current?.synced.promise,
+    /** Rejects all jobs that are not resolved: a file could not be written or synced elsewhere. */
     fail,
+    /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
     failure: () => failure,
-    // `failed` reports the error, and `failure` keeps it.
+    /**
+     * Resolves, never rejects, when the sync in progress ends; undefined when there is none. `failed`
+     * reports its error, and `failure` keeps it.
+     */
     syncing: () => current?.synced.promise.catch(() => {}),
   };
 }
