@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventFrame } from "@parley/protocol";
 import type { EventChange } from "../src/changes/change.ts";
-import { Streams } from "../src/changes/streams.ts";
+import { createStreams } from "../src/changes/streams.ts";
 import { event } from "./support/changes.ts";
 
 const CHAT = "chat";
@@ -18,7 +18,7 @@ const complete = (content: string, id = "m") =>
 /** Streams, and a short form of what they deliver. */
 function testStreams(read?: (message: string) => Promise<string | null>) {
   const delivered: unknown[] = [];
-  const made = new Streams({
+  const made = createStreams({
     deliver: ({ data }: EventChange) => {
       const { method, params } = JSON.parse(data);
       if (method === "events.messageDelta") delivered.push([params.delta, params.offset]);

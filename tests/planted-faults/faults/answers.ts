@@ -19,8 +19,8 @@ export const answers: readonly Fault[] = [
   {
     name: "a delta that arrives after the end of its answer is delivered",
     file: "packages/server/src/changes/streams.ts",
-    find: "else if (!this.#ended.has(part.message)) this.#receiveDelta",
-    replace: "else this.#receiveDelta",
+    find: "else if (!ended.has(part.message)) receiveDelta",
+    replace: "else receiveDelta",
     tests: ["packages/server/test/streams.test.ts"],
   },
   {

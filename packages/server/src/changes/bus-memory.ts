@@ -1,10 +1,10 @@
 import type { Bus, Delivered, Interest } from "./bus.ts";
-import { Streams } from "./streams.ts";
+import { createStreams } from "./streams.ts";
 
 /** The bus of a single node: delivers changes to this node at once. */
 export function createMemoryBus(): Bus {
   let listener: (change: Delivered) => void = () => {};
-  const answers = new Streams({ deliver: (change) => listener(change) });
+  const answers = createStreams({ deliver: (change) => listener(change) });
   const publish: Bus["publish"] = (change) =>
     change.kind === "event" ? answers.receive(change) : listener(change);
   return {

@@ -11,7 +11,7 @@ import {
 } from "./nats-payloads.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
-import { Streams } from "./streams.ts";
+import { createStreams } from "./streams.ts";
 
 export interface NatsBusOptions
   extends NatsOptions,
@@ -55,7 +55,7 @@ export function createNatsBus(options: NatsBusOptions): NatsBus {
     },
     missedLeaving: (leaves) => deliver({ kind: "leaving_missed", leaves }),
   });
-  const answers = new Streams({
+  const answers = createStreams({
     deliver,
     read: (message) =>
       readText(message).catch((error) => {

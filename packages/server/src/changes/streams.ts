@@ -33,81 +33,43 @@ interface Stream {
  * missing one is read from the store, and what is still missing at the end is delivered right before
  * the end, as one last delta.
  */
-export class Streams {
-  readonly #options: StreamsOptions;
+export function createStreams({ deliver, read }: StreamsOptions) {
   /** Messages that are streaming, by conversation and message. */
-  readonly #open = new Map<string, Map<string, Stream>>();
-  readonly #ended = new Set<string>();
-
-  constructor(options: StreamsOptions) {
-    this.#options = options;
-  }
-
-  /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
-  receive(event: EventChange): void {
-    const { stream: part, to } = event;
-    if (!part || !("conversation" in to)) {
-      this.#options.deliver(event);
-      return;
-    }
-    const place = { conversation: to.conversation, message: part.message };
-    if (part.begins) this.#receiveStart(place, event);
-    else if (part.ends) this.#receiveEnd(place, event, part.to);
-    else if (!this.#ended.has(part.message)) this.#receiveDelta(place, event, part);
-  }
-
-  /**
-   * Delivers the stored text of the streams that received nothing since the last call: for a node that
-   * others cannot send their deltas to.
-   */
-  readStored(): void {
-    for (const [conversation, messages] of this.#open) {
-      for (const [message, stream] of messages) {
-        if (!stream.isFresh && !stream.reading)
-          void this.#catchUp({ conversation, message }, stream);
-        stream.isFresh = false;
-      }
-    }
-  }
-
-  /** Forgets the streams of a conversation that no client on this node receives any more. */
-  forget(conversation: string): void {
-    this.#open.delete(conversation);
-  }
+  const open = new Map<string, Map<string, Stream>>();
+  const ended = new Set<string>();
 
   /**
    * Counts from the text that the event shows, even if a delta arrived earlier: clients need the rest
    * of the text after this event.
    */
-  #receiveStart(place: Place, event: EventChange): void {
-    this.#begin(place, Buffer.byteLength(contentOf(event)));
-    this.#options.deliver(event);
+  function receiveStart(place: Place, event: EventChange): void {
+    begin(place, Buffer.byteLength(contentOf(event)));
+    deliver(event);
   }
 
-  #receiveEnd(place: Place, event: EventChange, length: number): void {
-    const stream = this.#find(place);
-    if (stream && stream.delivered < length) this.#deliverUpTo(place, stream, contentOf(event));
-    this.#end(place);
-    this.#options.deliver(event);
+  function receiveEnd(place: Place, event: EventChange, length: number): void {
+    const stream = find(place);
+    if (stream && stream.delivered < length) deliverUpTo(place, stream, contentOf(event));
+    end(place);
+    deliver(event);
   }
 
-  #receiveDelta(place: Place, event: EventChange, { from, to }: StreamPart): void {
-    const stream = this.#find(place);
+  function receiveDelta(place: Place, event: EventChange, { from, to }: StreamPart): void {
+    const stream = find(place);
     if (!stream) {
-      this.#begin(place, to);
-      this.#options.deliver(event);
+      begin(place, to);
+      deliver(event);
     } else if (from === stream.delivered && !stream.reading) {
       stream.delivered = to;
       stream.isFresh = true;
-      this.#options.deliver(event);
+      deliver(event);
     } else if (to > stream.delivered) {
-      void this.#catchUp(place, stream);
+      void catchUp(place, stream);
     }
   }
 
   /** Delivers missing text from the store. Deltas that arrive during a read cause another one. */
-  async #catchUp(place: Place, stream: Stream): Promise<void> {
-    const { read } = this.#options;
+  async function catchUp(place: Place, stream: Stream): Promise<void> {
     if (!read || stream.reading) {
       stream.readAgain = true;
       return;
@@ -116,41 +78,72 @@ export class Streams {
     do {
       stream.readAgain = false;
       const content = await read(place.message);
-      if (this.#find(place) !== stream) return;
-      if (content !== null) this.#deliverUpTo(place, stream, content);
+      if (find(place) !== stream) return;
+      if (content !== null) deliverUpTo(place, stream, content);
     } while (stream.readAgain);
     stream.reading = false;
   }
 
   /** Delivers what is missing of the content so far, as one delta. */
-  #deliverUpTo({ message, conversation }: Place, stream: Stream, content: string): void {
+  function deliverUpTo({ message, conversation }: Place, stream: Stream, content: string): void {
     const bytes = Buffer.from(content);
     if (bytes.length <= stream.delivered) return;
     const delta = bytes.subarray(stream.delivered).toString();
     stream.delivered = bytes.length;
-    this.#options.deliver(messageDelta(message, conversation, delta, bytes.length));
+    deliver(messageDelta(message, conversation, delta, bytes.length));
   }
 
-  #find({ conversation, message }: Place): Stream | undefined {
-    return this.#open.get(conversation)?.get(message);
+  function find({ conversation, message }: Place): Stream | undefined {
+    return open.get(conversation)?.get(message);
   }
 
-  #begin({ conversation, message }: Place, delivered: number): void {
-    const streams = this.#open.get(conversation) ?? new Map<string, Stream>();
-    this.#open.set(conversation, streams);
+  function begin({ conversation, message }: Place, delivered: number): void {
+    const streams = open.get(conversation) ?? new Map<string, Stream>();
+    open.set(conversation, streams);
     streams.set(message, { delivered, reading: false, readAgain: false, isFresh: true });
   }
 
-  #end({ conversation, message }: Place): void {
-    const streams = this.#open.get(conversation);
+  function end({ conversation, message }: Place): void {
+    const streams = open.get(conversation);
     streams?.delete(message);
-    if (streams?.size === 0) this.#open.delete(conversation);
-    this.#ended.add(message);
-    for (const oldest of this.#ended) {
-      if (this.#ended.size <= MAX_ENDED) break;
-      this.#ended.delete(oldest);
+    if (streams?.size === 0) open.delete(conversation);
+    ended.add(message);
+    for (const oldest of ended) {
+      if (ended.size <= MAX_ENDED) break;
+      ended.delete(oldest);
     }
   }
+
+  return {
+    /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
+    receive(event: EventChange): void {
+      const { stream: part, to } = event;
+      if (!part || !("conversation" in to)) {
+        deliver(event);
+        return;
+      }
+      const place = { conversation: to.conversation, message: part.message };
+      if (part.begins) receiveStart(place, event);
+      else if (part.ends) receiveEnd(place, event, part.to);
+      else if (!ended.has(part.message)) receiveDelta(place, event, part);
+    },
+    /**
+     * Delivers the stored text of the streams that received nothing since the last call: for a node that
+     * others cannot send their deltas to.
+     */
+    readStored(): void {
+      for (const [conversation, messages] of open) {
+        for (const [message, stream] of messages) {
+          if (!stream.isFresh && !stream.reading) void catchUp({ conversation, message }, stream);
+          stream.isFresh = false;
+        }
+      }
+    },
+    /** Forgets the streams of a conversation that no client on this node receives any more. */
+    forget(conversation: string): void {
+      open.delete(conversation);
+    },
+  };
 }
 
 interface Place {
