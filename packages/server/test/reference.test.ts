@@ -76,6 +76,8 @@ describe("OpenAPI", () => {
 
   test("has no dangling references", () => expect(danglingRefs(openapi)).toEqual([]));
 
+  test("has no schema that nothing refers to", () => expect(unusedSchemas(openapi)).toEqual([]));
+
   test("has every operation with all of its responses", () => {
     for (const each of allOperations) {
       const statuses = Object.keys(callOf(each.name).responses).map(Number);
@@ -181,6 +183,8 @@ describe("AsyncAPI", () => {
   });
 
   test("has no dangling references", () => expect(danglingRefs(asyncapi)).toEqual([]));
+
+  test("has no schema that nothing refers to", () => expect(unusedSchemas(asyncapi)).toEqual([]));
 
   test("has every event, with `at` where it has one", () => {
     for (const [name, { params, delivery }] of allEvents) {
@@ -331,15 +335,25 @@ function convertedAll() {
   return book;
 }
 
-/** The `$ref`s of a document that point to nothing in it. */
-function danglingRefs(document: unknown): string[] {
+function refsOf(document: unknown): string[] {
   const refs: string[] = [];
   JSON.stringify(document, (key, value) => {
     if (key === "$ref") refs.push(value);
     return value;
   });
   expect(refs.length).toBeGreaterThan(0);
-  return refs.filter((ref) => {
+  return refs;
+}
+
+function unusedSchemas(document: { components: { schemas: object } }): string[] {
+  const refs = new Set(refsOf(document));
+  const names = Object.keys(document.components.schemas);
+  return names.filter((name) => !refs.has(`#/components/schemas/${name}`));
+}
+
+/** The `$ref`s of a document that point to nothing in it. */
+function danglingRefs(document: unknown): string[] {
+  return refsOf(document).filter((ref) => {
     const path = ref.slice(2).split("/");
     const step = (at: unknown, key: string) => (at as Record<string, unknown> | undefined)?.[key];
     return !ref.startsWith("#/") || path.reduce(step, document) === undefined;
