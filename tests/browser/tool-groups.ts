@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from "bun:test";
+import { beforeAll } from "bun:test";
 import type { Message } from "@parley/protocol";
 import {
   agentOf,
@@ -13,6 +13,7 @@ import type { SentCall } from "@parley/testkit/provider-frames.ts";
 import { toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { shared } from "@parley/testkit/shared.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
@@ -48,23 +49,14 @@ export const officeTools = [
   officeTool("find_events", "Find events", "Searches your calendar."),
 ];
 
-/** A server for all tests of a file whose agents use a stand-in for a provider. */
+/** The server for all tests of this process whose agents use a stand-in for a provider. */
 export function toolServer(): (policy?: Policy) => Promise<ToolGroup> {
-  let server: TestServer;
-  let provider: Awaited<ReturnType<typeof startSharedProvider>>;
+  let started: ToolHarness;
   beforeAll(async () => {
-    provider = await startSharedProvider();
-    server = await startServer({
-      ...noRates,
-      ...providersAt(provider.url, { max_output_tokens: 1000, context_tokens: 20_000 }),
-      PARLEY_PRIVATE_ADDRESSES: "allow",
-    });
-  });
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]();
-    await provider[Symbol.asyncDispose]();
+    started = await shared("tool harness", startToolHarness);
   });
   return async (policy = "ask") => {
+    const { provider, server } = started;
     const { url } = server;
     const [alice, bob] = await Promise.all([signUp(url, "alice"), signUp(url, "bob")]);
     await alice.call("updateMe", { display_name: "Alice Moreau" });
@@ -95,6 +87,28 @@ export function toolServer(): (policy?: Policy) => Promise<ToolGroup> {
         await office[Symbol.asyncDispose]();
       },
     };
+  };
+}
+
+interface ToolHarness extends AsyncDisposable {
+  server: TestServer;
+  provider: Awaited<ReturnType<typeof startSharedProvider>>;
+}
+
+async function startToolHarness(): Promise<ToolHarness> {
+  const provider = await startSharedProvider();
+  const server = await startServer({
+    ...noRates,
+    ...providersAt(provider.url, { max_output_tokens: 1000, context_tokens: 20_000 }),
+    PARLEY_PRIVATE_ADDRESSES: "allow",
+  });
+  return {
+    provider,
+    server,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await provider[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -15,11 +15,13 @@ const LASTING = new Set<string | symbol>([
   "clock",
   "context",
   "exposeFunction",
-  "route",
   "routeWebSocket",
 ]);
-/** A small page of the client's origin in the same process: the client's next load needs no new one. */
-const EMPTY_PAGE = "/service-worker.js";
+/**
+ * A small page of the client's origin. The client's next load needs no new process, not even from another
+ * port: all of this machine is one site.
+ */
+const EMPTY_PAGE = "/health";
 const DESKTOP = { viewport: { width: 1280, height: 800 } };
 
 /** A browser window of a test. */
@@ -40,15 +42,22 @@ export function openWindows(browser: Browser) {
   const unused = new Map<string, Unused[]>();
 
   return async (origin: string, options: BrowserContextOptions = {}): Promise<BrowserWindow> => {
-    const kind = JSON.stringify([origin, options]);
+    // These can be set in any window.
+    const { viewport = DESKTOP.viewport, colorScheme, reducedMotion, ...others } = options;
+    const kind = JSON.stringify(others);
     const stack = unused.get(kind) ?? [];
     unused.set(kind, stack);
-    const { viewport = DESKTOP.viewport, ...others } = options;
-    const window = stack.pop() ?? (await openWindow(browser, { viewport, ...others }, origin));
+    const size = { viewport: viewport ?? DESKTOP.viewport };
+    const window = stack.pop() ?? (await openWindow(browser, { ...size, ...others }));
     const { page, context } = window;
-    const { colorScheme = "light", reducedMotion = "reduce" } = options;
-    await page.emulateMedia({ colorScheme, reducedMotion });
-    if (viewport) await page.setViewportSize(viewport);
+    await page.emulateMedia({
+      colorScheme: colorScheme ?? "light",
+      reducedMotion: reducedMotion ?? "reduce",
+    });
+    await page.setViewportSize(size.viewport);
+    if (!page.url().startsWith(`${origin}/`)) await openEmptyPage(page, origin);
+    const origins = new Set([origin]);
+    page.on("framenavigated", (frame) => origins.add(new URL(frame.url()).origin));
     const problems: string[] = [];
     page.on("pageerror", (error) => problems.push(`script: ${error.message}`));
     page.on("console", (message) => {
@@ -58,7 +67,7 @@ export function openWindows(browser: Browser) {
       page: watched(window),
       problems,
       async release() {
-        if (window.isChanged || page.isClosed() || !(await empty(window, origin))) {
+        if (window.isChanged || page.isClosed() || !(await empty(window, origin, origins))) {
           return context.close();
         }
         stack.push(window);
@@ -74,13 +83,8 @@ interface Unused {
   isChanged: boolean;
 }
 
-async function openWindow(
-  browser: Browser,
-  options: BrowserContextOptions,
-  origin: string,
-): Promise<Unused> {
+async function openWindow(browser: Browser, options: BrowserContextOptions): Promise<Unused> {
   const context = await browser.newContext({
-    reducedMotion: "reduce",
     permissions: ["clipboard-read", "clipboard-write"],
     // Every window is new, so caching the build for the next start costs time and helps nobody.
     serviceWorkers: "block",
@@ -95,7 +99,6 @@ async function openWindow(
   });
   const page = await context.newPage();
   const devTools = await context.newCDPSession(page);
-  await page.goto(origin + EMPTY_PAGE);
   return { context, page, devTools, isChanged: false };
 }
 
@@ -111,19 +114,31 @@ function watched(window: Unused): Page {
 }
 
 /** Removes everything that the test has left in the window. Returns false if that fails. */
-async function empty({ context, page, devTools }: Unused, origin: string): Promise<boolean> {
+async function empty(
+  { context, page, devTools }: Unused,
+  origin: string,
+  visited: ReadonlySet<string>,
+): Promise<boolean> {
   try {
     page.removeAllListeners();
-    await page.goto(origin + EMPTY_PAGE);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await openEmptyPage(page, origin);
     // Where a test has left it, it would point at something of the next one.
     await page.mouse.move(0, 0);
     await context.clearCookies();
-    await devTools.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
-    await page.evaluate(() => sessionStorage.clear());
+    for (const each of visited) {
+      if (!each.startsWith("http")) continue;
+      await devTools.send("Storage.clearDataForOrigin", { origin: each, storageTypes: "all" });
+    }
     await devTools.send("Page.resetNavigationHistory");
     return true;
   } catch {
     // The page has crashed, or shows a dialog of the browser.
     return false;
   }
+}
+
+async function openEmptyPage(page: Page, origin: string): Promise<void> {
+  await page.goto(origin + EMPTY_PAGE);
+  await page.evaluate(() => sessionStorage.clear());
 }

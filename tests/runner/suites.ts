@@ -77,7 +77,7 @@ const SHARING: readonly { most: number; can: (file: string, cpu: number) => bool
   // Starting a process costs more than small unit tests do.
   { most: 30, can: (file, cpu) => cpu < 0.5 && isUnit(file) },
   // One browser and one server.
-  { most: 5, can: (file) => /\bsharedHarness\(/.test(textOf(file)) },
+  { most: 8, can: (file) => /\bsharedHarness\(/.test(textOf(file)) },
   { most: 10, can: (file) => /\bsharedServer\(/.test(textOf(file)) },
 ];
 
