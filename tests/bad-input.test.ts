@@ -234,8 +234,10 @@ describe.each(transports)("over %s", (transport) => {
       }
     });
 
-    test("changes everything or nothing for any input", () =>
-      fc.assert(
+    test("changes everything or nothing for any input", () => {
+      // After a call that has changed nothing it is still the same.
+      let known: Awaited<ReturnType<typeof snapshot>> | null = null;
+      return fc.assert(
         fc.asyncProperty(
           fc.constantFrom(...(fields.length > 0 ? fields : ["none"])),
           fc.oneof(
@@ -244,14 +246,18 @@ describe.each(transports)("over %s", (transport) => {
             fc.constantFrom(...hostile),
           ),
           async (field, value) => {
-            const before = await snapshot();
+            const before = known ?? (await snapshot());
+            known = null;
             const failed = await call(name, spoiled(name, field, value, transport));
             expectHonest(failed, name, transport);
-            if (failed) expect(await snapshot()).toEqual(before);
+            if (!failed) return;
+            expect(await snapshot()).toEqual(before);
+            known = before;
           },
         ),
         { numRuns: 10 },
-      ));
+      );
+    });
   });
 
   test("every operation answers an object with arbitrary keys", () =>
