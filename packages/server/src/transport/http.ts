@@ -31,8 +31,6 @@ export interface HttpOptions {
   unsent: UnsentAnswers;
 }
 
-export type Fetch = ReturnType<typeof createHttp>;
-
 const SOCKET_PATH = "/api/ws";
 const CALL_PREFIX = "/api/";
 const MCP_PATH = "/mcp";

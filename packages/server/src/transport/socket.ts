@@ -38,8 +38,6 @@ const HARD_LIMIT_FACTOR = 1.5;
 
 type Socket = ServerWebSocket<Connection>;
 
-export type SocketTransport = ReturnType<typeof createSockets>;
-
 /** `protocol`: the subprotocol that the response names. */
 type Upgrader = (request: Request, data: Connection, protocol?: string) => boolean;
 
