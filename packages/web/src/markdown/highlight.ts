@@ -55,9 +55,9 @@ export const MAX_CODE_NESTING = 32;
  * Highlights code as a tree instead of HTML; null for an unknown language. Time and depth are limited:
  * pieces beyond a limit stay plain text.
  */
-export function highlight(code: string, language: string): CodeNode | null {
+export function highlight(code: string, language: string, budgetMs = BUDGET_MS): CodeNode | null {
   if (!hljs.getLanguage(language)) return null;
-  const deadline = performance.now() + BUDGET_MS;
+  const deadline = performance.now() + budgetMs;
   const children = piecesOf(code).flatMap((piece) => {
     const isSkipped = isLongLine(piece) || performance.now() > deadline;
     return isSkipped ? piece : highlightPiece(piece, language);
