@@ -228,7 +228,7 @@ test("the switcher has one choice, which the keys and a moving mouse change", as
   const { ada } = await twoPeople(harness());
   await using visit = await harness().visit(ada);
   const { page } = visit;
-  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
   await page.keyboard.press("Control+k");
   const options = page.getByRole("option");
   const looks = () =>
@@ -256,7 +256,7 @@ test("found messages are shown as plain text", async () => {
   await say(ada, chat, "## Recipe\n```js\nconst tea = `hot`;\n```\nEnjoy");
   await using visit = await harness().visit(ada);
   const { page } = visit;
-  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("recipe");
   const found = page.getByRole("option", { name: "Enjoy" });

@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { type RefObject, useEffect } from "react";
+import { type RefObject, useLayoutEffect } from "react";
 import { chatPath, navigate } from "./router.ts";
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -15,10 +15,13 @@ interface Shortcuts {
   onSwitch: () => void;
 }
 
-/** Shortcuts that work everywhere but in dialogs: Ctrl or Cmd+K, and Alt with an arrow. */
+/**
+ * Shortcuts that work everywhere but in dialogs, from the moment the page is shown: Ctrl or Cmd+K, and
+ * Alt with an arrow.
+ */
 export function useShortcuts({ open, onSwitch }: Shortcuts): void {
   const client = useClient();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const handleKey = (event: KeyboardEvent) => {
       const isInDialog = document.querySelector("dialog[open]") !== null;
       if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
@@ -38,7 +41,7 @@ export function useShortcuts({ open, onSwitch }: Shortcuts): void {
 
 /** Focuses the field when text is typed while no other field has the focus. */
 export function useTypingAnywhere(field: RefObject<HTMLElement | null>): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const handleKey = (event: KeyboardEvent) => {
       const { key, ctrlKey, metaKey, altKey } = event;
       const isText = key.length === 1 && key !== " " && !(ctrlKey || metaKey || altKey);

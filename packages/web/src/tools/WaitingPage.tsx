@@ -45,7 +45,7 @@ function WaitingList({ items }: { items: readonly PendingToolCall[] }) {
     cardsOf(list.current)[0]?.focus();
   }, []);
   const { focused, ...keepFocus } = useFocusInList(items, list);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const handleKey = (event: globalThis.KeyboardEvent) => {
       const place = items.findIndex(({ call }) => call.id === focused.current?.item.call.id);
       if (isBeside(event.target, list.current)) handlePageKey(event, cardsOf(list.current), place);

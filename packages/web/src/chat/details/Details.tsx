@@ -1,13 +1,5 @@
 import { useClient, useFileLinks } from "@parley/client/react";
-import {
-  type FormEvent,
-  lazy,
-  Suspense,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
+import { type FormEvent, lazy, Suspense, useLayoutEffect, useRef, useState } from "react";
 import { AgentChats, NewChatButton } from "../../agents/AgentChats.tsx";
 import { CardSection } from "../../agents/CardSection.tsx";
 import { PictureField } from "../../files/PictureField.tsx";
@@ -38,7 +30,7 @@ export default function Details({ onClose }: { onClose: () => void }) {
   const panel = useRef<HTMLElement>(null);
   const isOver = useMedia("(max-width: 63.99rem)");
   useBackCloses(onClose, isOver);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {
       // Layers above the details, and the composer, handle Escape first.
       const isInLayer = document.activeElement?.closest("dialog, [popover]");
