@@ -27,3 +27,14 @@ test("a turn wakes the programs of its agent alone", async () => {
   claims.end(() => true);
   expect(await two.wait(60_000)).toBe(false);
 });
+
+test("a call that was ended is not woken by a turn of the same moment", async () => {
+  const claims = new WaitingClaims();
+  using early = claims.open(callerOf("ada:one"), signal);
+  using waiting = claims.open(callerOf("ada:one"), signal);
+  const waited = waiting.wait(60_000);
+  claims.end(() => true);
+  claims.wake("ada:one");
+  expect(await waited).toBe(false);
+  expect(await early.wait(60_000)).toBe(false);
+});

@@ -25,8 +25,11 @@ export class WaitingClaims {
     if (entries.size >= MAX_WAITING) throw rateLimited(1, "too many calls wait for turns");
     const { promise: settled, resolve } = Promise.withResolvers<void>();
     let outcome = false;
+    let hasEnded = false;
     const settle = (isWoken: boolean) => {
-      outcome = isWoken;
+      // A turn that is queued at the same moment does not wake a call that was ended.
+      hasEnded ||= !isWoken;
+      outcome = !hasEnded;
       resolve();
     };
     const entry: Entry = { caller, settle };
