@@ -83,6 +83,17 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
       });
     });
 
+    test("is understood with a byte order mark", async () => {
+      const marked: Responder = async ({ head, write, end }) => {
+        await head(400, { "content-type": "application/json" });
+        await write(
+          '\uFEFF{"error":{"type":"invalid_request_error","message":"prompt is too long"}}',
+        );
+        await end();
+      };
+      expect(errorCode((await callWith(marked)).error)).toBe("context_too_long");
+    });
+
     test("fails by its status when the body is not JSON, never ends or never arrives", async () => {
       const page: Responder = async ({ head, write, end }) => {
         await head(401, { "content-type": "text/html" });

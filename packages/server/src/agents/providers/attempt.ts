@@ -103,8 +103,9 @@ async function openStream(
   if (!response.ok) {
     const body = readStart(response, MAX_ERROR_BODY_BYTES);
     // The status alone is enough to classify the error.
-    const start = await deadline.waitFor(body, timeouts.errorBodyMs).catch(() => "");
-    throw errorFromResponse(response, `${start}`);
+    const start = await deadline.waitFor(body, timeouts.errorBodyMs).catch(() => undefined);
+    // Unlike the text of a buffer, this has no byte order mark, which JSON does not allow.
+    throw errorFromResponse(response, new TextDecoder().decode(start));
   }
   if (response.body === null) throw providerErrors.incompleteAnswer();
   return response.body;
