@@ -98,6 +98,19 @@ export const decoded = <Stored extends object | null>(stored: string | Stored): 
 
 type Fields = Record<string, unknown>;
 
+/** The parts of columns such as `agent.id`, and null for others: kept, because dividing them takes long. */
+const places = new Map<string, readonly [field: string, name: string] | null>();
+
+function placeOf(column: string) {
+  let place = places.get(column);
+  if (place === undefined) {
+    const dot = column.indexOf(".");
+    place = dot === -1 ? null : [column.slice(0, dot), column.slice(dot + 1)];
+    places.set(column, place);
+  }
+  return place;
+}
+
 /**
  * Converts rows to records: decodes JSON columns, makes booleans of `flags`, which SQLite has as numbers,
  * and collects columns such as `agent.id` in one object.
@@ -112,15 +125,17 @@ export const reader =
   } = {}) =>
   (row: object): Read => {
     const read: Fields = {};
-    for (const [column, value] of Object.entries(row)) {
-      const dot = column.indexOf(".");
-      if (dot === -1) {
+    // Faster than entries of the row: some methods read a thousand members.
+    for (const column in row) {
+      const value = (row as Fields)[column];
+      const place = placeOf(column);
+      if (place === null) {
         read[column] = value;
         continue;
       }
-      const field = column.slice(0, dot);
+      const [field, name] = place;
       read[field] ??= {};
-      (read[field] as Fields)[column.slice(dot + 1)] = value;
+      (read[field] as Fields)[name] = value;
     }
     for (const column of json as readonly string[])
       read[column] = decoded(read[column] as string | null);
