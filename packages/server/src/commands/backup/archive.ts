@@ -127,7 +127,8 @@ async function readManifest(path: string, entry: PlacedEntry | undefined): Promi
     throw new Error("it is not a backup that Parley made");
   }
   // A manifest that is no JSON is reported below.
-  const json: unknown = await new Response(contentOf(path, entry)).json().catch(() => null);
+  const text = await new Response(contentOf(path, entry)).text();
+  const json: unknown = await Promise.try(() => JSON.parse(text)).catch(() => null);
   const { format = 0 } = z.object({ format: z.number() }).safeParse(json).data ?? {};
   if (format > FORMAT)
     throw new Error("a newer version of Parley made it; restore it with that version");
