@@ -115,8 +115,8 @@ function readNumber(
   [min, max]: readonly [min: number, max: number],
   what = "a number",
 ): number {
-  const number = value.trim() === "" ? Number.NaN : Number(value);
-  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  const number = /^\s*\d+\s*$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
   throw new ConfigError(`${name} must be ${what} from ${min} to ${max}, not "${value}".`);
 }
 
