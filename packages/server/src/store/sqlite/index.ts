@@ -179,9 +179,16 @@ function startSearching(path: string, indexer: Background<"index">, waitMs = IND
       ({ left } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }));
     } while (left > 0 && (left <= FEW_LEFT || performance.now() < waitedUntil));
     searchers[slot] ??= startSearcher(path);
-    const { hits, cpuMs } = await searchers[slot].ask({ kind: "search", query });
-    worked(cpuMs);
-    return hits;
+    const startedAt = performance.now();
+    try {
+      const { hits, cpuMs } = await searchers[slot].ask({ kind: "search", query });
+      worked(cpuMs);
+      return hits;
+    } catch (error) {
+      // What a search that fails has cost is not known otherwise.
+      worked(performance.now() - startedAt);
+      throw error;
+    }
   }
 
   return {
