@@ -145,6 +145,7 @@ describe("upsertUsers", () => {
         { external_id: known, username: "another_name" },
         { external_id: freshId(), username: "twice_given" },
         { external_id: freshId(), username: "twice_given" },
+        { external_id: freshId(), username: "another_name" },
       ],
     });
     expect(status).toBe(409);
@@ -154,6 +155,7 @@ describe("upsertUsers", () => {
           "users.1.username": "is taken",
           "users.2.username": "cannot be changed",
           "users.4.username": "is taken",
+          "users.5.username": "is taken",
         },
       },
     });

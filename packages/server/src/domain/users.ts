@@ -108,11 +108,12 @@ async function chooseUsernames(
   const problemOf = ({ external_id, username }: ProductUser) => {
     if (username === undefined) return null;
     const account = known.get(external_id);
-    if (account) return account.username !== username && "cannot be changed";
-    if (taken.has(username)) return "is taken";
+    const problem = account
+      ? account.username !== username && "cannot be changed"
+      : taken.has(username) && "is taken";
     taken.add(username);
     chosen.set(external_id, username);
-    return null;
+    return problem;
   };
   checkItems(users, (place) => `users.${place}.username`, problemOf, conflictingFields);
   for (const { external_id, username } of users) {
