@@ -228,7 +228,7 @@ test("the switcher has one choice, which the keys and a moving mouse change", as
   const { ada } = await twoPeople(harness());
   await using visit = await harness().visit(ada);
   const { page } = visit;
-  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
+  await page.getByRole("heading", { name: "Hello, " }).waitFor();
   await page.keyboard.press("Control+k");
   const options = page.getByRole("option");
   const looks = () =>

@@ -126,8 +126,8 @@ async function readManifest(path: string, entry: PlacedEntry | undefined): Promi
   if (entry?.name !== MANIFEST || entry.bytes > MAX_MANIFEST_BYTES) {
     throw new Error("it is not a backup that Parley made");
   }
-  // A manifest that is no JSON is reported below.
   const text = await new Response(contentOf(path, entry)).text();
+  // A manifest that is no JSON is reported below.
   const json: unknown = await Promise.try(() => JSON.parse(text)).catch(() => null);
   const { format = 0 } = z.object({ format: z.number() }).safeParse(json).data ?? {};
   if (format > FORMAT)
