@@ -13,7 +13,7 @@ export const events: readonly Fault[] = [
     name: "a person who leaves a group does not receive the event that says so",
     file: "packages/server/src/realtime/event-delivery.ts",
     find: `const topics = "users" in to`,
-    replace: `if (leaves) this.#leave(leaves);
+    replace: `if (leaves) leave(leaves);
     const topics = "users" in to`,
     tests: ["packages/server/test/hub.test.ts", "tests/conformance/members.test.ts"],
   },
