@@ -64,11 +64,11 @@ test("after an outage of the store, programs can be seen again before their turn
   const afterOutage = <Call extends (...values: never[]) => Promise<unknown>>(call: Call) =>
     (async (...values) => {
       if (++failures <= 20) throw new Unavailable("the database cannot be reached");
-      calls.push(call === store.ready ? "looks for the store" : "ends turns");
+      calls.push(call === store.read ? "looks for the store" : "ends turns");
       return call(...values);
     }) as Call;
   const turns = createExternalTurns({
-    store: { ...store, write: afterOutage(store.write), ready: afterOutage(store.ready) },
+    store: { ...store, write: afterOutage(store.write), read: afterOutage(store.read) },
     changes,
     connected: nobody,
     log: createLogger("silent"),

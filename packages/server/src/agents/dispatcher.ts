@@ -157,14 +157,14 @@ export function createDispatcher(services: DispatcherServices) {
 
   /** Renews the leases of this node, then takes over turns with expired leases. */
   async function renewLeases(): Promise<void> {
-    if (running.size === 0) await store.ready();
-    else await renewFor([...running.keys()], LEASE_MS);
+    if (running.size > 0) await renewFor([...running.keys()], LEASE_MS);
+    const isIdle = running.size === 0 && !(await store.read((tx) => tx.hasOpenTurns()));
     const now = performance.now();
     const isLate = now - renewedAt > 2 * LEASE_RENEWAL_MS;
     renewedAt = now;
     // The store was unavailable, perhaps to all nodes: the others renew their leases first.
     isGracePeriod = isLate && !isGracePeriod;
-    if (!isGracePeriod) takeOverInBackground();
+    if (!isGracePeriod && !isIdle) takeOverInBackground();
   }
 
   /** Not awaited: a takeover that waits for locks must not delay the next renewal. */

@@ -1,8 +1,6 @@
 /** How often the delay is measured: most often while the process works, because waking up costs CPU time. */
 const BUSY_STEP_MS = 10;
 const IDLE_STEP_MS = 1280;
-/** A timer that is later than this was held up by other work. */
-const ON_TIME_MS = 2;
 /** A process that uses more of a core than this is working. */
 const BUSY_SHARE = 0.05;
 
@@ -14,10 +12,9 @@ export function watchLoopLag(): () => number {
     const before = process.cpuUsage();
     const expected = performance.now() + stepMs;
     const timer = setTimeout(() => {
-      const lag = performance.now() - expected;
-      worst = Math.max(worst, lag);
+      worst = Math.max(worst, performance.now() - expected);
       const { user, system } = process.cpuUsage(before);
-      const isBusy = lag > ON_TIME_MS || user + system > BUSY_SHARE * stepMs * 1000;
+      const isBusy = user + system > BUSY_SHARE * stepMs * 1000;
       stepMs = isBusy ? BUSY_STEP_MS : Math.min(stepMs * 2, IDLE_STEP_MS);
       measure();
     }, stepMs);

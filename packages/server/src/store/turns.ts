@@ -20,6 +20,8 @@ import {
 import { type Reservation, releaseUsage, reserveUsage, settleUsage } from "./usage.ts";
 
 export const turnReads = {
+  /** Whether any turn waits or runs. */
+  hasOpenTurns: async (db: Sql) => (await firstNumber(db, OPEN_TURN)) > 0,
   /** A write unit owns its conversation from then on, and no other unit appends to its message. */
   async turn(db: Sql, id: number): Promise<TurnRecord | null> {
     const place = "SELECT conversation_id FROM turns WHERE id = $1";
@@ -422,6 +424,11 @@ const LONG_TURN_MS = 3_600_000;
  * that have waited for `$3` and whose agents have had no turn since. `tries` is 0 for turns that ended
  * without a program.
  */
+// SQLite uses a partial index only where a query contains exactly its condition.
+const OPEN_TURN = `SELECT id FROM (
+  SELECT id FROM turns WHERE status = 'waiting' UNION ALL
+  SELECT id FROM turns WHERE status = 'running') AS open LIMIT 1`;
+
 const OFFLINE_TURNS = `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND (
     (t.created_at <= ${NOW} - $2::bigint AND NOT EXISTS (SELECT 1 FROM agent_presence p
       WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - $2::bigint))

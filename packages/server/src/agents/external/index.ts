@@ -115,9 +115,10 @@ export function createExternalTurns(options: ExternalTurnsOptions) {
     // Null if programs have not had that much time to connect again.
     const ifPassed = (ms: number) => (now - graceSince > ms ? ms : null);
     const waits = { offlineMs: ifPassed(offlineMs), unclaimedMs: ifPassed(unclaimedMs) };
-    if (waits.offlineMs !== null || waits.unclaimedMs !== null) {
+    const isOpen = await store.read((tx) => tx.hasOpenTurns());
+    if (isOpen && (waits.offlineMs !== null || waits.unclaimedMs !== null)) {
       await failOfflineTurns(now, waits);
-    } else await store.ready();
+    }
     checkedAt = now;
   }
 
