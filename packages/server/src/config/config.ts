@@ -138,13 +138,10 @@ function readSignUp(value = "open"): SignUpPolicy {
   );
 }
 
-function readOperators(value = ""): readonly string[] {
-  const names = readList(value.toLowerCase());
-  const wrong = names.find((name) => !/^[a-z0-9_]{2,32}$/.test(name));
-  if (wrong === undefined) return names;
-  throw new ConfigError(
-    `PARLEY_OPERATORS must list usernames of people, comma-separated, not "${wrong}".`,
-  );
+function readOperators(value = "") {
+  const isUsername = (name: string) => /^[a-z0-9_]{2,32}$/.test(name);
+  const what = "usernames of people, comma-separated";
+  return readList("PARLEY_OPERATORS", value.toLowerCase(), isUsername, what);
 }
 
 function readServiceKey(file: string | undefined): string | null {
@@ -156,22 +153,16 @@ function readServiceKey(file: string | undefined): string | null {
 function readMasterKeys(value: string | undefined): readonly Buffer[] | null {
   if (!value) return null;
   const keys = parseMasterKeys(value);
+  if (keys) return keys;
   // The value is a secret, so the error does not repeat it.
-  if (!keys) {
-    throw new ConfigError(
-      "PARLEY_MASTER_KEY must be 32 bytes in base64, or several, comma-separated.",
-    );
-  }
-  return keys;
+  throw new ConfigError(
+    "PARLEY_MASTER_KEY must be 32 bytes in base64, or several, comma-separated.",
+  );
 }
 
-function readOrigins(value = ""): readonly string[] {
-  const origins = readList(value);
-  const wrong = origins.find((origin) => origin !== "*" && URL.parse(origin)?.origin !== origin);
-  if (wrong === undefined) return origins;
-  throw new ConfigError(
-    `PARLEY_ORIGINS must list origins such as https://chat.example.com, not "${wrong}".`,
-  );
+function readOrigins(value = "") {
+  const isOrigin = (origin: string) => origin === "*" || URL.parse(origin)?.origin === origin;
+  return readList("PARLEY_ORIGINS", value, isOrigin, "origins such as https://chat.example.com");
 }
 
 const readPrivateAddresses = (value = "refuse") =>

@@ -6,20 +6,6 @@ export interface Database {
   readonly tls: false | { readonly ca?: string; readonly rejectUnauthorized: boolean };
 }
 
-/** The connection to NATS, through which nodes reach each other. */
-export interface Nats {
-  readonly servers: readonly string[];
-  readonly credentialsFile?: string | undefined;
-  /** Set if the connection must be encrypted. */
-  readonly tls?: NatsTls | undefined;
-}
-
-interface NatsTls {
-  readonly caFile?: string | undefined;
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
-}
-
 const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"];
 
 /** Parses DATABASE_URL. It may contain a password, so errors do not repeat it. */
@@ -43,8 +29,11 @@ export function readDatabase(value: string | undefined): Database | null {
   };
 }
 
-/** TLS is the default for NATS on other hosts: events contain what people write. */
-export function readNats(settings: Environment): Nats | null {
+/**
+ * The connection to NATS, through which nodes reach each other. TLS is the default for NATS on other
+ * hosts: events contain what people write.
+ */
+export function readNats(settings: Environment) {
   const { NATS_URL, NATS_CREDS, NATS_TLS, NATS_CA, NATS_CERT, NATS_KEY } = settings;
   if (!NATS_URL) return null;
   const servers = NATS_URL.split(",").map((server) => server.trim());
@@ -54,6 +43,7 @@ export function readNats(settings: Environment): Nats | null {
   }
   const isEncrypted = NATS_TLS ? readSwitch("NATS_TLS", NATS_TLS) : !urls.every(isLocal);
   const files = { caFile: NATS_CA, certFile: NATS_CERT, keyFile: NATS_KEY };
+  /** Set if the connection must be encrypted. */
   const tls = isEncrypted || Object.values(files).some(Boolean) ? files : undefined;
   return { servers, credentialsFile: NATS_CREDS || undefined, tls };
 }

@@ -25,12 +25,11 @@ export function readOidc(env: Environment) {
       "PARLEY_OIDC_AUDIENCE or PARLEY_OIDC_CLIENT_ID must be given with PARLEY_OIDC_ISSUER.",
     );
   }
-  const usernameClaim = env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username";
   return {
     issuer,
     /** The audience of tokens that callers send as bearer tokens. Null: such tokens are not accepted. */
     audience,
-    usernameClaim,
+    usernameClaim: env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username",
     /** This service as a client of the issuer. Null: the web client offers no sign-in with it. */
     client,
   };

@@ -73,59 +73,35 @@ export function readChoice(name: string, value: string, choices: readonly string
 export const readSwitch = (name: string, value: string): boolean =>
   readChoice(name, value, ["on", "off"]) === "on";
 
-/** Parses a setting that is a list with commas in between. */
-export const readList = (value: string) =>
-  value
-    .trim()
-    .split(/\s*,\s*/)
-    .filter(Boolean);
+/** Parses a setting that is a list with commas in between. `what` says what its items must be. */
+export function readList(
+  name: string,
+  value: string,
+  isValid: (item: string) => boolean,
+  what: string,
+): readonly string[] {
+  const items = value.split(",").flatMap((item) => item.trim() || []);
+  const wrong = items.find((item) => !isValid(item));
+  if (wrong === undefined) return items;
+  throw new ConfigError(`${name} must list ${what}, not "${wrong}".`);
+}
 
 /** Every variable that `config.ts` and the parsers beside it read. Reading another one is a type error. */
 const SETTINGS = [
-  "PORT",
-  "HOST",
-  "DATABASE_URL",
-  "NATS_URL",
-  "NATS_TLS",
-  "NATS_CREDS",
-  "NATS_CA",
-  "NATS_CERT",
-  "NATS_KEY",
-  "AWS_ACCESS_KEY_ID",
-  "AWS_SECRET_ACCESS_KEY",
-  "AWS_SESSION_TOKEN",
-  "AWS_REGION",
-  "PARLEY_AUDIT_DAYS",
-  "PARLEY_DATA",
-  "PARLEY_FILES",
-  "PARLEY_LIMITS",
-  "PARLEY_LOG",
-  "PARLEY_MASTER_KEY",
-  "PARLEY_METRICS_HOST",
-  "PARLEY_METRICS_PORT",
-  "PARLEY_OIDC_AUDIENCE",
-  "PARLEY_OIDC_CLIENT_ID",
-  "PARLEY_OIDC_CLIENT_SECRET_FILE",
-  "PARLEY_OIDC_ISSUER",
-  "PARLEY_OIDC_NAME",
-  "PARLEY_OIDC_SCOPES",
-  "PARLEY_OIDC_USERNAME_CLAIM",
-  "PARLEY_OPERATORS",
-  "PARLEY_ORIGINS",
-  "PARLEY_PASSWORD_SIGN_IN",
-  "PARLEY_POLICY",
-  "PARLEY_PRIVATE_ADDRESSES",
-  "PARLEY_PROVIDERS",
-  "PARLEY_PROXIES",
-  "PARLEY_RETENTION_DAYS",
-  "PARLEY_SANDBOX",
-  "PARLEY_SERVICE_KEY_FILE",
-  "PARLEY_SIGNUP",
-  "PARLEY_STRICT_ERRORS",
-  "PARLEY_TOOL_SERVERS",
+  ["HOST", "PORT", "PARLEY_PROXIES", "PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "PARLEY_LOG"],
+  ["DATABASE_URL", "PARLEY_DATA", "PARLEY_AUDIT_DAYS", "PARLEY_RETENTION_DAYS", "PARLEY_LIMITS"],
+  ["NATS_URL", "NATS_TLS", "NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY"],
+  ["PARLEY_FILES", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"],
+  ["PARLEY_SIGNUP", "PARLEY_PASSWORD_SIGN_IN", "PARLEY_OPERATORS", "PARLEY_POLICY"],
+  ["PARLEY_OIDC_ISSUER", "PARLEY_OIDC_NAME", "PARLEY_OIDC_SCOPES", "PARLEY_OIDC_USERNAME_CLAIM"],
+  ["PARLEY_OIDC_AUDIENCE", "PARLEY_OIDC_CLIENT_ID", "PARLEY_OIDC_CLIENT_SECRET_FILE"],
+  ["PARLEY_PROVIDERS", "PARLEY_SANDBOX", "PARLEY_TOOL_SERVERS", "PARLEY_PRIVATE_ADDRESSES"],
+  ["PARLEY_MASTER_KEY", "PARLEY_SERVICE_KEY_FILE", "PARLEY_ORIGINS", "PARLEY_STRICT_ERRORS"],
 ] as const;
 
-export type Environment = { readonly [Name in (typeof SETTINGS)[number]]?: string | undefined };
+export type Environment = {
+  readonly [Name in (typeof SETTINGS)[number][number]]?: string | undefined;
+};
 
 const PREFIX = "PARLEY_";
 /** Variables of the deployment files, and of programs that call Parley. */
@@ -137,7 +113,7 @@ const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
 
 /** Throws for a misspelled setting: without its real one, a server may be open where it should be closed. */
 export function refuseUnknown(variables: Readonly<Record<string, string | undefined>>): void {
-  const known = new Set<string>(SETTINGS);
+  const known = new Set<string>(SETTINGS.flat());
   const unknown = Object.entries(variables).find(
     ([name, value = ""]) =>
       name.toUpperCase().startsWith(PREFIX) &&
@@ -152,6 +128,6 @@ export function refuseUnknown(variables: Readonly<Record<string, string | undefi
   const plain = name.toUpperCase().slice(PREFIX.length);
   const nearest = known.has(plain)
     ? ` Did you mean "${plain}"?`
-    : plain && suggestion(name.toUpperCase(), SETTINGS);
+    : plain && suggestion(name.toUpperCase(), [...known]);
   throw new ConfigError(`${name} is not a setting of Parley: correct or remove it.${nearest}`);
 }
