@@ -4,7 +4,7 @@ import { conflict, notFound, suspended } from "../../rules/failure.ts";
 import { isSameSecret } from "../../security/tokens.ts";
 import type { Vault } from "../../security/vault.ts";
 import type { AccountRecord } from "../../store/accounts.ts";
-import type { ReadTx, Store } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
 import { createLease } from "../../upkeep/jobs.ts";
 import type { Blobs } from "../blobs.ts";
 import { accountData } from "./account-data.ts";
@@ -32,12 +32,9 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
     const [username = "", expires = "", sessionId = "", nonce = "", signature = ""] =
       token.split(".");
     const account = await store.read((tx) => tx.account(username));
-    const isActive = account !== null && account.erased_at === null;
-    if (!isActive || !isSameSecret(sign(account, expires, sessionId, nonce), signature)) {
-      throw wrongLink();
-    }
-    if (Number(expires) < Date.now()) throw wrongLink();
-    if (account.suspended_at !== null) throw suspended();
+    const isSigned = account && isSameSecret(sign(account, expires, sessionId, nonce), signature);
+    if (!isSigned || Number(expires) < Date.now()) throw wrongLink();
+    checkActive(account);
     const hasEnded = sessionId !== "" && (await store.read((tx) => tx.hasSessionEnded(sessionId)));
     if (hasEnded) throw wrongLink();
     return account;
@@ -67,7 +64,7 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
         store,
         blobs,
         account,
-        check: (tx) => checkActive(tx, account),
+        check: async (tx) => checkActive(await tx.account(account.username)),
         progress: () => running.renew(),
       });
       const body = streamOf(zip(data, new Date()), {
@@ -82,8 +79,7 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
 const filenameOf = ({ username }: AccountRecord) =>
   `parley-${username}-${new Date().toISOString().slice(0, 10)}.zip`;
 
-async function checkActive(tx: ReadTx, { username }: AccountRecord): Promise<void> {
-  const account = await tx.account(username);
+function checkActive(account: AccountRecord | null): void {
   if (!account || account.erased_at !== null) throw wrongLink();
   if (account.suspended_at !== null) throw suspended();
 }
