@@ -34,11 +34,7 @@ const END_RETRY_MS = 500;
  * The life of a claimed turn that has its message. `running` is aborted when the turn is ended
  * elsewhere, or the process stops: this node must not end it then.
  */
-export async function runTurn(
-  services: TurnServices,
-  id: number,
-  running: AbortController,
-): Promise<void> {
+export async function runTurn(services: TurnServices, id: number, running: AbortController) {
   const written = nothingWritten();
   let ending: Ending;
   try {
@@ -92,11 +88,7 @@ async function answerTurn(
  * Asks the model, makes the calls that it asks for, and continues with their results, until it asks
  * for no more or a call waits for the owner. False if this node no longer runs the turn.
  */
-async function answerInRounds(
-  turn: PreparedTurn,
-  { stream, ask }: TurnModel,
-  { rounds }: Written,
-): Promise<boolean> {
+async function answerInRounds(turn: PreparedTurn, { stream, ask }: TurnModel, { rounds }: Written) {
   const made: ModelMessage[] = [];
   let { input_tokens } = turn.context;
   let { max_output_tokens } = turn;

@@ -40,10 +40,7 @@ recovery code.`,
  * Reseals everything that is not sealed with the newest master key. Safe while a server runs: it
  * repeats until it finds nothing more that the server has sealed with an old one meanwhile.
  */
-export async function rotateKeys(
-  store: Store,
-  vault: Vault,
-): Promise<{ resealed: number; kept: number }> {
+export async function rotateKeys(store: Store, vault: Vault) {
   let resealed = 0;
   for (;;) {
     const all = await readSealed(store);

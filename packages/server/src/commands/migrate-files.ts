@@ -61,10 +61,7 @@ export function namedObjects(source: TransferSource): Set<string> {
 }
 
 /** How many of these objects the storage lacks. It is listed once: asking for each takes far longer. */
-export async function countMissing(
-  names: ReadonlySet<string>,
-  files: FileStorage | null,
-): Promise<number> {
+export async function countMissing(names: ReadonlySet<string>, files: FileStorage | null) {
   if (names.size === 0) return 0;
   const lost = new Set(names);
   const storage = await existingBlobs(files);

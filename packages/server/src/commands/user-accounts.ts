@@ -92,11 +92,7 @@ Backups still have the account.`,
 });
 
 /** Finishes an erasure, or waits until the server has. Returns how many messages were deleted here. */
-async function finish(
-  store: Store,
-  { id }: AccountRecord,
-  progress: (text: string) => void,
-): Promise<number> {
+async function finish(store: Store, { id }: AccountRecord, progress: (text: string) => void) {
   const held = createLease(store, "erasures", Bun.randomUUIDv7());
   const find = () =>
     store.read(async (tx) => (await tx.openErasures()).find(({ account }) => account.id === id));

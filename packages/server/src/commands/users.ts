@@ -188,10 +188,7 @@ server runs.`,
   },
 });
 
-async function checkResettable(
-  store: Store,
-  { username, suspended_at }: AccountRecord,
-): Promise<void> {
+async function checkResettable(store: Store, { username, suspended_at }: AccountRecord) {
   if (suspended_at !== null) {
     throw new ConfigError(
       `${username} is suspended. Run "parley users restore ${username}" first.`,

@@ -2,10 +2,7 @@
  * The answer of a thread, which is ended at the deadline: it reads what was made by strangers. Null if there
  * is no answer in time.
  */
-export async function askWorker<Answer>(
-  worker: Worker,
-  deadlineMs: number,
-): Promise<Answer | null> {
+export async function askWorker<Answer>(worker: Worker, deadlineMs: number) {
   const { promise, resolve } = Promise.withResolvers<Answer | null>();
   const timer = setTimeout(() => resolve(null), deadlineMs);
   worker.addEventListener("message", ({ data }: MessageEvent<Answer>) => resolve(data));

@@ -65,10 +65,7 @@ export interface StorageFigures {
  * crash interrupted. Returns how many objects there are. Throws, and deletes nothing, if most of them
  * belong to no file: then the storage is probably that of another installation.
  */
-export async function deleteUnknownBlobs(
-  options: CleanupOptions,
-  before: number,
-): Promise<StorageFigures> {
+export async function deleteUnknownBlobs(options: CleanupOptions, before: number) {
   const { blobs, log, proceed } = options;
   const found = { objects: 0, bytes: 0 };
   const toDelete: string[] = [];

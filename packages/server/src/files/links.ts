@@ -16,12 +16,7 @@ export function createLinks(vault: Pick<Vault, "fingerprint">) {
       return `/files/${fileId}/${purpose}?expires=${expires}&signature=${signature(purpose, fileId, expires)}`;
     },
     /** Whether the query of a request allows it now. */
-    verify(
-      purpose: LinkPurpose,
-      fileId: string,
-      query: URLSearchParams,
-      now = Date.now(),
-    ): boolean {
+    verify(purpose: LinkPurpose, fileId: string, query: URLSearchParams, now = Date.now()) {
       const expires = query.get("expires") ?? "";
       if (!/^\d{1,12}$/.test(expires) || Number(expires) * 1000 <= now) return false;
       return isSameSecret(query.get("signature") ?? "", signature(purpose, fileId, expires));

@@ -14,10 +14,7 @@ export const isEmpty = (folder: string): boolean =>
  * Throws if the folder of files is empty and the store has files: its disk is probably not mounted, and
  * new files would be written beneath the mount point.
  */
-export async function refuseUnmounted(
-  storage: FileStorage,
-  store: Pick<Store, "read">,
-): Promise<void> {
+export async function refuseUnmounted(storage: FileStorage, store: Pick<Store, "read">) {
   if (storage.kind !== "disk" || !isEmpty(storage.folder)) return;
   if ((await store.read((tx) => tx.storedFiles(FIRST_FILE, 1))).length === 0) return;
   const { folder } = storage;

@@ -32,11 +32,7 @@ export async function receiveUpload(
   }
 }
 
-async function write(
-  bytes: ReadableStream<Uint8Array>,
-  path: string,
-  size: number,
-): Promise<number> {
+async function write(bytes: ReadableStream<Uint8Array>, path: string, size: number) {
   await using file = await open(path, "wx", OWNER_ONLY).catch(diskFailed);
   let written = 0;
   for await (const chunk of bytes) {

@@ -1,6 +1,5 @@
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { File } from "@parley/protocol";
 import type { Limits } from "../config/limits.ts";
 import {
   Failure,
@@ -79,11 +78,7 @@ export function createUploads(options: UploadsOptions) {
     await deleteBlob(blobs, content.blob);
   }
 
-  return async (
-    fileId: string,
-    bytes: ReadableStream<Uint8Array> | null,
-    signal: AbortSignal,
-  ): Promise<File> => {
+  return async (fileId: string, bytes: ReadableStream<Uint8Array> | null, signal: AbortSignal) => {
     const file = await announced(store, fileId);
     if (file.status === "ready") return publicFile(file);
     const person = await uploaderOf(store, file);

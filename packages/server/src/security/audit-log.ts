@@ -113,10 +113,7 @@ export function createAuditLog(log: AuditLines, store: Pick<Store, "write">) {
   };
 }
 
-const entryOf = (
-  action: AuditAction,
-  { account = null, origin, ...details }: AuditDetails,
-): NewAuditEntry => ({
+const entryOf = (action: AuditAction, { account = null, origin, ...details }: AuditDetails) => ({
   at: Date.now(),
   action,
   account,

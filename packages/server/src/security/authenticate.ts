@@ -84,11 +84,7 @@ export function createAuthenticator(options: AuthenticatorOptions) {
    * The token is verified on every call. Its session is stored so that it can be listed and revoked, and
    * ends with the token.
    */
-  async function sessionOfIssuedToken(
-    tokens: OidcTokens,
-    token: string,
-    origin: Origin,
-  ): Promise<SessionRecord | null> {
+  async function sessionOfIssuedToken(tokens: OidcTokens, token: string, origin: Origin) {
     const { identity, expires_at } = await tokens.verify(token).catch((error) => {
       if (error instanceof Failure && error.code === "unauthorized") {
         audit.recordOnce("oidc_token_refused", origin.network, { origin });

@@ -80,11 +80,7 @@ export async function checkDestination(
  * Throws `bad_request` when the address in a field `url` must not be contacted, unless the reason is the
  * accepted one.
  */
-export async function checkUrlField(
-  url: string,
-  allowPrivate: boolean,
-  accepted?: FetchErrorCode,
-): Promise<void> {
+export async function checkUrlField(url: string, allowPrivate: boolean, accepted?: FetchErrorCode) {
   try {
     await checkDestination(url, { allowPrivate });
   } catch (error) {

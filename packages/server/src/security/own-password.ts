@@ -15,11 +15,7 @@ interface OwnServices {
  * Begins an attempt of a caller to prove a secret of their own account; throws `rate_limited`. The
  * caller counts as a device: failed sign-ins of others do not make the owner of the account wait.
  */
-export function ownAttempt({
-  signInThrottle,
-  caller,
-  origin,
-}: Omit<OwnServices, "store">): PendingAttempt {
+export function ownAttempt({ signInThrottle, caller, origin }: Omit<OwnServices, "store">) {
   const { username } = caller.account;
   const device =
     caller.kind === "session" ? `session ${caller.session_id}` : `service key ${caller.key.name}`;
@@ -35,10 +31,7 @@ export const ownDetails = ({ caller, origin }: Pick<OwnServices, "caller" | "ori
 });
 
 /** The hash of the caller's password; null if the account has none. */
-export async function ownHash({
-  store,
-  caller,
-}: Pick<OwnServices, "store" | "caller">): Promise<string | null> {
+export async function ownHash({ store, caller }: Pick<OwnServices, "store" | "caller">) {
   const known = await store.read((tx) => tx.credentials(caller.account.username));
   return known?.password_hash ?? null;
 }
@@ -47,11 +40,7 @@ export async function ownHash({
  * Whether the caller's password still has this hash; it cannot change before the unit of work ends.
  * Comparing a password takes a while, in which another call may change it.
  */
-export async function lockOwnHash(
-  tx: WriteTx,
-  { account }: Caller,
-  hash: string | null,
-): Promise<boolean> {
+export async function lockOwnHash(tx: WriteTx, { account }: Caller, hash: string | null) {
   return (await tx.lockCredentials(account.id)).password_hash === hash;
 }
 
@@ -59,10 +48,7 @@ export async function lockOwnHash(
  * Withdraws the attempt when what decides on it fails: the hashing queue is full, or the database
  * cannot be reached. A wrong password or code is a result, not an error.
  */
-export const withdrawOnError = <Result>(
-  attempt: PendingAttempt,
-  decision: Promise<Result>,
-): Promise<Result> =>
+export const withdrawOnError = <Result>(attempt: PendingAttempt, decision: Promise<Result>) =>
   decision.catch((error) => {
     attempt.withdrawn();
     throw error;

@@ -98,12 +98,7 @@ export function createContextFiles(services: ContextFileServices) {
 }
 
 /** The first bytes of an object, or all of it. Null if there is no such object. */
-async function readBytes(
-  blobs: Blobs,
-  name: string,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<Uint8Array | null> {
+async function readBytes(blobs: Blobs, name: string, maxBytes: number, signal: AbortSignal) {
   const blob = await untilAborted(blobs.open(name), signal);
   if (!blob) return null;
   const end = Math.min(blob.size, maxBytes);

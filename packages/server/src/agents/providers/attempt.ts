@@ -79,11 +79,7 @@ export async function* streamAttempt(
 }
 
 /** The timeout after these outputs, or undefined if they do not extend it. */
-function nextTimeoutMs(
-  outputs: readonly AdapterOutput[],
-  answer: Answer,
-  timeouts: Timeouts,
-): number | undefined {
+function nextTimeoutMs(outputs: readonly AdapterOutput[], answer: Answer, timeouts: Timeouts) {
   if (answer.hasEnded) return outputs.length > 0 ? timeouts.tailMs : undefined;
   const isWorking = outputs.some(({ type }) => type !== "usage");
   return isWorking ? timeouts.idleMs : undefined;

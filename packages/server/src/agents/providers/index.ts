@@ -44,10 +44,7 @@ const MAX_MODELS = 500;
  * Asks a provider for its models, newest first where it says when they were made. Throws a
  * `ProviderError` if there is no list. Time and size are bounded.
  */
-async function listModels(
-  adapter: Adapter,
-  access: Pick<ModelRequest, "api_key" | "base_url">,
-): Promise<AgentModel[]> {
+async function listModels(adapter: Adapter, access: Pick<ModelRequest, "api_key" | "base_url">) {
   const { url, headers } = adapter.models(access);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const init = { method: "GET", headers, redirect: "manual", signal } as const;

@@ -17,11 +17,7 @@ export interface OfferedTool extends UsableTool {
 export type OfferedTools = ReadonlyMap<string, OfferedTool>;
 
 /** The tools that an agent may use now. */
-export async function offeredTools(
-  servers: ToolServers,
-  agent: AgentRecord,
-  signal: AbortSignal,
-): Promise<OfferedTools> {
+export async function offeredTools(servers: ToolServers, agent: AgentRecord, signal: AbortSignal) {
   const granted = await servers.granted(agent, signal);
   const tools = [...builtInTools(), ...granted].map((tool) => ({
     ...tool,

@@ -77,11 +77,7 @@ export async function readMessages(
  * what came after it. Otherwise it ends before the next message that has a waiting turn of the same
  * agent.
  */
-async function lastContextSeq(
-  tx: ReadTx,
-  turn: TurnRecord,
-  conversation: ConversationRecord,
-): Promise<number> {
+async function lastContextSeq(tx: ReadTx, turn: TurnRecord, conversation: ConversationRecord) {
   if (turn.continues_seq !== null) return turn.continues_seq;
   if (!turn.open_ended) return turn.trigger_seq;
   const later = (await tx.openTurns(conversation.id)).filter(

@@ -123,11 +123,7 @@ function filesOf(config: Config, withMasterKey: boolean): ArchiveContent["files"
 }
 
 /** The snapshot and the archive, which contains it, exist at the same time. */
-async function checkSpace(
-  file: string,
-  files: ArchiveContent["files"],
-  storage: string | null,
-): Promise<void> {
+async function checkSpace(file: string, files: ArchiveContent["files"], storage: string | null) {
   const folder = dirname(file);
   const { bavail, bsize } = await statfs(folder);
   const stored = await existingBlobs(storage === null ? null : { kind: "disk", folder: storage });

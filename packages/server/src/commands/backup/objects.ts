@@ -55,11 +55,7 @@ export async function appendObjects(
 }
 
 /** Null if there is no such object. An open file can be read to its end, even if it is deleted. */
-async function appendObject(
-  archive: FileHandle,
-  folder: string,
-  name: string,
-): Promise<Listed | null> {
+async function appendObject(archive: FileHandle, folder: string, name: string) {
   await using source = await open(pathOfObject(folder, name), "r").catch(missing);
   if (!source) return null;
   const { size: bytes } = await source.stat();
@@ -94,10 +90,7 @@ export interface Verified {
 }
 
 /** The objects among the entries of an archive. Throws if they are not those that their list names. */
-export async function objectsIn(
-  path: string,
-  entries: readonly PlacedEntry[],
-): Promise<Verified[]> {
+export async function objectsIn(path: string, entries: readonly PlacedEntry[]) {
   const list = entries.at(-1);
   if (!list) return [];
   const listed = list.name === LIST ? await readList(path, list) : null;

@@ -112,12 +112,7 @@ async function checkMetricsPort({ host, port }: { host: string; port: number }):
 }
 
 /** Listens for a moment, to see whether the server could. */
-async function checkFree(
-  name: string,
-  setting: string,
-  host: string,
-  port: number,
-): Promise<Check> {
+async function checkFree(name: string, setting: string, host: string, port: number) {
   const server = createServer();
   const code = await new Promise<string | undefined>((resolve) => {
     server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));

@@ -103,10 +103,7 @@ reactions.jsonl      your reactions to messages
 files/               the files that you have uploaded, by id and name
 `;
 
-async function* linesOf(
-  pages: Pages,
-  progress: (page: readonly unknown[]) => unknown,
-): AsyncGenerator<string> {
+async function* linesOf(pages: Pages, progress: (page: readonly unknown[]) => unknown) {
   for await (const page of pages) {
     yield page.map((item) => `${JSON.stringify(item)}\n`).join("");
     await progress(page);
@@ -257,10 +254,7 @@ async function* uploadedFiles(source: Source): AsyncGenerator<ZipEntry> {
   }
 }
 
-async function* bytesOf(
-  stream: ReadableStream<Uint8Array>,
-  progress: () => unknown,
-): AsyncGenerator<Uint8Array> {
+async function* bytesOf(stream: ReadableStream<Uint8Array>, progress: () => unknown) {
   for await (const chunk of stream) {
     yield chunk;
     await progress();
