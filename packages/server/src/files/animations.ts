@@ -1,19 +1,6 @@
 import { smallProfile } from "./color-profiles.ts";
-import {
-  ALPHA,
-  ANIMATION,
-  type Chunk,
-  chunkOf,
-  chunksIn,
-  Damaged,
-  extendedHeader,
-  isAscii,
-  isExtendedWebp,
-  KeptParts,
-  PROFILE,
-  webpChunks,
-  webpOf,
-} from "./picture-parts.ts";
+import { Damaged, isAscii, KeptParts } from "./picture-parts.ts";
+import * as webp from "./webp.ts";
 
 /**
  * The animation in a file, null if it is not a GIF or an animated WebP: the file without comments,
@@ -21,8 +8,8 @@ import {
  */
 export function animationIn(bytes: Uint8Array) {
   if (isAscii(bytes, 0, "GIF8")) return { parts: stripGif(bytes), firstFrame: bytes };
-  if (!isExtendedWebp(bytes) || ((bytes[20] ?? 0) & ANIMATION) === 0) return null;
-  const chunks = webpChunks(bytes);
+  if (!webp.isExtended(bytes) || ((bytes[20] ?? 0) & webp.ANIMATION) === 0) return null;
+  const chunks = webp.chunksOf(bytes);
   return { parts: stripWebp(chunks), firstFrame: firstWebpFrame(chunks) };
 }
 
@@ -115,37 +102,37 @@ const ANIM_BYTES = 6;
 /** A frame has one or two chunks, and others are rare. */
 const MAX_FRAME_CHUNKS = 16;
 
-function stripWebp([header, ...others]: readonly Chunk[]): Uint8Array[] {
+function stripWebp([header, ...others]: readonly webp.Chunk[]): Uint8Array[] {
   const settings = others.find(({ kind }) => kind === "ANIM");
   if (!settings) throw new Damaged("the picture has no settings of its animation");
   const profile = smallProfile(others);
-  return webpOf([
-    ...extendedHeader(header, ANIMATION | ALPHA | (profile ? PROFILE : 0)),
-    ...(profile ? chunkOf("ICCP", [profile.body]) : []),
-    ...chunkOf("ANIM", [settings.body.subarray(0, ANIM_BYTES)]),
+  return webp.fileOf([
+    ...webp.extendedHeader(header, webp.ANIMATION | webp.ALPHA | (profile ? webp.PROFILE : 0)),
+    ...(profile ? webp.chunkOf("ICCP", [profile.body]) : []),
+    ...webp.chunkOf("ANIM", [settings.body.subarray(0, ANIM_BYTES)]),
     ...others.filter(({ kind }) => kind === "ANMF").flatMap(stripFrame),
   ]);
 }
 
-function stripFrame({ body }: Chunk): Uint8Array[] {
-  const content = frameContent(body).flatMap((chunk) => chunkOf(chunk.kind, [chunk.body]));
-  return chunkOf("ANMF", [body.subarray(0, FRAME_HEADER_BYTES), ...content]);
+function stripFrame({ body }: webp.Chunk): Uint8Array[] {
+  const content = frameContent(body).flatMap((chunk) => webp.chunkOf(chunk.kind, [chunk.body]));
+  return webp.chunkOf("ANMF", [body.subarray(0, FRAME_HEADER_BYTES), ...content]);
 }
 
 /** The chunks of a frame that have its pixels. */
 const frameContent = (body: Uint8Array) =>
-  chunksIn(body.subarray(FRAME_HEADER_BYTES), MAX_FRAME_CHUNKS).filter(({ kind }) =>
-    ["ALPH", "VP8 ", "VP8L"].includes(kind),
-  );
+  webp
+    .chunksIn(body.subarray(FRAME_HEADER_BYTES), MAX_FRAME_CHUNKS)
+    .filter(({ kind }) => ["ALPH", "VP8 ", "VP8L"].includes(kind));
 
-function firstWebpFrame(chunks: readonly Chunk[]): Uint8Array {
+function firstWebpFrame(chunks: readonly webp.Chunk[]): Uint8Array {
   const frame = chunks.find(({ kind }) => kind === "ANMF");
   if (!frame) throw new Damaged("the picture has no frames");
   const content = frameContent(frame.body);
-  const parts = content.flatMap((chunk) => chunkOf(chunk.kind, [chunk.body]));
+  const parts = content.flatMap((chunk) => webp.chunkOf(chunk.kind, [chunk.body]));
   // Width and height less one, as three bytes each.
   const size = frame.body.subarray(6, 12);
-  const extended = chunkOf("VP8X", [new Uint8Array([ALPHA, 0, 0, 0, ...size])]);
+  const extended = webp.chunkOf("VP8X", [new Uint8Array([webp.ALPHA, 0, 0, 0, ...size])]);
   const hasAlpha = content.some(({ kind }) => kind === "ALPH");
-  return Buffer.concat(webpOf(hasAlpha ? [...extended, ...parts] : parts));
+  return Buffer.concat(webp.fileOf(hasAlpha ? [...extended, ...parts] : parts));
 }

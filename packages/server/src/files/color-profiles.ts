@@ -1,15 +1,6 @@
 import { inflateSync } from "node:zlib";
-import {
-  ALPHA,
-  type Chunk,
-  Damaged,
-  extendedHeader,
-  isAscii,
-  isExtendedWebp,
-  KeptParts,
-  webpChunks,
-  webpOf,
-} from "./picture-parts.ts";
+import { Damaged, isAscii, KeptParts } from "./picture-parts.ts";
+import * as webp from "./webp.ts";
 
 /** The usual profiles (sRGB, Display P3, Adobe RGB) are smaller. Larger ones may contain anything. */
 const MAX_PROFILE_BYTES = 4096;
@@ -24,11 +15,11 @@ const MAX_CHUNKS = 100_000;
 export function withoutLargeProfile(bytes: Uint8Array): Uint8Array[] | null {
   if (isAscii(bytes, 0, "\u0089PNG")) return pngWithoutProfile(bytes);
   if (isAscii(bytes, 0, "\u00ff\u00d8")) return jpegWithoutProfile(bytes);
-  return isExtendedWebp(bytes) ? webpWithoutProfile(bytes) : null;
+  return webp.isExtended(bytes) ? webpWithoutProfile(bytes) : null;
 }
 
 /** The profile of a WebP if it is small. */
-export const smallProfile = (chunks: readonly Chunk[]): Chunk | undefined =>
+export const smallProfile = (chunks: readonly webp.Chunk[]): webp.Chunk | undefined =>
   chunks.find(({ kind, body }) => kind === "ICCP" && body.length <= MAX_PROFILE_BYTES);
 
 const PNG_SIGNATURE_BYTES = 8;
@@ -111,12 +102,12 @@ function* jpegSegments(bytes: Uint8Array) {
   }
 }
 
-const ALL_BUT_PROFILE = ALPHA | 0x08 | 0x04 | 0x02;
+const ALL_BUT_PROFILE = webp.ALPHA | 0x08 | 0x04 | 0x02;
 
 function webpWithoutProfile(bytes: Uint8Array): Uint8Array[] | null {
-  const [header, ...others] = webpChunks(bytes);
+  const [header, ...others] = webp.chunksOf(bytes);
   const profiles = others.filter(({ kind }) => kind === "ICCP");
   if (profiles.length === (smallProfile(profiles) ? 1 : 0)) return null;
   const kept = others.filter(({ kind }) => kind !== "ICCP").map((chunk) => chunk.bytes);
-  return webpOf([...extendedHeader(header, ALL_BUT_PROFILE), ...kept]);
+  return webp.fileOf([...webp.extendedHeader(header, ALL_BUT_PROFILE), ...kept]);
 }

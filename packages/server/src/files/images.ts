@@ -2,7 +2,8 @@ import { chmod, open, rm, stat } from "node:fs/promises";
 import { Failure } from "../rules/failure.ts";
 import { animationIn, gifCanvas } from "./animations.ts";
 import { withoutLargeProfile } from "./color-profiles.ts";
-import { Damaged, isLosslessWebp } from "./picture-parts.ts";
+import { Damaged } from "./picture-parts.ts";
+import * as webp from "./webp.ts";
 
 const FORMATS: Record<string, Bun.Image.Format> = {
   "image/jpeg": "jpeg",
@@ -169,7 +170,7 @@ function encoded(
   const image = new Bun.Image(path, { maxPixels });
   if (format === "jpeg") return image.jpeg({ quality: JPEG_QUALITY });
   if (format !== "webp") return image.png();
-  const lossless = width * height <= MAX_LOSSLESS_PIXELS && isLosslessWebp(Bun.mmap(path));
+  const lossless = width * height <= MAX_LOSSLESS_PIXELS && webp.isLossless(Bun.mmap(path));
   return image.webp(lossless ? { lossless } : { quality: WEBP_QUALITY });
 }
 
