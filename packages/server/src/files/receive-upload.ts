@@ -4,11 +4,6 @@ import { badField, Failure, unavailable } from "../rules/failure.ts";
 
 const OWNER_ONLY = 0o600;
 
-export interface Received {
-  readonly path: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 /**
  * Writes the bytes of an upload to a file in a folder. The file is removed when the result is
  * disposed, unless it was moved, and when the upload fails. Holds one chunk in memory at a time.
@@ -16,20 +11,14 @@ export interface Received {
 export async function receiveUpload(
   bytes: ReadableStream<Uint8Array> | null,
   { folder, size }: { folder: string; size: number },
-): Promise<Received> {
+) {
   const path = join(folder, Bun.randomUUIDv7());
-  const received: Received = {
-    path,
-    [Symbol.asyncDispose]: () => rm(path, { force: true }),
-  };
-  try {
-    const written = await write(bytes ?? new Blob([]).stream(), path, size);
-    if (written < size) throw incomplete(written, size);
-    return received;
-  } catch (error) {
-    await received[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using file = new AsyncDisposableStack();
+  file.defer(() => rm(path, { force: true }));
+  const written = await write(bytes ?? new Blob([]).stream(), path, size);
+  if (written < size) throw incomplete(written, size);
+  const kept = file.move();
+  return { path, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 async function write(bytes: ReadableStream<Uint8Array>, path: string, size: number) {

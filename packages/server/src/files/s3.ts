@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { S3Client } from "bun";
 import type { S3Options } from "../config/file-storage.ts";
 import { unavailable } from "../rules/failure.ts";
+import { untilAborted } from "../security/guarded-fetch.ts";
 import type { Blobs } from "./blobs.ts";
 
 const PART_BYTES = 5 * 1024 * 1024;
@@ -58,17 +59,12 @@ function missing(error: unknown): null {
 
 /** Bun's client has no timeouts. A request that takes longer counts as failed. */
 async function withTimeout<Result>(request: Promise<Result>, timeoutMs: number): Promise<Result> {
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => timeout.reject(unavailable("the file storage does not answer")),
-    timeoutMs,
-  );
+  const deadline = AbortSignal.timeout(timeoutMs);
   try {
-    return await Promise.race([request, timeout.promise]);
+    return await untilAborted(request, deadline);
   } catch (error) {
+    if (error === deadline.reason) throw unavailable("the file storage does not answer");
     const { name, code } = error as { name?: string; code?: string };
     throw name === "S3Error" ? unavailable(`the file storage failed (${code})`) : error;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -135,26 +135,21 @@ async function examine(
   }
   const cleaned = join(blobs.incoming, blob);
   const preview = join(blobs.incoming, previewOf(blob));
-  const remove = async () => {
-    for (const each of [cleaned, preview]) await rm(each, { force: true });
+  await using files = new AsyncDisposableStack();
+  for (const each of [cleaned, preview]) files.defer(() => rm(each, { force: true }));
+  const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
+  const { image_pixels: maxPixels, file_bytes: maxBytes } = limits;
+  const picture = await clean(path, { cleaned, preview, maxPixels, maxBytes });
+  const { size } = await stat(cleaned);
+  const kept = files.move();
+  return {
+    content: { ...none, ...picture, blob, size },
+    objects: [
+      [previewOf(blob), preview],
+      [blob, cleaned],
+    ],
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-  try {
-    const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
-    const { image_pixels: maxPixels, file_bytes: maxBytes } = limits;
-    const picture = await clean(path, { cleaned, preview, maxPixels, maxBytes });
-    const { size } = await stat(cleaned);
-    return {
-      content: { ...none, ...picture, blob, size },
-      objects: [
-        [previewOf(blob), preview],
-        [blob, cleaned],
-      ],
-      [Symbol.asyncDispose]: remove,
-    };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
 }
 
 /** Stores all objects, or none of them. */
