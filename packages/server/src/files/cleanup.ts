@@ -73,11 +73,8 @@ export async function deleteUnknownBlobs(options: CleanupOptions, before: number
   for await (const batch of batchesOf(blobs.list())) {
     found.objects += batch.length;
     found.bytes += batch.reduce((sum, { size }) => sum + size, 0);
-    const old = batch.filter(({ modifiedAt }) => modifiedAt < before);
-    const names = await unknownAmong(
-      options,
-      old.map(({ name }) => name),
-    );
+    const old = batch.flatMap(({ name, modifiedAt }) => (modifiedAt < before ? name : []));
+    const names = await unknownAmong(options, old);
     unknown += names.length;
     if (toDelete.length < MOST_UNKNOWN) toDelete.push(...names);
     await proceed();

@@ -46,7 +46,6 @@ export async function openDiskBlobs(folder: string): Promise<Blobs> {
   };
 }
 
-/** Where an object is in a storage folder. */
 export const pathOfObject = (folder: string, name: string) =>
   join(folder, name.slice(ID_LENGTH - FOLDER_LENGTH, ID_LENGTH) || "other", name);
 

@@ -1,5 +1,4 @@
 import type { Delivered } from "../changes/bus.ts";
-import type { Metrics } from "../observe/metrics.ts";
 import { backgroundRunner } from "../store/background-work.ts";
 import { FIRST_FILE } from "../store/files.ts";
 import { createLease, type JobOptions, runRegularly } from "../upkeep/jobs.ts";
@@ -41,7 +40,11 @@ export function maintainFiles(options: FileMaintenanceOptions) {
   const started = Date.now();
   let checkedUpTo = FIRST_FILE;
   let figures: StorageFigures | null = null;
-  watchFigures(metrics, () => figures);
+  const watch = (metric: string, figure: keyof StorageFigures, help: string) =>
+    metrics.watch(metric, "gauge", help, () => figures?.[figure] ?? []);
+  const checked = "in the file storage, previews included, at the last check of this node.";
+  watch("parley_file_objects", "objects", `Objects ${checked}`);
+  watch("parley_file_bytes", "bytes", "Bytes in the file storage at the last check of this node.");
 
   const deletion = createLease(store, "file deletion", node);
   let retry: NodeJS.Timeout | undefined;
@@ -93,19 +96,3 @@ export const noFileMaintenance: ReturnType<typeof maintainFiles> = {
   receive: () => {},
   stop: async () => {},
 };
-
-function watchFigures(metrics: Metrics, read: () => StorageFigures | null): void {
-  const figure = (name: keyof StorageFigures) => () => read()?.[name] ?? [];
-  metrics.watch(
-    "parley_file_objects",
-    "gauge",
-    "Objects in the file storage, previews included, at the last check of this node.",
-    figure("objects"),
-  );
-  metrics.watch(
-    "parley_file_bytes",
-    "gauge",
-    "Bytes in the file storage at the last check of this node.",
-    figure("bytes"),
-  );
-}

@@ -22,13 +22,11 @@ export function createFiles({ store, blobs, vault, limits, metrics, pixels }: Fi
     links: createLinks(vault),
     blobs,
     quota: createFileQuota(store, limits.stored_file_bytes, metrics),
-    /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
     download: (request: DownloadRequest) =>
       counted.download(() => download({ store, blobs }, request)),
   };
 }
 
-/** Counts uploads and downloads by outcome. */
 function createFileMetrics(metrics: Metrics) {
   let running = 0;
   metrics.watch("parley_uploads", "gauge", "Uploads of files in progress.", () => running);
@@ -59,11 +57,7 @@ function createFileMetrics(metrics: Metrics) {
 const FRESH_MS = 60_000;
 
 /** The limit for the files of everybody together, in bytes; 0 for none. */
-function createFileQuota(
-  store: Pick<Store, "read">,
-  limit: number,
-  metrics: Pick<Metrics, "watch">,
-) {
+function createFileQuota(store: Pick<Store, "read">, limit: number, metrics: Metrics) {
   let total = { bytes: 0, readAt: Number.NEGATIVE_INFINITY };
   metrics.watch(
     "parley_file_quota_bytes",
