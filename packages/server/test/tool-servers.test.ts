@@ -270,17 +270,16 @@ test("nobody calls the tools of another person's server", async () => {
   const added = await tools.add(server.url);
   const { signal } = new AbortController();
   const fingerprint = added.tools[0]?.fingerprint ?? "";
-  const called = { server_id: added.id, tool: "echo", fingerprint };
-  const result = await tools.call(
-    tools.ada.id + 100,
-    called,
-    {},
-    {
-      signal,
-      isApproved: false,
-      permission: async () => "permitted",
-    },
-  );
+  const result = await tools.call({
+    owner_id: tools.ada.id + 100,
+    server_id: added.id,
+    tool: "echo",
+    fingerprint,
+    input: {},
+    signal,
+    isApproved: false,
+    permission: async () => "permitted",
+  });
   expect(result).toMatchObject({ is_error: true });
   expect(server.got("tools/call")).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import type { PermittedCallOptions } from "../../src/agents/tools/server-calls.ts";
+import type { ServerCall } from "../../src/agents/tools/server-calls.ts";
 import { createToolServers, type ToolServersOptions } from "../../src/agents/tools/servers.ts";
 import { sealToolSecrets } from "../../src/domain/tools.ts";
 import { createLogger } from "../../src/observe/log.ts";
@@ -75,12 +75,16 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       { id }: { id: string },
       tool: string,
       input: Record<string, unknown> = {},
-      callOptions: Partial<PermittedCallOptions> = {},
+      callOptions: Partial<ServerCall> = {},
     ) {
       const server = (await servers.known(ada.id)).find((each) => each.id === id);
       const known = server?.tools.find(({ name }) => name === tool);
-      const called = { server_id: id, tool, fingerprint: known?.fingerprint ?? "" };
-      return servers.call(ada.id, called, input, {
+      return servers.call({
+        owner_id: ada.id,
+        server_id: id,
+        tool,
+        fingerprint: known?.fingerprint ?? "",
+        input,
         signal: never,
         isApproved: false,
         permission: async () => "permitted",

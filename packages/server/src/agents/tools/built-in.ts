@@ -3,22 +3,20 @@ import { z } from "zod";
 import type { Provider } from "../../config/config.ts";
 import { whyNotShown } from "../../rules/context-files.ts";
 import type { FilePart, ImagePart } from "../../rules/model-content.ts";
+import { once } from "../../rules/once.ts";
 import { indentLines, quoteName } from "../../rules/quoting.ts";
 import { searchWords } from "../../rules/search.ts";
 import type { Store } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
 import type { TurnFiles } from "../context-files/index.ts";
 import { isTextFile } from "../providers/file-text.ts";
-import type { UsableTool } from "./granted-tools.ts";
-import { MAX_RESULT_BYTES } from "./result-text.ts";
+import { MAX_RESULT_BYTES, type ToolResult } from "./result-text.ts";
 
 /** What a built-in tool returns. The parts are shown to the model and not stored. */
-export interface BuiltInResult {
-  readonly text: string;
+export interface BuiltInResult extends ToolResult {
   readonly parts?: readonly (ImagePart | FilePart)[];
   /** Estimated, of the parts. */
   readonly tokens?: number;
-  readonly is_error: boolean;
 }
 
 /** Where a built-in tool is used: in the conversation of a turn, with the eyes of the agent's owner. */
@@ -42,7 +40,6 @@ interface BuiltIn<Input extends z.ZodType = z.ZodType> {
 const tool = <Input extends z.ZodType>(definition: BuiltIn<Input>): BuiltIn =>
   definition as unknown as BuiltIn;
 
-const SERVER = "parley";
 const MAX_FOUND = 20;
 const MAX_READ = 50;
 const ok = (text: string): BuiltInResult => ({ text, is_error: false });
@@ -143,23 +140,22 @@ const all: Readonly<Record<string, BuiltIn>> = {
   current_time,
 };
 
-let described: readonly UsableTool[] | null = null;
-
-/** For every agent, without a grant: they show what the agent can read anyway. */
-export function builtInTools(): readonly UsableTool[] {
-  // Schemas are made on first use: that takes longer than loading this file.
-  described ??= Object.entries(all).map(([name, { title, description, input }]) => ({
+/**
+ * For every agent, without a grant: they show what the agent can read anyway. Schemas are made on first
+ * use: that takes longer than loading this file.
+ */
+export const builtInTools = once(() =>
+  Object.entries(all).map(([tool, { title, description, input }]) => ({
     server_id: null,
-    server: SERVER,
-    tool: name,
+    server: "parley",
+    tool,
     title,
     description,
     input_schema: schemaOf(input),
     fingerprint: null,
-    policy: "always",
-  }));
-  return described;
-}
+    policy: "always" as const,
+  })),
+);
 
 /** Without what models do not need: every request has it, and the owner pays for it. */
 function schemaOf(input: z.ZodType): Record<string, unknown> {

@@ -9,7 +9,7 @@ export const REFUSED = "The agent may not make this call any more.";
 
 /** The outcome of a call, for the model. */
 export interface ToolResult {
-  /** At most 64 KiB of UTF-8. */
+  /** At most 64 KiB of UTF-8, if a server sent it. */
   readonly text: string;
   readonly is_error: boolean;
   /** Present if the tool was not called, because it or its grant has changed: the owner decides. */

@@ -8,24 +8,17 @@ import { loadClient } from "./load-client.ts";
 import { failedCall, REFUSED, type ToolResult } from "./result-text.ts";
 import type { ServerDirectory } from "./server-directory.ts";
 
-/** The tool that a call is for, by name and as it was when the call was asked for. */
-interface CalledTool {
+/** A call of a tool, and the fingerprint that the tool had when the call was asked for. */
+export interface ServerCall extends CallOptions {
+  readonly owner_id: number;
   readonly server_id: string;
   readonly tool: string;
   readonly fingerprint: string;
-}
-
-export interface PermittedCallOptions extends CallOptions {
+  readonly input: Record<string, unknown>;
   /** A person approved the tool as it was shown: the server is asked whether it still is that tool. */
   readonly isApproved: boolean;
   /** What the agent may do. Asked right before the call is made, which may be a while later. */
   permission(): Promise<CallPermission>;
-}
-
-interface Call {
-  readonly called: CalledTool;
-  readonly input: Record<string, unknown>;
-  readonly options: PermittedCallOptions;
 }
 
 /** Whether a call may be made, needs approval first, or must not be made. */
@@ -53,18 +46,15 @@ export function createServerCalls(options: ServerCallsOptions) {
     "Time that calls of tools took, by outcome.",
   );
 
-  async function outcomeOf(
-    ownerId: number,
-    { called, input, options }: Call,
-  ): Promise<[Outcome, ToolResult | null]> {
-    const server = await directory.find(ownerId, called.server_id);
+  async function outcomeOf(call: ServerCall): Promise<[Outcome, ToolResult | null]> {
+    const server = await directory.find(call.owner_id, call.server_id);
     if (!server) return ["refused", failedCall(GONE)];
-    const problem = problemWith(called, server.tools);
+    const problem = problemWith(call, server.tools);
     if (problem) return ["refused", problem];
     try {
-      return await make(server, { called, input, options });
+      return await make(server, call);
     } catch (error) {
-      if (options.signal.aborted) return ["aborted", null];
+      if (call.signal.aborted) return ["aborted", null];
       const { callError, contactError } = await loadClient();
       const failure = contactError(error);
       if (failure.status === "unauthorized") await server.save({ ...failure, at: Date.now() });
@@ -76,22 +66,22 @@ export function createServerCalls(options: ServerCallsOptions) {
   /** Makes a call, and once more if the server has forgotten the connection, and so has not made it. */
   async function make(
     server: KnownServer,
-    { called, input, options }: Call,
+    call: ServerCall,
     endsAt = performance.now() + callMs,
   ): Promise<[Outcome, ToolResult]> {
     const leftMs = () => Math.max(0, Math.round(endsAt - performance.now()));
-    const waiting = AbortSignal.any([options.signal, AbortSignal.timeout(leftMs())]);
+    const waiting = AbortSignal.any([call.signal, AbortSignal.timeout(leftMs())]);
     const contact = await contacts.acquire(server, waiting);
     const { lease } = contact;
     try {
-      const tools = options.isApproved
+      const tools = call.isApproved
         ? await contacts.currentTools(server, contact, waiting)
         : contact.tools;
       // The call may have waited for the connection for long.
-      const problem = problemWith(called, tools) ?? (await problemWithPermission(options));
+      const problem = problemWith(call, tools) ?? (await problemWithPermission(call));
       if (problem) return ["refused", problem];
-      const timed = { ...options, timeoutMs: leftMs() };
-      const result = await lease.connection.callTool(called.tool, input, timed);
+      const timed = { ...call, timeoutMs: leftMs() };
+      const result = await lease.connection.callTool(call.tool, call.input, timed);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
       const status = (await loadClient()).httpStatusOf(error);
@@ -104,7 +94,7 @@ export function createServerCalls(options: ServerCallsOptions) {
     } finally {
       lease.release();
     }
-    return make(server, { called, input, options }, endsAt);
+    return make(server, call, endsAt);
   }
 
   /**
@@ -113,19 +103,14 @@ export function createServerCalls(options: ServerCallsOptions) {
    * `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the reason of
    * the signal, after the server was told. Counts the calls by outcome.
    */
-  return async (
-    ownerId: number,
-    called: CalledTool,
-    input: Record<string, unknown>,
-    options: PermittedCallOptions,
-  ): Promise<ToolResult> => {
+  return async (call: ServerCall): Promise<ToolResult> => {
     const startedAt = performance.now();
-    const [outcome, result] = await outcomeOf(ownerId, { called, input, options });
+    const [outcome, result] = await outcomeOf(call);
     const seconds = (performance.now() - startedAt) / 1000;
     count(outcome);
     countSeconds(outcome, seconds);
-    log.debug({ server_id: called.server_id, outcome, seconds }, "tool call ended");
-    if (!result) throw options.signal.reason;
+    log.debug({ server_id: call.server_id, outcome, seconds }, "tool call ended");
+    if (!result) throw call.signal.reason;
     return result;
   };
 }
@@ -137,15 +122,15 @@ const notCalled = (why: string): ToolResult => ({
 });
 
 /** Why a tool cannot be called; null if it is offered as it was when the call was asked for. */
-function problemWith(called: CalledTool, offered: readonly ToolRecord[]): ToolResult | null {
-  const tool = offered.find(({ name }) => name === called.tool);
+function problemWith(call: ServerCall, offered: readonly ToolRecord[]): ToolResult | null {
+  const tool = offered.find(({ name }) => name === call.tool);
   if (!tool) return failedCall(GONE);
-  if (tool.fingerprint === called.fingerprint) return null;
+  if (tool.fingerprint === call.fingerprint) return null;
   return notCalled("it has changed since it was offered.");
 }
 
-async function problemWithPermission(options: PermittedCallOptions): Promise<ToolResult | null> {
-  const permission = await options.permission();
+async function problemWithPermission(call: ServerCall): Promise<ToolResult | null> {
+  const permission = await call.permission();
   if (permission === "permitted") return null;
   return permission === "asks" ? notCalled("it needs approval now.") : failedCall(REFUSED);
 }

@@ -7,7 +7,7 @@ import { resultText } from "../../rules/tool-context.ts";
 import type { WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
 import { type BuiltInResult, runBuiltIn } from "../tools/built-in.ts";
-import { boundedText, failedCall, REFUSED, type ToolResult } from "../tools/result-text.ts";
+import { boundedText, failedCall, REFUSED } from "../tools/result-text.ts";
 import type { CallPermission } from "../tools/server-calls.ts";
 import type { ToolServers } from "../tools/servers.ts";
 import type { AdmittedTurn } from "./prepare.ts";
@@ -55,10 +55,7 @@ async function makeCall(place: AdmittedTurn, call: ToolCallRecord) {
   return resultOf(ended ?? call, result);
 }
 
-function performed(
-  place: AdmittedTurn,
-  call: ToolCallRecord,
-): Promise<BuiltInResult & Pick<ToolResult, "needs_approval">> {
+function performed(place: AdmittedTurn, call: ToolCallRecord): Promise<BuiltInResult> {
   const { log, turn, signal } = place;
   const { server_id, tool, owner_id } = call;
   if (server_id === null) {
@@ -67,14 +64,17 @@ function performed(
       return failedCall("The tool failed. Try again later.");
     });
   }
-  const called = { server_id, tool, fingerprint: call.fingerprint ?? "" };
-  const options = {
+  return place.toolServers.call({
+    owner_id,
+    server_id,
+    tool,
+    fingerprint: call.fingerprint ?? "",
+    input: { ...call.arguments },
     signal,
     elicit: place.elicit(call, signal),
     isApproved: call.decided_at !== null,
     permission: () => callPermission(place, call, server_id),
-  };
-  return place.toolServers.call(owner_id, called, { ...call.arguments }, options);
+  });
 }
 
 /** What the agent may do now with the tool that the call is for. An approval is for this very call. */
