@@ -181,6 +181,18 @@ function bounded(
   return new Response(stream, { status, statusText, headers });
 }
 
+/** The beginning of a body: at most this many bytes. What is left is not received. */
+export async function readStart({ body }: Response, maxBytes: number) {
+  const chunks: Uint8Array[] = [];
+  let left = maxBytes;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) break;
+  }
+  return Buffer.concat(chunks);
+}
+
 /** Waits for work that cannot be aborted itself. Rejects with the reason of the signal after an abort. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();

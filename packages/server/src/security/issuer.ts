@@ -11,6 +11,7 @@ import type { Logger } from "../observe/log.ts";
 import { isTamperProof } from "../rules/addresses.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
 import { once } from "../rules/once.ts";
+import { readStart } from "./guarded-fetch.ts";
 
 export type Issuer = ReturnType<typeof createIssuer>;
 
@@ -80,15 +81,9 @@ async function discover(address: string) {
 export async function fetchFromIssuer(url: string, request: RequestInit = {}): Promise<Response> {
   const signal = request.signal ?? AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(url, { ...request, signal, redirect: "error" });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    // Leaving the loop cancels the body.
-    if (bytes > MAX_RESPONSE_BYTES) throw new Error("the response of the issuer is too large");
-    chunks.push(chunk);
-  }
-  return new Response(Buffer.concat(chunks), { status: response.status });
+  const body = await readStart(response, MAX_RESPONSE_BYTES + 1);
+  if (body.length > MAX_RESPONSE_BYTES) throw new Error("the response of the issuer is too large");
+  return new Response(body, { status: response.status });
 }
 
 function rejected(error: unknown): never {

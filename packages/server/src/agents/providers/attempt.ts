@@ -1,10 +1,10 @@
+import { readStart } from "../../security/guarded-fetch.ts";
 import type { Adapter, AdapterOutput, HttpRequest, ModelOutput, ModelRequest } from "./adapter.ts";
 import { Answer } from "./answer.ts";
 import { AttemptDeadline } from "./attempt-deadline.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { providerErrors } from "./provider-errors.ts";
 import { type Backpressure, createSseReader } from "./sse-reader.ts";
-import { readStart } from "./wire.ts";
 
 /** The part of `fetch` that a call needs. */
 export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
@@ -22,7 +22,6 @@ export const DEFAULT_TIMEOUTS = {
   idleMs: 60_000,
   /** From the reported end to the end of the stream. Usage may come in between. */
   tailMs: 2_000,
-  /** For the body of an error response. */
   errorBodyMs: 5_000,
 };
 export type Timeouts = typeof DEFAULT_TIMEOUTS;

@@ -1,11 +1,12 @@
 import type { AgentModel } from "@parley/protocol";
+import { readStart } from "../../security/guarded-fetch.ts";
 import type { Adapter, ModelOutput, ModelRequest } from "./adapter.ts";
 import { anthropic } from "./anthropic.ts";
 import { type AttemptOptions, streamAttempt } from "./attempt.ts";
 import { errorFromResponse } from "./classify-error.ts";
 import { openai } from "./openai.ts";
 import { ProviderError, providerErrors } from "./provider-errors.ts";
-import { parseJson, readStart, valueAt } from "./wire.ts";
+import { parseJson, valueAt } from "./wire.ts";
 
 /** The wire protocols that a provider can be configured with. */
 export const adapters = {

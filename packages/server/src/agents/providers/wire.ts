@@ -36,18 +36,6 @@ export const objectSchema = (schema: Readonly<Record<string, unknown>>): object 
   type: "object",
 });
 
-/** The beginning of a body: at most this many bytes. */
-export async function readStart({ body }: Response, maxBytes: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let left = maxBytes;
-  for await (const chunk of body ?? []) {
-    chunks.push(chunk.subarray(0, left));
-    left -= chunk.length;
-    if (left <= 0) break;
-  }
-  return Buffer.concat(chunks);
-}
-
 export function parseJson(data: string): unknown {
   try {
     return JSON.parse(data);
