@@ -9,21 +9,23 @@ const FLUSH_INTERVAL_MS_PER_STREAM = 1 / 5;
 /** How often streams are checked for a flush. All streams share one timer. */
 const TICK_MS = 5;
 
-interface Stream {
-  readonly turn: TurnRecord;
-  readonly running: AbortController;
-  written: string;
+type Stream = ReturnType<typeof newStream>;
+
+const newStream = (turn: TurnRecord, running: AbortController) => ({
+  turn,
+  running,
+  written: "",
   /** Text that is not flushed yet. */
-  buffered: string;
+  buffered: "",
   /** Flushed bytes. */
-  offset: number;
-  flushedAt: number;
-  isStoring: boolean;
+  offset: 0,
+  flushedAt: Number.NEGATIVE_INFINITY,
+  isStoring: false,
   /** Settles when the last flush is stored. */
-  stored: Promise<void>;
+  stored: Promise.resolve(),
   /** Why a flush failed. Nothing is stored after that. */
-  failure: { readonly error: unknown } | null;
-}
+  failure: null as { readonly error: unknown } | null,
+});
 
 export type Deltas = ReturnType<typeof createDeltas>;
 export type AnswerStream = ReturnType<Deltas["open"]>;
@@ -34,7 +36,6 @@ export type AnswerStream = ReturnType<Deltas["open"]>;
  * is batched, and all streams that are due share one unit of work.
  */
 export function createDeltas(store: Store, node: string) {
-  /** Streams with buffered text. */
   const buffered = new Set<Stream>();
   /** Streams under backpressure, with the function that releases them. */
   const held = new Map<Stream, () => void>();
@@ -141,17 +142,7 @@ export function createDeltas(store: Store, node: string) {
     /** Writes one answer into the conversation. `running` is aborted if someone else ended the turn. */
     open(turn: TurnRecord, running: AbortController) {
       openStreams++;
-      const stream: Stream = {
-        turn,
-        running,
-        written: "",
-        buffered: "",
-        offset: 0,
-        flushedAt: Number.NEGATIVE_INFINITY,
-        isStoring: false,
-        stored: Promise.resolve(),
-        failure: null,
-      };
+      const stream = newStream(turn, running);
       return {
         /** Throws if earlier text could not be stored. */
         write: (text: string) => write(stream, text),

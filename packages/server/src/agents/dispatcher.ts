@@ -21,15 +21,11 @@ const BUSY_RETRY_MS = 10;
 /** How long other nodes have to claim the turns that were handed over to them. */
 const HAND_OVER_MS = 200;
 
-interface DispatcherServices extends TurnServices {
-  readonly loads: TurnLoads;
-}
-
 /**
  * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
  * and conversation. Of several nodes, each claims its share and hands the rest over.
  */
-export function createDispatcher(services: DispatcherServices) {
+export function createDispatcher(services: TurnServices & { readonly loads: TurnLoads }) {
   const { store, node, loads, log } = services;
   /** Aborts the turns that run here, by id. */
   const running = new Map<number, AbortController>();
@@ -71,7 +67,6 @@ export function createDispatcher(services: DispatcherServices) {
     claiming ??= claim().catch((error) => log.error({ err: error }, "turn claim failed"));
   }
 
-  /** Claims and runs turns until none is left to claim. */
   async function claim(): Promise<void> {
     try {
       while ((mustClaim || handedOver > 0) && !isStopping) {
@@ -155,7 +150,6 @@ export function createDispatcher(services: DispatcherServices) {
     }, LEASE_RENEWAL_MS);
   }
 
-  /** Renews the leases of this node, then takes over turns with expired leases. */
   async function renewLeases(): Promise<void> {
     if (running.size > 0) await renewFor([...running.keys()], LEASE_MS);
     const isIdle = running.size === 0 && !(await store.read((tx) => tx.hasOpenTurns()));
@@ -208,7 +202,6 @@ export function createDispatcher(services: DispatcherServices) {
       takeOverInBackground();
       scheduleRenewal();
     },
-    /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
     receive(change: Delivered): void {
       if (change.kind === "turns_queued") wake();
       else if (change.kind === "turns_ended") {

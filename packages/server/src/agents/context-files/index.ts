@@ -10,7 +10,6 @@ import { PdfInspector } from "./pdf-pages.ts";
 import { bytesToRead, type ModelLimits, maxPreparedBytes, prepareFile } from "./prepare-file.ts";
 import { Semaphore } from "./semaphore.ts";
 
-/** How long a turn waits for its files. */
 const LOAD_TIMEOUT_MS = 20_000;
 /** Files that are read and prepared at once on this node. Pictures also wait for `decodeInTurn`. */
 const MAX_FILES_AT_ONCE = 2;

@@ -156,9 +156,8 @@ export function createExternalTurns(options: ExternalTurnsOptions) {
     /** A program makes calls as the agent. */
     seen: ({ id }: Pick<AccountRecord, "id">) => presence.seen(id),
     /** Resolves to null if there is no turn to claim, or the client is gone. */
-    async claim(caller: AgentCaller, wanted: ClaimOptions): Promise<ClaimedTurn | null> {
+    async claim(caller: AgentCaller, { turnId, waitMs, signal }: ClaimOptions) {
       const { account } = caller;
-      const { turnId, waitMs, signal } = wanted;
       const deadline = performance.now() + waitMs;
       presence.seen(account.id);
       while (!isStopping && !signal.aborted) {

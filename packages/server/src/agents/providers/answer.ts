@@ -37,7 +37,7 @@ export class Answer {
     // Only the first end has the reason: the last event of a stream is a bare "stop".
     if (output.type === "end") this.#end ??= output.reason;
     if (output.type === "text") this.#addText(this.#joined(output.text, false));
-    if (output.type === "thinking") this.#addThinking(output.text);
+    if (output.type === "thinking") this.#append("thinking", output.text);
     if (output.type === "tool_use") this.#addCall(output);
   }
 
@@ -77,21 +77,18 @@ export class Answer {
     this.#outputs.push(isBare && isCutOff ? { ...call, input: null } : call);
   }
 
-  #addThinking(text: string): void {
-    this.#addUsage();
-    const last = this.#outputs.at(-1);
-    if (last?.type === "thinking") last.text += text;
-    else this.#outputs.push({ type: "thinking", text });
-  }
-
   #addText(text: string): void {
     if (text === "") return;
     this.#endCall(false);
-    this.#addUsage();
     this.#charactersLeft -= text.length;
+    this.#append("text", text);
+  }
+
+  #append(type: "text" | "thinking", text: string): void {
+    this.#addUsage();
     const last = this.#outputs.at(-1);
-    if (last?.type === "text") last.text += text;
-    else this.#outputs.push({ type: "text", text });
+    if (last?.type === type) last.text += text;
+    else this.#outputs.push({ type, text });
   }
 
   /**

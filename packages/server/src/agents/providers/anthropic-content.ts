@@ -11,7 +11,6 @@ import { plainName } from "../../rules/quoting.ts";
 import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
 import { objectSchema } from "./wire.ts";
 
-/** Encodes a message for Anthropic's Messages API. */
 export function encodeMessage({ role, content }: ModelMessage) {
   const thoughts = content.flatMap((part) => (part.type === "tool_use" && part.thoughts) || []);
   const encoded = encodeContent(withoutBlankTexts(toolResultsFirst(content)));

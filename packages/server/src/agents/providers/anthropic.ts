@@ -53,6 +53,7 @@ function parser(): Parser {
   return (data) => {
     const event = parseJson(data);
     const index = valueAt(event, "index");
+    const usage = valueAt(event, "usage");
     switch (valueAt(event, "type")) {
       case "message_start":
         return usageOutputs(inputTokens(valueAt(event, "message", "usage")), undefined);
@@ -64,7 +65,7 @@ function parser(): Parser {
         return blocks.stop(index);
       case "message_delta":
         return [
-          ...finalUsage(valueAt(event, "usage")),
+          ...usageOutputs(inputTokens(usage), valueAt(usage, "output_tokens")),
           ...blocks.stopAll(),
           ...endOutputs(valueAt(event, "delta", "stop_reason")),
         ];
@@ -127,9 +128,6 @@ class ContentBlocks {
     return [...this.#open.keys()].flatMap((index) => this.stop(index));
   }
 }
-
-const finalUsage = (usage: unknown) =>
-  usageOutputs(inputTokens(usage), valueAt(usage, "output_tokens"));
 
 /** `input_tokens` excludes tokens read from or written to the prompt cache. */
 function inputTokens(usage: unknown): number | undefined {

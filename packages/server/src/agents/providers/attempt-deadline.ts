@@ -62,7 +62,6 @@ export class AttemptDeadline implements Disposable {
     if (this.#ended) throw this.signal.reason;
   }
 
-  /** Calls the listener once, when the attempt ends. */
   onEnd(listener: () => void): void {
     this.signal.addEventListener("abort", listener, { once: true });
   }

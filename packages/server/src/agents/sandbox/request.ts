@@ -19,7 +19,6 @@ export interface Command {
 export type SandboxRequest = Awaited<ReturnType<typeof readRequest>>;
 export type SandboxResult = ReturnType<typeof newResults>[number];
 
-/** What the sandbox reads from a request. */
 export async function readRequest({ system, messages, tools }: ModelRequest) {
   const firstNew = messages.findLastIndex(({ role }) => role === "assistant") + 1;
   const texts = messages.map(({ content }) => textOf(content));
@@ -31,13 +30,11 @@ export async function readRequest({ system, messages, tools }: ModelRequest) {
   return {
     /** Estimated. */
     inputTokens: estimateTokens(read.length) + fileTokens,
-    /** The names of the tools that are offered. */
     tools: tools.map(({ name }) => name),
     /** The results of tools, if no message follows them. */
     results: asked >= firstNew ? [] : newResults(messages, firstNew),
     /** Descriptions of the files since the last answer. */
     newFiles: described(firstNew),
-    /** Descriptions of all files. */
     files: described(0),
     ...lastMessage(texts[asked] ?? "", system),
   };
@@ -72,7 +69,6 @@ function lastMessage(userText: string, system: string) {
     sender: last?.[1],
     /** Without its label, mentions and descriptions of files. */
     text: written.replaceAll(MENTION, "").trim(),
-    /** The lines that ask for a tool call. */
     commands: commandsIn(written),
   };
 }

@@ -24,11 +24,6 @@ export interface CallOptions {
   readonly onProgress?: (text: string) => void;
 }
 
-interface TimedCallOptions extends CallOptions {
-  /** What is left of the time for the call. */
-  readonly timeoutMs: number;
-}
-
 export interface Timeouts {
   /** For connecting, and for listing the tools. */
   readonly contactMs: number;
@@ -156,13 +151,13 @@ async function connect(
       return toolList(await within(caller, (ended) => listPages(client, ended)));
     },
     /**
-     * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
-     * abort; the server is told, and the connection cannot be used again.
+     * Makes a call. Rejects when it fails or takes longer than `timeoutMs`, and with the reason of the
+     * signal after an abort; the server is told, and the connection cannot be used again.
      */
     async callTool(
       tool: string,
       input: Record<string, unknown>,
-      { signal, elicit, onProgress, timeoutMs }: TimedCallOptions,
+      { signal, elicit, onProgress, timeoutMs }: CallOptions & { timeoutMs: number },
     ): Promise<ToolResult> {
       const deadline = pausableDeadline(timeoutMs);
       const cancelled = new AbortController();

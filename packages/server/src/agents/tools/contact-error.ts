@@ -65,6 +65,5 @@ export function callError(thrown: unknown): string {
   return `The server refused the call: ${refusal.message.slice(0, MAX_MESSAGE_CHARACTERS)}`;
 }
 
-/** The HTTP status that a server refused a request with. */
 export const httpStatusOf = (thrown: unknown): number | undefined =>
   thrown instanceof SdkHttpError ? thrown.data.status : undefined;

@@ -35,10 +35,7 @@ const STALE_MS = 5 * 60_000;
 /** The same for a server with a tool that may run without approval: it may have changed silently. */
 const UNATTENDED_STALE_MS = 30_000;
 
-export function createGrantedTools(options: GrantedToolsOptions) {
-  const { store, directory, contacts, refreshMs } = options;
-
-  /** Servers that were not contacted for a while are asked for their tools. */
+export function createGrantedTools({ store, directory, contacts, refreshMs }: GrantedToolsOptions) {
   async function refreshedServers(
     ownerId: number,
     grants: readonly ToolGrantRecord[],
@@ -49,8 +46,9 @@ export function createGrantedTools(options: GrantedToolsOptions) {
     const staleMs = (id: string) => (unattended.includes(id) ? UNATTENDED_STALE_MS : STALE_MS);
     await directory.contacted(ids);
     const servers = await directory.findAll(ownerId, ids);
-    const isStale = ({ id, contacted_at: at }: KnownServer) => (at ?? 0) < Date.now() - staleMs(id);
-    const stale = servers.filter(isStale);
+    const stale = servers.filter(
+      ({ id, contacted_at: at }) => (at ?? 0) < Date.now() - staleMs(id),
+    );
     if (stale.length === 0) return servers;
     await Promise.all(stale.map((server) => contacts.refresh(server, signal)));
     return directory.findAll(ownerId, ids);

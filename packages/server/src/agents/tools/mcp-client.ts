@@ -32,7 +32,6 @@ const acceptEverything = {
  * can be large: they take seconds to refuse a megabyte of nonsense.
  */
 export class McpClient extends Client {
-  /** `onListChanged` is called when the tools have changed. */
   constructor(
     probeMs: number,
     { onListChanged, elicit }: { onListChanged(): void; elicit: Elicit },

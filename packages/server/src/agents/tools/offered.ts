@@ -16,7 +16,6 @@ export interface OfferedTool extends UsableTool {
 /** Tools by the names by which models call them. */
 export type OfferedTools = ReadonlyMap<string, OfferedTool>;
 
-/** The tools that an agent may use now. */
 export async function offeredTools(servers: ToolServers, agent: AgentRecord, signal: AbortSignal) {
   const granted = await servers.granted(agent, signal);
   const tools = [...builtInTools(), ...granted].map((tool) => ({

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import type { ServerTools } from "../../domain/tools.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
@@ -148,7 +147,7 @@ function operatorServer(setting: OperatorToolServer, fetch: GuardedFetch) {
 
 /** The same id after a restart and on every node: grants refer to it. */
 function idOf(name: string): string {
-  const hash = createHash("sha256").update(`tool server of the operator: ${name}`).digest("hex");
+  const hash = Bun.SHA256.hash(`tool server of the operator: ${name}`, "hex");
   // A UUID of version 8, whose content is free.
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hash) ?? [];
   return `${a}-${b}-8${c}-8${d}-${e}`;

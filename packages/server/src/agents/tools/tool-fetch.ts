@@ -64,7 +64,8 @@ export function createToolFetch(
       timeoutMs: isStream ? (isPost ? STREAM_MS : LISTEN_MS) : SHORT_MS,
       maxResponseBytes: MAX_ANSWER_BYTES,
     };
-    const bounds = { maxTokens: tokensFor(method), maxDepth: MAX_DEPTH };
+    const maxTokens = LARGE_METHODS.includes(method ?? "") ? LARGE_TOKENS : SMALL_TOKENS;
+    const bounds = { maxTokens, maxDepth: MAX_DEPTH };
     if (!isPost || headers.get("mcp-method") === LISTEN) return receive(url, sent, bounds);
     answers++;
     const onEnd = (isResumable: boolean, error?: unknown) => {
@@ -81,7 +82,6 @@ export function createToolFetch(
     return response;
   }
 
-  /** The answer to a request, within its bounds. */
   async function receive(url: string | URL, sent: Sent, bounds: Bounds): Promise<Response> {
     const response = await fetch(url, sent);
     if (response.status >= 300 && response.status < 400) {
@@ -105,9 +105,6 @@ export function createToolFetch(
 /** Undefined for the answer to a request of the server. */
 const methodOf = (body: unknown): string | undefined =>
   (JSON.parse(String(body)) as { method?: string }).method;
-
-const tokensFor = (method = ""): number =>
-  LARGE_METHODS.includes(method) ? LARGE_TOKENS : SMALL_TOKENS;
 
 /** The method whose answer is a stream of notifications. */
 const LISTEN = "subscriptions/listen";

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { visibleText } from "../../rules/quoting.ts";
 import type { ToolRecord } from "../../store/tools.ts";
@@ -51,9 +50,7 @@ function toolRecord(sent: z.infer<typeof SentTool>): ToolRecord | null {
     title: visibleText(cut(title.replace(/\s+/g, " ").trim(), MAX_TITLE_CHARACTERS)),
     description: cut(description, MAX_DESCRIPTION_CHARACTERS),
     input_schema: inputSchema,
-    fingerprint: createHash("sha256")
-      .update(JSON.stringify([description, schema]))
-      .digest("hex"),
+    fingerprint: Bun.SHA256.hash(JSON.stringify([description, schema]), "hex"),
   };
 }
 

@@ -3,9 +3,9 @@ import { toolPermission } from "../../domain/tools.ts";
 import { needsApproval } from "../../rules/tool-calls.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ConversationRecord } from "../../store/conversations.ts";
-import type { WriteTx } from "../../store/store.ts";
+import type { ReadTx, WriteTx } from "../../store/store.ts";
 import type { ToolCallRecord } from "../../store/tool-calls.ts";
-import type { TurnRound } from "../../store/turns.ts";
+import type { TurnRecord, TurnRound } from "../../store/turns.ts";
 import type { ToolUse } from "../providers/adapter.ts";
 import type { OfferedTool, OfferedTools } from "../tools/offered.ts";
 import { REFUSED } from "../tools/result-text.ts";
@@ -16,13 +16,14 @@ import { type AdmittedTurn, type PreparedTurn, runningTurn } from "./prepare.ts"
 
 /** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
 export async function hasRequestedCalls({ store, turn }: AdmittedTurn): Promise<boolean> {
-  const { continues_uuid } = turn;
-  if (continues_uuid === null) return false;
-  return store.read(async (tx) => {
-    const message = await tx.message(continues_uuid);
-    const calls = message ? await tx.toolCallsOf([message.id]) : [];
-    return calls.some((call) => call.status === "running" && isRequested(call));
-  });
+  if (turn.continues_uuid === null) return false;
+  return (await store.read((tx) => openCalls(tx, turn))).some(isRequested);
+}
+
+async function openCalls(tx: ReadTx, { continues_uuid }: TurnRecord): Promise<ToolCallRecord[]> {
+  const message = continues_uuid === null ? null : await tx.message(continues_uuid);
+  const calls = message ? await tx.toolCallsOf([message.id]) : [];
+  return calls.filter(({ status }) => status === "running");
 }
 
 /**
@@ -34,14 +35,11 @@ export async function startWaitingCalls(
   { store, node, turn, conversation }: AdmittedTurn,
   offered: OfferedTools,
 ): Promise<ToolCallRecord[]> {
-  const { continues_uuid } = turn;
-  if (continues_uuid === null) return [];
+  if (turn.continues_uuid === null) return [];
   return store.write(async (tx) => {
-    const message = await tx.message(continues_uuid);
-    if (!message || !(await runningTurn(tx, node, turn.id))) return [];
-    const open = (await tx.toolCallsOf([message.id])).filter(({ status }) => status === "running");
+    if (!(await runningTurn(tx, node, turn.id))) return [];
     const started: ToolCallRecord[] = [];
-    for (const call of open) {
+    for (const call of await openCalls(tx, turn)) {
       const isBegun = call.started_at !== null;
       if (!isBegun && isAllowed(call, offered, conversation)) {
         await tx.startToolCall(call, Date.now());

@@ -110,8 +110,8 @@ async function affordablePlan(
   admitted: AdmittedTurn,
   tools: OfferedTools,
 ): Promise<PreparedTurn> {
-  const { turn, files } = admitted;
-  const context = await readContext(tx, { ...admitted, loaded: files.loaded, tools });
+  const { turn } = admitted;
+  const context = await readContext(tx, admitted, tools);
   // A turn that continues goes on with the results of calls, which were made.
   if (turn.trigger_deleted && turn.continues_uuid === null && !context.isAsked) {
     throw interrupted("message_deleted");

@@ -24,16 +24,14 @@ export interface TurnPlace {
   readonly conversation: ConversationRecord;
 }
 
-interface ContextSource extends TurnPlace {
-  readonly provider: Provider;
-  readonly loaded: TurnFiles["loaded"];
-  readonly tools: OfferedTools;
-}
-
 /** What the model of a turn is told. */
-export async function readContext(tx: ReadTx, source: ContextSource): Promise<ModelContext> {
-  const { turn, agent, provider, conversation, loaded, tools } = source;
-  const visible = await readMessages(tx, source, MAX_CONTEXT_MESSAGES, MAX_LATER_MESSAGES);
+export async function readContext(
+  tx: ReadTx,
+  place: TurnPlace & { readonly provider: Provider; readonly files: TurnFiles },
+  tools: OfferedTools,
+): Promise<ModelContext> {
+  const { turn, agent, provider, conversation, files } = place;
+  const visible = await readMessages(tx, place, MAX_CONTEXT_MESSAGES, MAX_LATER_MESSAGES);
   const messages = await withContinued(tx, visible, turn);
   return modelContext({
     agent: agent.account,
@@ -46,7 +44,7 @@ export async function readContext(tx: ReadTx, source: ContextSource): Promise<Mo
     continues: turn.continues_uuid,
     calls: await continuedCalls(tx, messages, turn),
     tool_tokens: toolTokens([...tools.values()].map(definitionOf)),
-    files: loaded,
+    files: files.loaded,
     context_tokens: provider.context_tokens,
     max_output_tokens: provider.max_output_tokens,
   });
