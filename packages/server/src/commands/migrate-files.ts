@@ -42,7 +42,6 @@ export async function migrateFiles({ dataDir, files, print }: FileMigration): Pr
   print(`files: ${objects} objects, ${copied} copied`);
 }
 
-/** Rows read at a time. */
 const BATCH_ROWS = 500;
 
 /** The objects that the database names: those of files whose bytes are not known to be lost. */

@@ -42,7 +42,6 @@ the server, and run it again: docs/migrating.md has the steps.`,
 const missingFiles = (files: number) =>
   `The storage of PARLEY_FILES lacks the bytes of ${count(files)} files: set PARLEY_FILES to where the server has kept them until now, or copy them from there, and run this command again.`;
 
-/** Rows compared and written at a time. */
 const BATCH_ROWS = 500;
 /** Progress is printed each time this many rows were written. */
 const PROGRESS_ROWS = 100_000;

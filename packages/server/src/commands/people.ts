@@ -5,7 +5,6 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import { printError, reasonOf } from "./output.ts";
 
-/** The argument of commands about a person. */
 export const person = { username: "The username of a person." };
 
 /**

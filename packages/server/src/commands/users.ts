@@ -13,7 +13,6 @@ import type { Store } from "../store/store.ts";
 import { command, type Result } from "./command.ts";
 import { openService, person } from "./people.ts";
 
-/** Accounts read at a time. */
 const PAGE_ROWS = 1000;
 
 export const listUsers = command({

@@ -58,6 +58,5 @@ function readNatsUrl(server: string): URL {
   return url;
 }
 
-/** Whether the host is this machine. */
 const isLocal = ({ hostname }: URL) =>
   /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);

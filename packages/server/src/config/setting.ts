@@ -63,7 +63,6 @@ export function parseJson(setting: string, value: string): unknown {
   }
 }
 
-/** Parses a setting with few values. */
 export function readChoice(name: string, value: string, choices: readonly string[]): string {
   if (choices.includes(value)) return value;
   const allowed = choices.length > 2 ? `one of ${choices.join(", ")}` : choices.join(" or ");

@@ -25,7 +25,6 @@ export interface AuditDetails extends Readonly<Partial<Record<Named, string>>> {
   readonly account?: string | null;
   readonly origin?: { readonly address: string; readonly user_agent: string | null };
   readonly method?: "password" | "oidc" | "service_key";
-  /** How the second factor was proved. */
   readonly second_factor?: "totp" | "recovery_code";
   readonly reason?:
     | "signed_out"

@@ -24,7 +24,6 @@ export interface ServiceCaller {
 export interface AgentCaller {
   readonly kind: "agent";
   readonly account: AccountRecord;
-  /** The id of the token. */
   readonly token_id: string;
 }
 

@@ -69,7 +69,6 @@ export function createFairQueue({
     return promise.finally(() => signal?.removeEventListener("abort", abort));
   }
 
-  /** Removes a task that waits. */
   function remove(key: string, waiter: Waiter): void {
     const queue = queues.get(key);
     const place = queue?.indexOf(waiter) ?? -1;

@@ -87,7 +87,6 @@ export function createOidcSignIn({
     }
   }
 
-  /** Exchanges the code at the issuer's token endpoint. */
   async function exchangeCode(metadata: IssuerMetadata, code: string, flow: Flow): Promise<Tokens> {
     const methods = metadata.token_endpoint_auth_methods_supported;
     const { headers, parameters } = clientAuthentication(client, methods);

@@ -1,6 +1,7 @@
 import { cleanName, isReservedName } from "@parley/protocol";
 import type { JWTPayload } from "jose";
 import { z } from "zod";
+import type { OidcSettings } from "../config/oidc.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { unauthorized } from "../rules/failure.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -34,10 +35,7 @@ export interface OidcAccounts {
 
 export type OidcTokens = ReturnType<typeof createOidcTokens>;
 
-interface ClaimSettings {
-  readonly issuer: string;
-  readonly usernameClaim: string;
-}
+type ClaimSettings = Pick<OidcSettings, "issuer" | "usernameClaim">;
 
 /** OpenID Connect limits a subject to 255 characters. */
 const Subject = z

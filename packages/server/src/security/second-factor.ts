@@ -26,7 +26,6 @@ export function otpauthUri(secret: string, issuer: string, account: string): str
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&${parameters}`;
 }
 
-/** The number of the time step at a time. */
 export const timeStep = (at: number): number => Math.floor(at / STEP_MS);
 
 export function codeOf(secret: string, step: number): string {

@@ -1,6 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 
-/** What the tokens of each kind begin with. */
 const PREFIXES = { person: "ply_", agent: "pla_", service: "pls_", reset: "plr_" };
 type TokenKind = keyof typeof PREFIXES;
 

@@ -4,7 +4,6 @@ import type { Store } from "../store/store.ts";
 
 export interface JobOptions {
   readonly store: Pick<Store, "read" | "write">;
-  /** The id of this node. */
   readonly node: string;
   readonly log: Logger;
   readonly metrics: Metrics;

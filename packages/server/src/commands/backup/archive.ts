@@ -21,7 +21,6 @@ type BackupFile = z.infer<typeof BackupFile>;
 
 const Manifest = z.object({
   format: z.int().min(1).max(FORMAT),
-  /** The version of Parley that made the backup. */
   version: z.string(),
   schema: z.int().positive(),
   created_at: z.iso.datetime(),

@@ -14,6 +14,7 @@ import {
   MASTER_KEY,
   type Manifest,
   openArchive,
+  type Progress,
   verifyArchive,
 } from "./archive.ts";
 import type { Verified } from "./objects.ts";
@@ -59,10 +60,8 @@ it. Clients fetch everything again afterwards. For SQLite only.`,
   },
 });
 
-type Report = (done: number, total: number) => void;
-
 /** The database gets its name last: until then no server finds one in the folder. */
-async function restoreBackup(file: string, config: Config, report: Report): Promise<Manifest> {
+async function restoreBackup(file: string, config: Config, report: Progress): Promise<Manifest> {
   const { manifest, files, objects } = await explained(file, () => openArchive(file, report));
   if (manifest.schema > NEWEST_SCHEMA) {
     throw new ConfigError(

@@ -2,7 +2,6 @@ export interface Check {
   readonly name: string;
   /** A warning does not keep the server from working. */
   readonly status: "ok" | "warning" | "failed";
-  /** What was found. */
   readonly message: string;
   /** What the operator can do about it. Empty if it is in order. */
   readonly todo: string;

@@ -155,7 +155,6 @@ async function diskOf(folder: string) {
 const gigabytes = (bytes: number) =>
   `${(bytes / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB`;
 
-/** Why this user cannot add files to the folder. */
 const folderProblem = (folder: string, mode = 0) =>
   accessProblem(folder, mode | constants.W_OK | constants.X_OK);
 

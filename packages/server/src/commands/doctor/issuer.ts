@@ -39,7 +39,6 @@ export async function checkIssuer({ oidc }: Config): Promise<Check[]> {
   }
 }
 
-/** Whether the issuer offers what a sign-in in the web client needs. */
 function checkClient(
   { usernameClaim }: OidcSettings,
   { id, scopes }: OidcClient,

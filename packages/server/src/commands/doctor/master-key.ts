@@ -11,7 +11,6 @@ import { type Check, failed, ok } from "./check.ts";
 
 const NAME = "master key";
 
-/** Whether the master key opens everything that is sealed with it. */
 export function checkMasterKey(config: Config, stored: SealedTexts): Check[] {
   const source = config.masterKeys ? "PARLEY_MASTER_KEY" : pathOf(config);
   const all = sealedTexts(stored);

@@ -129,6 +129,5 @@ async function checkFree(name: string, setting: string, host: string, port: numb
   return failed(name, `the server could not listen on ${address}: ${code}`, todo);
 }
 
-/** Requests an address, and waits for the answer only for a short time. */
 export const ask = (url: string) =>
   fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: "manual" });
