@@ -16,7 +16,7 @@ export async function receiveUpload(
   await using file = new AsyncDisposableStack();
   file.defer(() => rm(path, { force: true }));
   const written = await write(bytes ?? new Blob([]).stream(), path, size);
-  if (written < size) throw incomplete(written, size);
+  if (written < size) throw badField("size", `is ${size}, but only ${written} bytes were sent`);
   const kept = file.move();
   return { path, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
@@ -37,9 +37,6 @@ const tooLarge = (size: number) =>
     "payload_too_large",
     `payload too large: more bytes than the declared size of ${size}`,
   );
-
-const incomplete = (written: number, size: number) =>
-  badField("size", `is ${size}, but only ${written} bytes were sent`);
 
 function diskFailed(error: NodeJS.ErrnoException): never {
   throw unavailable(`the file storage failed (${error.code ?? "unknown error"})`);

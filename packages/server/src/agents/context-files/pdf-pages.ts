@@ -12,18 +12,14 @@ export class PdfInspector {
   async inspect(fileId: string, bytes: Uint8Array): Promise<PdfFacts | null> {
     const remembered = this.#remembered.get(fileId);
     if (remembered) return remembered;
-    const facts = await scanOnThread(bytes);
+    // Scanning is synchronous, so a thread does it.
+    const worker = new Worker(new URL("./pdf-worker.ts", import.meta.url).href);
+    worker.postMessage(bytes);
+    const facts = await askWorker<PdfFacts>(worker, DEADLINE_MS);
     if (!facts) return null;
     const [oldest = ""] = this.#remembered.keys();
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.delete(oldest);
     this.#remembered.set(fileId, facts);
     return facts;
   }
-}
-
-/** Scanning is synchronous, so a thread does it. */
-function scanOnThread(bytes: Uint8Array): Promise<PdfFacts | null> {
-  const worker = new Worker(new URL("./pdf-worker.ts", import.meta.url).href);
-  worker.postMessage(bytes);
-  return askWorker<PdfFacts>(worker, DEADLINE_MS);
 }

@@ -1,4 +1,4 @@
-import { createParser, type ParseError } from "eventsource-parser";
+import { createParser } from "eventsource-parser";
 import type { AttemptDeadline } from "./attempt-deadline.ts";
 import { providerErrors } from "./provider-errors.ts";
 
@@ -26,7 +26,9 @@ export function createSseReader(
   const parser = createParser({
     maxBufferSize: MAX_EVENT_BYTES,
     onEvent: (event) => events.push(event.data),
-    onError: rejectOversizedEvent,
+    onError: ({ type }) => {
+      if (type === "max-buffer-size-exceeded") throw providerErrors.tooMuchData();
+    },
   });
   let leftMs = timeoutMs;
   let bytesLeft = maxBytes;
@@ -95,10 +97,6 @@ export function createSseReader(
       return parsed.length > 0 ? parsed : undefined;
     },
   };
-}
-
-function rejectOversizedEvent(error: ParseError): void {
-  if (error.type === "max-buffer-size-exceeded") throw providerErrors.tooMuchData();
 }
 
 /** A failed read stays pending, so `readPacket` throws its error after all packets are parsed. */

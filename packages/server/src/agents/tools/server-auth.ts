@@ -71,7 +71,10 @@ export function createServerAuth(
     } catch (error) {
       // Another node may have used the refresh token first.
       await reread();
-      if (isRevoked(error)) await save(current, { ...secrets, oauth: withoutTokens(oauth) });
+      if (error instanceof OAuthError && error.code === OAuthErrorCode.InvalidGrant) {
+        const { tokens: _, ...revoked } = oauth;
+        await save(current, { ...secrets, oauth: revoked });
+      }
       throw new UnauthorizedError();
     }
   }
@@ -99,8 +102,3 @@ export function createServerAuth(
 class Refreshed extends Error {
   override name = "Refreshed";
 }
-
-const withoutTokens = ({ tokens, ...oauth }: OAuthSecrets): OAuthSecrets => oauth;
-
-const isRevoked = (error: unknown) =>
-  error instanceof OAuthError && error.code === OAuthErrorCode.InvalidGrant;

@@ -122,10 +122,8 @@ async function affordablePlan(
   }
   // Providers reject calls in the context if there are no tools.
   if (tools.size === 0 || turn.continues_uuid !== null) throw overBudget(allowed.refusal);
-  return affordablePlan(tx, admitted, NO_TOOLS);
+  return affordablePlan(tx, admitted, new Map());
 }
-
-const NO_TOOLS: OfferedTools = new Map();
 
 /**
  * Reserves the tokens of the next call of the model, which is made with the same key, and returns the

@@ -89,7 +89,9 @@ async function restoreBackup(file: string, config: Config, report: Progress): Pr
     throw error;
   }
   if (storage) await writing(storage, () => placeObjects(objects, storage));
-  giveAllToOwnerOf(folder);
+  for (const name of readdirSync(folder)) {
+    if (name !== "lost+found") giveToOwnerOf(folder, join(folder, name));
+  }
   // In the archive the database is first.
   for (const { name } of missing.toReversed()) {
     renameSync(draftOf(folder, name), join(folder, name));
@@ -109,12 +111,6 @@ function storageFor({ files }: Config, objects: readonly Verified[]): string | n
   }
   refuseStoredFiles(files.folder, objects);
   return files.folder;
-}
-
-function giveAllToOwnerOf(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    if (name !== "lost+found") giveToOwnerOf(folder, join(folder, name));
-  }
 }
 
 const DRAFT = ".restoring";
@@ -156,10 +152,7 @@ function deleteDrafts(folder: string): void {
   }
 }
 
-/**
- * Throws if the folder has objects, unless an interrupted restore has left them: then its draft is there,
- * and the backup has all of them.
- */
+/** Throws if the folder has objects, unless an interrupted restore of this backup has left them. */
 function refuseStoredFiles(folder: string, objects: readonly Verified[]): void {
   if (!existsSync(folder)) return;
   const left = new Set(existsSync(objectsDraftOf(folder)) ? objects.map(({ name }) => name) : []);
@@ -205,10 +198,7 @@ function placeObjects(objects: readonly Verified[], folder: string): void {
 const deleteDraft = (folder: string) =>
   rmSync(objectsDraftOf(folder), { recursive: true, force: true });
 
-/**
- * Ends a restore that has failed. Without the draft, the next one would refuse the objects that an
- * interrupted one has placed.
- */
+/** Ends a failed restore. The draft lets the next one accept what an interrupted one has placed. */
 function emptyDraft(folder: string): void {
   if (!existsSync(folder)) return;
   deleteDraft(folder);

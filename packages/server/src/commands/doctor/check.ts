@@ -9,9 +9,9 @@ export interface Check {
 
 const check =
   (status: Check["status"]) =>
-  (name: string, message: string, todo: string): Check => ({ name, status, message, todo });
+  (name: string, message: string, todo = ""): Check => ({ name, status, message, todo });
 
-export const ok = (name: string, message: string) => check("ok")(name, message, "");
+export const ok = check("ok");
 export const warning = check("warning");
 export const failed = check("failed");
 

@@ -71,13 +71,11 @@ export function createExports({ store, blobs, vault, log }: ExportsOptions) {
         failed: (err) => log.warn({ err, account: account.username }, "account export failed"),
         ended: () => store.write((tx) => tx.deleteSubscription(name, id)),
       });
-      return { filename: filenameOf(account), body };
+      const day = new Date().toISOString().slice(0, 10);
+      return { filename: `parley-${account.username}-${day}.zip`, body };
     },
   };
 }
-
-const filenameOf = ({ username }: AccountRecord) =>
-  `parley-${username}-${new Date().toISOString().slice(0, 10)}.zip`;
 
 function checkActive(account: AccountRecord | null): void {
   if (!account || account.erased_at !== null) throw wrongLink();
