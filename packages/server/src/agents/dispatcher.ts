@@ -9,10 +9,7 @@ import type { TurnServices } from "./turn/prepare.ts";
 import { runTurn } from "./turn.ts";
 import type { TurnLoads } from "./turn-loads.ts";
 
-/**
- * A node that stalls for two seconds keeps its turns, and the turns of a node that died are taken
- * over within five.
- */
+/** A node that stalls for two seconds keeps its turns. Those of a dead one are taken over within five. */
 const LEASE_MS = 3000;
 const LEASE_RENEWAL_MS = 1000;
 const MAX_CLAIMED_TURNS = 100;

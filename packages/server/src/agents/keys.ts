@@ -19,10 +19,7 @@ export interface KeyServices {
   readonly log: Logger;
 }
 
-/**
- * Returns the key that an agent's turns use, and whose it is: the owner's, or the operator's. Throws a
- * `TurnFailed` if there is none or it does not open.
- */
+/** The key for an agent's turns, and whose it is. Throws a `TurnFailed` if none is stored or opens. */
 export function openKey(
   { config, vault, log }: KeyServices,
   agent: AgentRecord,
@@ -45,10 +42,7 @@ export function openKey(
 
 export const keyMissing = () => new TurnFailed({ code: "key_missing" });
 
-/**
- * Replaces the error of a call with the operator's key that the provider has rejected: the owner
- * cannot correct it.
- */
+/** Replaces the error of a call whose operator's key was rejected: the owner cannot correct it. */
 export function operatorKeyError(error: unknown, provider: string, { log }: KeyServices): unknown {
   if (!(error instanceof ProviderError) || error.code !== "key_rejected") return error;
   log.error({ provider, status: error.status }, "operator key rejected by provider");

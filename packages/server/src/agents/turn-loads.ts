@@ -35,10 +35,7 @@ export function createTurnLoads(cluster: Cluster) {
   }
 
   return {
-    /**
-     * Tells the other nodes how many turns this node runs. Turns that begin or end in the same iteration
-     * of the event loop are reported together.
-     */
+    /** Tells the other nodes how many turns run here, once per iteration of the event loop. */
     report(running: number): void {
       here = running;
       if (isReportDue) return;

@@ -51,10 +51,7 @@ export async function runTurn(services: TurnServices, id: number, running: Abort
   await storeEnding(services, id, ending);
 }
 
-/**
- * Prepares a turn and answers it. What is written is in `written`, also after an error. False if this
- * node no longer runs the turn.
- */
+/** Answers a turn, and fills `written`, also before an error. False if this node no longer runs it. */
 async function answerTurn(
   services: TurnServices,
   id: number,

@@ -29,10 +29,7 @@ export function readDatabase(value: string | undefined): Database | null {
   };
 }
 
-/**
- * The connection to NATS, through which nodes reach each other. TLS is the default for NATS on other
- * hosts: events contain what people write.
- */
+/** The connection between nodes. TLS is the default on other hosts: events contain what people write. */
 export function readNats(settings: Environment) {
   const { NATS_URL, NATS_CREDS, NATS_TLS, NATS_CA, NATS_CERT, NATS_KEY } = settings;
   if (!NATS_URL) return null;

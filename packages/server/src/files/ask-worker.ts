@@ -1,7 +1,4 @@
-/**
- * The answer of a thread, which is ended at the deadline: it reads what was made by strangers. Null if there
- * is no answer in time.
- */
+/** The answer of a thread that reads what strangers made, and is ended at the deadline: then null. */
 export async function askWorker<Answer>(worker: Worker, deadlineMs: number) {
   const { promise, resolve } = Promise.withResolvers<Answer | null>();
   const timer = setTimeout(() => resolve(null), deadlineMs);

@@ -78,10 +78,7 @@ export async function cleanPicture(path: string, files: PictureFiles) {
   });
 }
 
-/**
- * Writes a picture of an account or a group: small, without metadata, and always a still. The preview
- * fills a square whose sides are cut off.
- */
+/** Writes a picture of an account or a group: a small still without metadata, and a square preview. */
 export async function cleanProfilePicture(path: string, files: PictureFiles) {
   const { cleaned, preview, maxPixels } = files;
   return decodable(path, files, async (source) => {

@@ -37,8 +37,5 @@ export function linksNow({ links }: { links: Links }, { base }: { base?: string 
 /** How long links are valid at least. */
 const LINK_MS = 10 * 60 * 1000;
 
-/**
- * When a link ends that is made now: links of the same file are identical within a window, so that
- * browsers cache what they load.
- */
+/** The end of a link made now: the same within a window, so that browsers cache what they load. */
 export const linkEnd = (now: number) => (Math.floor(now / LINK_MS) + 2) * LINK_MS;

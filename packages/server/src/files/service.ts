@@ -66,10 +66,7 @@ function createFileQuota(store: Pick<Store, "read">, limit: number, metrics: Met
     () => limit,
   );
   return {
-    /**
-     * Throws (403) if a file of this size has no room. What other nodes add counts after a minute at the
-     * latest, and so does what is deleted.
-     */
+    /** Throws (403) if there is no room. What other nodes add or delete counts within a minute. */
     async check(size: number): Promise<void> {
       if (limit === 0) return;
       const now = performance.now();

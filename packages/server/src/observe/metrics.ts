@@ -39,10 +39,7 @@ export function createMetrics() {
       figures.milliseconds += milliseconds;
     },
     watch,
-    /**
-     * Registers a counter with one label, and returns the function that counts. `known` are the values
-     * of the label that are shown before they are counted.
-     */
+    /** Registers a counter with one label, and returns its function. `known` values are shown at once. */
     counter(name: string, help: string, label: string, known: readonly string[] = []) {
       const counts = new Map(known.map((value) => [value, 0]));
       watch(name, "counter", help, () =>

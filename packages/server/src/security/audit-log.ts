@@ -64,10 +64,7 @@ export function createAuditLog(log: AuditLines, store: Pick<Store, "write">) {
   const writeLine = ({ action, account, details }: NewAuditEntry) =>
     log.info({ event: action, account, ...details }, "security event");
 
-  /**
-   * Runs a unit of work that records entries. They are stored with its changes, and their log lines
-   * are written once it has committed.
-   */
+  /** Runs a unit of work. Its entries are stored with its changes, and logged once it has committed. */
   async function write<Result>(
     unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>,
   ): Promise<Result> {

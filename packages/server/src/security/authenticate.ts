@@ -80,10 +80,7 @@ export function createAuthenticator(options: AuthenticatorOptions) {
     return { kind: "session", account, session_id: id, expires_at, renewable_since };
   }
 
-  /**
-   * The token is verified on every call. Its session is stored so that it can be listed and revoked, and
-   * ends with the token.
-   */
+  /** The token is verified on every call. Its stored session can be revoked, and ends with the token. */
   async function sessionOfIssuedToken(tokens: OidcTokens, token: string, origin: Origin) {
     const { identity, expires_at } = await tokens.verify(token).catch((error) => {
       if (error instanceof Failure && error.code === "unauthorized") {

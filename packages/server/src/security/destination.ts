@@ -76,10 +76,7 @@ export async function checkDestination(
   return { url, ip };
 }
 
-/**
- * Throws `bad_request` when the address in a field `url` must not be contacted, unless the reason is the
- * accepted one.
- */
+/** Throws `bad_request` if a field `url` must not be contacted, unless for the accepted reason. */
 export async function checkUrlField(url: string, allowPrivate: boolean, accepted?: FetchErrorCode) {
   try {
     await checkDestination(url, { allowPrivate });

@@ -45,10 +45,7 @@ export function createIssuer(address: string, log: Logger) {
   return {
     /** Its discovery document. Throws `unavailable`. */
     metadata: async () => (await discovered()).metadata,
-    /**
-     * Checks signature, issuer, audience and expiry of a JWT, and returns its claims. Throws
-     * `unauthorized` or `unavailable`.
-     */
+    /** Checks signature, issuer, audience and expiry. Throws `unauthorized` or `unavailable`. */
     async verify(token: string, audience: string): Promise<JWTPayload> {
       const { keys } = await discovered();
       const { payload } = await jwtVerify(token, keys, {

@@ -25,10 +25,7 @@ const boundTo = ({ owner_id, provider }: SealBinding) =>
 const byId = (masters: readonly Buffer[]) =>
   new Map(masters.map((master) => [idOf(master), master]));
 
-/**
- * AES-256-GCM with a random nonce. `masters` are in order, newest first. `reload` reads them again, to
- * find keys that were added since.
- */
+/** AES-256-GCM with a random nonce. `masters`: newest first. `reload` finds keys that were added since. */
 export function createVault(masters: readonly Buffer[], reload?: () => readonly Buffer[]) {
   let known = byId(masters);
 

@@ -7,10 +7,7 @@ const CHECK_MS = 5000;
 
 export type Erasures = ReturnType<typeof startErasures>;
 
-/**
- * Finishes the erasures of accounts, on one node at a time. Erasures that a crash has interrupted are
- * finished by the next process or by another node.
- */
+/** Finishes erasures, on one node at a time, also those that a crash of any process has interrupted. */
 export function startErasures({ store, node, log }: Omit<JobOptions, "metrics">) {
   const held = createLease(store, "erasures", node);
 

@@ -9,10 +9,7 @@ export interface JobOptions {
   readonly metrics: Metrics;
 }
 
-/**
- * Runs work now, at intervals, and on demand; never twice at the same time. `stop` aborts the signal and
- * waits for the work to end.
- */
+/** Runs work now, at intervals and on demand, never twice at once. `stop` aborts it and waits for it. */
 export function runRegularly(everyMs: number, work: (signal: AbortSignal) => Promise<unknown>) {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -50,10 +47,7 @@ const RENEW_MS = LEASE_MS / 4;
 
 export type Proceed = () => Promise<void>;
 
-/**
- * The right to do some work, which one process has at a time: a lease in the store, by name. `holder` is
- * unique among all processes.
- */
+/** A lease in the store, which one process has at a time. `holder` is unique among all processes. */
 export function createLease(store: Pick<Store, "write">, name: string, holder: string) {
   let renewedAt: number | null = null;
   const held = {

@@ -15,10 +15,7 @@ export class WaitingClaims {
   /** By the username of the owner. */
   readonly #entries = new Map<string, Set<Entry>>();
 
-  /**
-   * Begins to listen for turns of the agent. Throws `rate_limited` if too many calls of its owner's
-   * agents wait already.
-   */
+  /** Begins to listen for turns. Throws `rate_limited` if too many calls of the owner's agents wait. */
   open(caller: AgentCaller, signal: AbortSignal) {
     const owner = ownerNameOf(caller.account);
     const entries = this.#entries.get(owner) ?? new Set<Entry>();

@@ -41,10 +41,7 @@ export type AdapterOutput =
 
 type TextOutput = { type: "text"; text: string };
 
-/**
- * The model thinks or writes arguments of a call. Nobody is shown it, and the provider charges for it.
- * The text is empty if it is not readable.
- */
+/** Hidden thoughts, or arguments of a call, which the provider charges for. Empty if not readable. */
 type ThinkingOutput = { type: "thinking"; text: string };
 
 /** One complete call. `name` may be none of the tools that were offered. */
@@ -74,10 +71,7 @@ export interface HttpRequest {
   body: string;
 }
 
-/**
- * One wire protocol. An adapter only translates. The caller handles timeouts, retries, decoding of
- * the byte stream and HTTP errors.
- */
+/** One wire protocol. It only translates: the caller handles timeouts, retries and HTTP errors. */
 export interface Adapter {
   /** Throws a `ProviderError` for a request that cannot be encoded, such as a malformed key. */
   request(request: ModelRequest): HttpRequest;

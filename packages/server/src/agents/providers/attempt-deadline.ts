@@ -1,10 +1,7 @@
 import { untilAborted } from "../../security/guarded-fetch.ts";
 import { providerErrors } from "./provider-errors.ts";
 
-/**
- * Ends one attempt when the caller's signal aborts, when a timeout passes, and in any case when
- * disposed. Ending aborts `signal`, which closes the connection.
- */
+/** Ends an attempt on an abort, a timeout or disposal. It aborts `signal`, which closes the connection. */
 export class AttemptDeadline implements Disposable {
   readonly #caller: AbortSignal;
   readonly #controller = new AbortController();

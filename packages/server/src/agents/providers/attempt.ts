@@ -13,10 +13,7 @@ export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Res
 export const DEFAULT_TIMEOUTS = {
   /** From sending the request to the response headers. */
   headersMs: 60_000,
-  /**
-   * From the headers to the first text, thinking or call. Some models think for minutes before they
-   * write, and long prompts take long to read.
-   */
+  /** From the headers to the first output: models think for minutes, and long prompts take long to read. */
   firstTokenMs: 180_000,
   /** From one text, thinking or piece of a call to the next. */
   idleMs: 60_000,

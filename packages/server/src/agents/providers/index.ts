@@ -41,10 +41,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1 << 20;
 const MAX_MODELS = 500;
 
-/**
- * Asks a provider for its models, newest first where it says when they were made. Throws a
- * `ProviderError` if there is no list. Time and size are bounded.
- */
+/** See `ModelSource`. Time and size are bounded. */
 async function listModels(adapter: Adapter, access: Pick<ModelRequest, "api_key" | "base_url">) {
   const { url, headers } = adapter.models(access);
   const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -13,10 +13,7 @@ import { plainName, quoteName } from "../../rules/quoting.ts";
 import { fileAsText } from "./file-text.ts";
 import { objectSchema } from "./wire.ts";
 
-/**
- * Encodes a message for OpenAI's Chat Completions API. One message can become several: each tool
- * result is a message of its own there.
- */
+/** One message can become several: each tool result is a message of its own in this API. */
 export const encodeMessage = (message: ModelMessage): object[] =>
   message.role === "assistant"
     ? [encodeAssistantMessage(message.content)]

@@ -99,10 +99,7 @@ const commandsIn = (message: string): Command[] =>
     return name === undefined ? [] : [{ name, input: input || "{}" }];
   });
 
-/**
- * The command with the name of an offered tool. Names of servers may have spaces, and other characters
- * that names of functions do not have.
- */
+/** The command for an offered tool: names of servers may have characters that functions do not have. */
 export function offeredCommand(command: Command, tools: readonly string[]): Command {
   if (tools.includes(command.name)) return command;
   const [, written = "", input = "{}"] =

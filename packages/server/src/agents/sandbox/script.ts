@@ -49,9 +49,7 @@ const failScripts: Record<string, Script> = {
   midway: { ...answer(replies.midway), end: "cut" },
 };
 
-/**
- * Only the last message decides: what tools and files say never makes the sandbox call a tool.
- */
+/** Only the last message decides: what tools and files say never makes the sandbox call a tool. */
 export function scriptFor(request: SandboxRequest): Script {
   if (request.results.length > 0) return answer(replies.toolResults(request.results));
   if (request.commands.length > 0) return toolScript(request);

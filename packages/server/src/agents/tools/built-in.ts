@@ -140,10 +140,7 @@ const all: Readonly<Record<string, BuiltIn>> = {
   current_time,
 };
 
-/**
- * For every agent, without a grant: they show what the agent can read anyway. Schemas are made on first
- * use: that takes longer than loading this file.
- */
+/** For every agent: they show what it can read anyway. Made on first use, because schemas take long. */
 export const builtInTools = once(() =>
   Object.entries(all).map(([tool, { title, description, input }]) => ({
     server_id: null,

@@ -29,10 +29,7 @@ export interface Timeouts {
   readonly contactMs: number;
   /** For all contacts before a turn. What was known is offered then. */
   readonly refreshMs: number;
-  /**
-   * For a call and the wait for a connection, without the time in which a person answers a question of
-   * the server.
-   */
+  /** For a call and the wait for a connection, without the time in which a person answers questions. */
   readonly callMs: number;
   /** For the answer to a question. */
   readonly elicitMs: number;

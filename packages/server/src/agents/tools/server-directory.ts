@@ -22,10 +22,7 @@ export interface ServerDirectoryOptions extends OwnServerOptions {
 
 export type ServerDirectory = ReturnType<typeof createServerDirectory>;
 
-/**
- * The servers that a person can use: their own, and those of the operator, which are contacted at once
- * and whose tools are kept in memory.
- */
+/** A person's own servers, and the operator's: these are contacted at once, and kept in memory. */
 export function createServerDirectory(
   options: ServerDirectoryOptions,
   contact: (server: KnownServer, signal?: AbortSignal) => Promise<void>,

@@ -92,10 +92,7 @@ function callPermission(
   });
 }
 
-/**
- * Has the owner decide about a call that was not made because its tool or its grant has changed. False if
- * the agent may not use the tool any more.
- */
+/** Has the owner decide about a call whose tool or grant has changed. False if there is no grant now. */
 async function askAgain(tx: WriteTx, toolServers: ToolServers, call: ToolCallRecord) {
   const { server_id } = call;
   if (server_id === null) return false;

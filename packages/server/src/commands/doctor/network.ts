@@ -27,10 +27,7 @@ export async function checkBus({ nats }: Config): Promise<Check[]> {
   }
 }
 
-/**
- * Any answer shows that a provider can be reached: no key is sent. One that nobody has a key for keeps
- * nothing from working.
- */
+/** Any answer will do: no key is sent. A provider that nobody has a key for keeps nothing from working. */
 export async function checkProviders(config: Config): Promise<Check[]> {
   const { providers, operatorKeys } = config;
   if (providers.size === 0) return [ok("providers", "none")];

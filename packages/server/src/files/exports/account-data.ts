@@ -222,10 +222,7 @@ async function* messages(source: Source): Pages<Message> {
 
 const asItIs = <Item>(item: Item) => item;
 
-/**
- * What the person wrote in conversations that they have left. The reactions are left out: they may be from
- * later.
- */
+/** What the person wrote in conversations that they have left, without reactions: they may be later. */
 async function* messagesInFormer({ read, account: { id: senderId } }: Source): Pages<Message> {
   const former = await read((tx) => tx.formerConversations(senderId));
   for (const { id: conversationId, seq } of former) {

@@ -11,10 +11,7 @@ export interface ZipEntry {
   readonly isCompressed?: boolean;
 }
 
-/**
- * Writes a ZIP archive as a stream: nothing but the current piece is in memory. Compression runs on
- * other threads.
- */
+/** Writes a ZIP archive as a stream, with one piece in memory. Compression runs on other threads. */
 export async function* zip(
   entries: AsyncIterable<ZipEntry>,
   mtime: Date,
