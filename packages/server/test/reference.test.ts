@@ -52,9 +52,7 @@ interface AsyncApi {
 
 // As JSON, as they are served: JSON drops undefined values.
 const openapi: OpenApi = JSON.parse(JSON.stringify(openApi()));
-const asyncapi: AsyncApi = JSON.parse(
-  JSON.stringify(asyncApi({ host: "chat.example.com", secure: true })),
-);
+const asyncapi: AsyncApi = JSON.parse(JSON.stringify(asyncApi("chat.example.com", true)));
 const page = referencePage();
 
 const callOf = (name: string) => openapi.paths[`/api/${name}`]?.post as Call;

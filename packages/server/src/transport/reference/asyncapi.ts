@@ -1,18 +1,18 @@
-import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
+import { type Operation, RequestFrame } from "@parley/protocol";
 import { historyId, ownSeq } from "@parley/protocol/text/fields";
 import manifest from "../../../package.json" with { type: "json" };
 import {
   allEvents,
   eventPlace,
   hasPlace,
-  mayReturnNothing,
+  type NamedEvent,
   resourceOf,
   socketFailure,
   socketOperations,
   success,
 } from "./contract.ts";
-import { describe, eventExample, frameExample } from "./examples.ts";
-import { accessOf, resourceTag, resourceTitle } from "./prose.ts";
+import { describe, eventExample } from "./examples.ts";
+import { resourceTag } from "./prose.ts";
 import {
   createSchemaBook,
   mapEntries,
@@ -21,28 +21,16 @@ import {
   socketParams,
 } from "./schemas.ts";
 
-/** The address of the service: its host, such as `chat.example.com`, and whether it uses TLS. */
-export interface Address {
-  host: string;
-  secure: boolean;
-}
-
 /** The WebSocket side of the contract as an AsyncAPI 3.0 document, from the server's view. */
-export function asyncApi({ host, secure }: Address): object {
+export function asyncApi(host: string, isSecure: boolean): object {
   const book = createSchemaBook("#/components/schemas/", "draft-07");
-  const events = allEvents.map(([name, event]) => [name, sending(name, event, book)] as const);
-  const calls = socketOperations.map(
-    (operation) => [operation.socket, receiving(operation, book)] as const,
-  );
-  const replies = [
-    reply(DONE, "DoneReply", "Success without a result.", success(null, true), book, { ok: true }),
-    reply(FAILED, "FailedReply", "The call failed.", book.output(socketFailure), book, {
-      ok: false,
-      error: { code: "not_found", message: "not found: message" },
-    }),
+  const described = [
+    ...allEvents.map((event) => sending(event, book)),
+    ...socketOperations.map((operation) => receiving(operation, book)),
   ];
-  const described = [...events, ...calls].flatMap(([, { messages }]) => messages);
-  const messages = Object.fromEntries([...described, ...replies].map((each) => [each.name, each]));
+  const replies = [doneReply(book), failedReply(book)];
+  const named = [...described.flatMap((each) => each.messages), ...replies];
+  const messages = Object.fromEntries(named.map((each) => [each.name, each]));
   return {
     asyncapi: "3.0.0",
     info: {
@@ -55,9 +43,7 @@ export function asyncApi({ host, secure }: Address): object {
       tags: [eventsTag, ...[...new Set(socketOperations.map(resourceOf))].map(resourceTag)],
     },
     defaultContentType: "application/json",
-    servers: {
-      here: { host, protocol: secure ? "wss" : "ws", security },
-    },
+    servers: { here: { host, protocol: isSecure ? "wss" : "ws", security } },
     channels: {
       socket: {
         address: "/api/ws",
@@ -68,18 +54,12 @@ export function asyncApi({ host, secure }: Address): object {
         bindings: { ws: { method: "GET", query: tokenQuery } },
       },
     },
-    operations: Object.fromEntries(
-      [...events, ...calls].map(([name, { operation }]) => [name, operation]),
-    ),
+    operations: Object.fromEntries(described.map(({ name, operation }) => [name, operation])),
     components: { messages, schemas: book.shared, securitySchemes },
   };
 }
 
 const eventsTag = { name: "Events", description: "Frames that the server sends." };
-
-/** Names of the replies that all operations share. */
-const DONE = "reply.done";
-const FAILED = "reply.failed";
 
 const ref = (...path: string[]) => ({ $ref: `#/${path.join("/")}` });
 const channel = ref("channels", "socket");
@@ -105,7 +85,7 @@ const tokenQuery = {
 };
 
 /** The event that the server sends, and its message. */
-function sending(name: string, event: EventContract, book: SchemaBook) {
+function sending([name, event]: NamedEvent, book: SchemaBook) {
   const { params, delivery, carries, summary } = event;
   const payload = object({ method: { const: name }, params: book.output(params) });
   const { properties = {} } = payload;
@@ -115,6 +95,7 @@ function sending(name: string, event: EventContract, book: SchemaBook) {
   if (carries) properties[carries] = book.output(CARRIED[carries]);
   const schema = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
   return {
+    name,
     messages: [message(name, summary, schema, eventExample([name, event], book))],
     operation: {
       action: "send",
@@ -132,49 +113,59 @@ const CARRIED = { history_id: historyId, own_seq: ownSeq };
 
 /** The operation that the server handles, and the messages of its call and its result. */
 function receiving(operation: Operation, book: SchemaBook) {
-  const { name, socket, summary } = operation;
-  const { input, output, sent, answer } = describe(operation, book);
-  const params = share(book, `${pascal(name)}Params`, socketParams(input));
-  const payload = object({ method: { enum: [socket, name] }, params });
-  if (operation.input.safeParse({}).success) payload.required = ["method"];
-  const call = share(book, `${pascal(name)}Call`, withId(payload, book));
-  const messages = [message(socket, summary, call, sent && frameExample(operation, sent))];
-  const result = `${socket}.result`;
-  if (output) {
-    const [as, meaning] = [`${pascal(name)}Reply`, `The reply to ${socket}.`];
-    messages.push(reply(result, as, meaning, success(output, false), book, answer));
-  }
+  const { name: method, socket: name, summary } = operation;
+  const { input, output, ...described } = describe(operation, book);
+  const as = pascal(method);
+  const params = share(book, `${as}Params`, socketParams(input));
+  const payload = object({ method: { enum: [name, method] }, params });
+  if (described.takesNothing) payload.required = ["method"];
+  const call = share(book, `${as}Call`, withId(payload));
+  const result =
+    output &&
+    message(
+      `${name}.result`,
+      `The reply to ${name}.`,
+      share(book, `${as}Reply`, replyFrame(success(output, false))),
+      described.answer && { ...described.answer, id: 1 },
+    );
   const replies = [
-    ...(output ? [result] : []),
-    ...(mayReturnNothing(operation) ? [DONE] : []),
+    ...(result ? [result.name] : []),
+    ...(described.mayReturnNothing ? [DONE] : []),
     FAILED,
   ];
   return {
-    messages,
+    name,
+    messages: [message(name, summary, call, described.frame), ...(result ? [result] : [])],
     operation: {
       action: "receive",
       channel,
       summary,
-      description: accessOf(operation),
-      tags: [{ name: resourceTitle(resourceOf(operation)) }],
-      messages: [channelMessage(socket)],
+      description: described.access,
+      tags: described.tags.map((tag) => ({ name: tag })),
+      messages: [channelMessage(name)],
       reply: { channel, messages: replies.map(channelMessage) },
     },
   };
 }
 
-/** A reply, which names the fields of its call that have no effect. */
-function reply(
-  name: string,
-  as: string,
-  summary: string,
-  { properties, ...body }: Schema,
-  book: SchemaBook,
-  example: object | undefined,
-) {
-  const schema = share(book, as, withId({ ...body, properties: { ...properties, ignored } }, book));
-  return message(name, summary, schema, example && { ...example, id: 1 });
+/** Names of the replies that all operations share. */
+const DONE = "reply.done";
+const FAILED = "reply.failed";
+
+function doneReply(book: SchemaBook) {
+  const schema = share(book, "DoneReply", replyFrame(success(null, true)));
+  return message(DONE, "Success without a result.", schema, { ok: true, id: 1 });
 }
+
+function failedReply(book: SchemaBook) {
+  const schema = share(book, "FailedReply", replyFrame(book.output(socketFailure)));
+  const error = { code: "not_found", message: "not found: message" };
+  return message(FAILED, "The call failed.", schema, { ok: false, error, id: 1 });
+}
+
+/** Replies name the fields of their call that have no effect. */
+const replyFrame = ({ properties, ...body }: Schema): Schema =>
+  withId({ ...body, properties: { ...properties, ignored } });
 
 const ignored = {
   type: "array",
@@ -183,11 +174,13 @@ const ignored = {
     "Names of params that the operation does not know, in lists such as `grants.0.kind`, and `limit` if it is above the server's `page_size`. At most 20.",
 };
 
+const { id } = createSchemaBook("", "draft-07").input(RequestFrame).properties ?? {};
+
 /** Adds the optional `id` of a call, which its reply repeats. */
-function withId(payload: Schema, book: SchemaBook): Schema {
-  const { id } = book.input(RequestFrame).properties ?? {};
-  return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
-}
+const withId = (payload: Schema): Schema => ({
+  ...payload,
+  properties: { ...payload.properties, ...(id && { id }) },
+});
 
 /** Adds a schema under a name, which code generators use for its type. */
 function share({ shared }: SchemaBook, name: string, schema: Schema): Schema {

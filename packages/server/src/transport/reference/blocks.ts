@@ -1,8 +1,7 @@
-import { type Delivery, type EventContract, errorStatus, type Operation } from "@parley/protocol";
-import { mayReturnNothing, ownErrors } from "./contract.ts";
-import { describe, eventExample, exampleOf, frameExample } from "./examples.ts";
+import { type Delivery, errorStatus, type Operation } from "@parley/protocol";
+import { type NamedEvent, ownErrors } from "./contract.ts";
+import { describe, eventExample, exampleOf } from "./examples.ts";
 import { errorLink, example, pretty, render, table } from "./markdown.ts";
-import { rulesOf } from "./prose.ts";
 import { refName, type Schema, type SchemaBook, variantsOf } from "./schemas.ts";
 
 /** An entry of the page: its text, and beside it examples. */
@@ -20,29 +19,29 @@ export const entry = (
 /** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): string {
   const { name, socket, summary, access, agents } = operation;
-  const { input, output, sent, answer } = describe(operation, book);
+  const { rules, input, output, mayReturnNothing, sent, frame, answer } = describe(operation, book);
   const levels = [access, ...(agents ? ["agent"] : [])].map((level) => `[${level}](#access)`);
   const names = [`**POST** /api/${name}`, ...(access === "service" ? [] : [`\`${socket}\``])];
   const text = [
     `${names.join(" · ")} · access: ${levels.join(", ")} · cost: ${costOf(operation)}`,
     summary,
-    ...rulesOf(operation),
+    ...rules,
     "#### Input",
     hasFields(input) ? shape(input, "required") : "None.",
     "#### Result",
-    result(output, mayReturnNothing(operation)),
+    result(output, mayReturnNothing),
     "#### Errors",
     errors(operation),
   ];
   const examples = [
     sent && `#### HTTP\n\n\`\`\`sh\n${curl(operation, sent)}\n\`\`\``,
-    sent && access !== "service" && example("Socket", frameExample(operation, sent)),
+    access !== "service" && frame && example("Socket", frame),
     answer && example("Answer", answer),
   ];
   return entry(name, text.join("\n\n"), examples.filter(Boolean).join("\n\n"));
 }
 
-export function eventBlock(name: string, event: EventContract, book: SchemaBook): string {
+export function eventBlock([name, event]: NamedEvent, book: SchemaBook): string {
   const { params, delivery, summary } = event;
   const frame = eventExample([name, event], book);
   const fields = shape(book.output(params), "optional");

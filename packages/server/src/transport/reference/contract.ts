@@ -18,7 +18,8 @@ import type { Schema } from "./schemas.ts";
 export const allOperations: readonly Operation[] = Object.values(operations);
 /** Operations of access `service` are for HTTP only. */
 export const socketOperations = allOperations.filter(({ access }) => access !== "service");
-export const allEvents: readonly (readonly [string, EventContract])[] = Object.entries(events);
+export const allEvents: readonly NamedEvent[] = Object.entries(events);
+export type NamedEvent = readonly [name: string, event: EventContract];
 
 /** The resource of an operation: the part of its socket name before the dot. */
 export const resourceOf = ({ socket }: Operation) => socket.split(".", 1)[0] ?? socket;
@@ -37,10 +38,6 @@ export function httpErrors(operation: Operation): ErrorCode[] {
   const declared = declaredErrors(operation);
   return allErrors.filter((code) => declared.includes(code));
 }
-
-/** Whether success may come without a `result` although the operation has an output. */
-export const mayReturnNothing = ({ output }: Operation) =>
-  output === null || output.safeParse(undefined).success;
 
 const optional = <Value extends z.ZodType>(value: Value, description: string) =>
   value.meta({ description }).exactOptional();

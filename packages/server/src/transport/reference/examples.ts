@@ -1,7 +1,8 @@
-import type { EventContract, Operation } from "@parley/protocol";
+import type { Operation } from "@parley/protocol";
 import { historyId } from "@parley/protocol/text/fields";
 import type { z } from "zod";
-import { eventPlace, hasPlace } from "./contract.ts";
+import { eventPlace, hasPlace, type NamedEvent, resourceOf } from "./contract.ts";
+import { accessOf, resourceTitle, rulesOf } from "./prose.ts";
 import {
   mapEntries,
   refName,
@@ -83,11 +84,7 @@ export function exampleOf(schema: Schema, shared: Record<string, Schema>, name =
  * The smallest input that the operation accepts: the required fields, and as many optional ones as
  * its rules require. Undefined if none is found: a wrong example is worse than none.
  */
-export function inputExample(
-  operation: Operation,
-  input: Schema,
-  shared: Record<string, Schema>,
-): object | undefined {
+export function inputExample(operation: Operation, input: Schema, shared: Record<string, Schema>) {
   const variants = input.properties ? [input] : (input.anyOf ?? [input]);
   for (const { properties = {}, required = [] } of variants) {
     const optional = Object.keys(properties).filter((name) => !required.includes(name));
@@ -109,37 +106,43 @@ function outputExample(output: z.ZodType, schema: Schema, shared: Record<string,
   return output.safeParse(candidate).success ? candidate : undefined;
 }
 
-/** The schemas of an operation, an input that it accepts, and the response to a successful call. */
+/** What the page and both documents say of an operation. */
 export function describe(operation: Operation, book: SchemaBook) {
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
+  const sent = inputExample(operation, input, book.shared);
   const result = operation.output && output && outputExample(operation.output, output, book.shared);
   return {
+    access: accessOf(operation),
+    rules: rulesOf(operation),
+    tags: [resourceTitle(resourceOf(operation))],
     input,
+    takesNothing: operation.input.safeParse({}).success,
     output,
-    sent: inputExample(operation, input, book.shared),
+    /** Whether success may come without a `result`. */
+    mayReturnNothing: !operation.output || operation.output.safeParse(undefined).success,
+    /** An input that the operation accepts, and the same call as a frame on the socket. */
+    sent,
+    frame: sent && frameExample(operation, sent),
+    /** The response to a successful call. */
     answer: result === undefined ? undefined : { ok: true, ...(output && { result }) },
   };
 }
 
 /** The frame of an event, with `at` or `history_id` if it has one. */
-export function eventExample(
-  [method, event]: readonly [string, EventContract],
-  book: SchemaBook,
-): object | undefined {
-  const value = outputExample(event.params, book.output(event.params), book.shared);
-  if (value === undefined) return undefined;
+export function eventExample([method, event]: NamedEvent, book: SchemaBook) {
+  const params = outputExample(event.params, book.output(event.params), book.shared);
+  if (params === undefined) return undefined;
   if (event.carries === "history_id") {
-    return { method, params: value, history_id: exampleOf(book.output(historyId), book.shared) };
+    return { method, params, history_id: exampleOf(book.output(historyId), book.shared) };
   }
-  if (!hasPlace(event)) return { method, params: value };
-  return { method, params: value, at: exampleOf(book.output(eventPlace), book.shared) };
+  if (!hasPlace(event)) return { method, params };
+  return { method, params, at: exampleOf(book.output(eventPlace), book.shared) };
 }
 
-/** The same call as a frame on the socket. */
-export const frameExample = ({ socket }: Operation, input: object) => ({
+const frameExample = ({ socket }: Operation, input: Record<string, unknown>) => ({
   method: socket,
-  params: mapEntries({ ...input }, (name, value) => [socketWords(name), value as unknown]),
+  params: mapEntries(input, (name, value) => [socketWords(name), value]),
   id: 1,
 });
 

@@ -8,13 +8,10 @@ export { referencePolicy } from "./page.ts";
 /** In the place of the host, which is known with a request. */
 export const HOST_PLACEHOLDER = "host.invalid";
 
-const asyncApiAt = (secure: boolean) =>
-  once(() => JSON.stringify(asyncApi({ host: HOST_PLACEHOLDER, secure })));
-
 /** The documents of the reference, each made on first use: that takes a few hundred milliseconds. */
 export const documents = {
   page: once(referencePage),
   openApi: once(() => JSON.stringify(openApi())),
-  asyncApi: asyncApiAt(false),
-  secureAsyncApi: asyncApiAt(true),
+  asyncApi: once(() => JSON.stringify(asyncApi(HOST_PLACEHOLDER, false))),
+  secureAsyncApi: once(() => JSON.stringify(asyncApi(HOST_PLACEHOLDER, true))),
 };

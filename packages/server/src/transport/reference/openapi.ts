@@ -1,18 +1,10 @@
 import { type Access, type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
 import manifest from "../../../package.json" with { type: "json" };
 import { LIMITS } from "../../config/limits.ts";
-import {
-  allOperations,
-  byResource,
-  httpErrors,
-  httpFailure,
-  mayReturnNothing,
-  resourceOf,
-  success,
-} from "./contract.ts";
+import { allOperations, byResource, httpErrors, httpFailure, success } from "./contract.ts";
 import { describe } from "./examples.ts";
 import skeleton from "./openapi.yaml";
-import { accessOf, errorMeanings, resourceTag, resourceTitle, rulesOf } from "./prose.ts";
+import { errorMeanings, resourceTag, resourceTitle } from "./prose.ts";
 import { createSchemaBook, mapEntries, type Schema, type SchemaBook } from "./schemas.ts";
 
 /** The HTTP side of the contract as an OpenAPI 3.1 document. */
@@ -77,8 +69,6 @@ const callHeaders = {
 };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
-const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
-
 /** The responses that the paths refer to. */
 function failureResponses(paths: object, book: SchemaBook) {
   const named = JSON.stringify(paths).matchAll(/#\/components\/responses\/(\w+)/g);
@@ -89,8 +79,9 @@ function failureResponses(paths: object, book: SchemaBook) {
 /** The responses for these codes, by status. Codes that have the same one share a response. */
 function failures(codes: readonly ErrorCode[]) {
   const byStatus = Map.groupBy(codes, (code) => errorStatus[code]);
+  const place = "#/components/responses";
   return Object.fromEntries(
-    [...byStatus].map(([status, each]) => [status, failed(each.join("_or_"))]),
+    [...byStatus].map(([status, each]) => [status, { $ref: `${place}/${each.join("_or_")}` }]),
   );
 }
 
@@ -99,26 +90,27 @@ const json = (schema: Schema, example?: unknown) => ({
 });
 
 function call(operation: Operation, book: SchemaBook) {
-  const { input, output, sent, answer } = describe(operation, book);
+  const described = describe(operation, book);
+  const { input, output, sent, answer, tags } = described;
   const { name, summary, socket, access } = operation;
   const howToCall = access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`;
   return {
     operationId: name,
     summary,
-    description: [howToCall, accessOf(operation), ...rulesOf(operation)].join(" "),
-    tags: [resourceTitle(resourceOf(operation))],
+    description: [howToCall, described.access, ...described.rules].join(" "),
+    tags,
     ...securityOf(operation),
     ...(access === "session" && { parameters: [actsForParameter] }),
     requestBody: {
       // A missing body is an empty object.
-      required: !operation.input.safeParse({}).success,
+      required: !described.takesNothing,
       content: json(input, sent),
     },
     responses: {
       200: {
         description: output ? "Success, with a `result`." : "Success.",
         headers: callHeaders,
-        content: json(success(output, mayReturnNothing(operation)), answer),
+        content: json(success(output, described.mayReturnNothing), answer),
       },
       ...failures(httpErrors(operation)),
     },
@@ -135,15 +127,14 @@ function failure(name: string, book: SchemaBook) {
   const codes = name.split("_or_") as [ErrorCode, ...ErrorCode[]];
   const [code] = codes;
   const { example } = errorMeanings[code];
-  const body = { ok: false, error_code: errorStatus[code], code, description: example };
   const waits = code === "rate_limited" || code === "unavailable";
+  const parameters = waits && { parameters: { retry_after: 1 } };
+  const error_code = errorStatus[code];
+  const body = { ok: false, error_code, code, description: example, ...parameters };
   return {
     description: codes.map((each) => errorMeanings[each].meaning).join(" Or: "),
     headers: { "x-request-id": callHeaders["x-request-id"], ...(waits && retryAfter) },
-    content: json(
-      book.output(httpFailure),
-      waits ? { ...body, parameters: { retry_after: 1 } } : body,
-    ),
+    content: json(book.output(httpFailure), body),
   };
 }
 

@@ -49,7 +49,7 @@ export function referencePage(): string {
     body: each.map((operation) => operationBlock(operation, book)).join(""),
     entries: each.map(({ name }) => name),
   }));
-  const events = allEvents.map(([name, event]) => eventBlock(name, event, book));
+  const events = allEvents.map((event) => eventBlock(event, book));
   // Last, because converting operations and events collects the records they refer to.
   const records = Object.keys(book.shared);
   return layout({
