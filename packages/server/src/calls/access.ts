@@ -1,11 +1,11 @@
 import type { Access, Operation } from "@parley/protocol";
 import { checkAllowed } from "../domain/policies.ts";
 import { confirmationRequired, forbidden } from "../rules/failure.ts";
-import { isSwitch, type ServerPolicy } from "../rules/policies.ts";
+import { isSwitch } from "../rules/policies.ts";
 import type { AgentCaller, AnyCaller, Caller } from "../security/caller.ts";
 import { isOperator } from "../security/operators.ts";
 import type { Awaitable } from "../store/awaitable.ts";
-import type { Store } from "../store/store.ts";
+import type { Needs } from "./needs.ts";
 
 /** Why a caller may not call operations of a level. */
 const missingAccess: Record<Access, string> = {
@@ -16,15 +16,11 @@ const missingAccess: Record<Access, string> = {
   operator: "only an operator may call this operation",
 };
 
-export interface AccessOptions {
-  readonly store: Pick<Store, "read">;
-  /** `operators`: the usernames in PARLEY_OPERATORS. */
-  readonly config: { readonly operators: readonly string[]; readonly policy: ServerPolicy };
-}
+type Deciding = Pick<Needs, "store" | "config">;
 
 /** Throws `forbidden` unless the caller has the operation's access level. */
 export function checkAccess(
-  options: AccessOptions,
+  deciding: Deciding,
   { access, agents }: Operation,
   caller: AnyCaller | AgentCaller,
 ): Awaitable<void> {
@@ -35,14 +31,14 @@ export function checkAccess(
   if (access === "session" && caller.kind !== "service") return;
   if (access === "service" && caller.kind === "service") return;
   if (access === "operator") {
-    return caller.kind === "service" ? undefined : checkOperator(options, caller);
+    return caller.kind === "service" ? undefined : checkOperator(deciding, caller);
   }
   throw forbidden(missingAccess[access]);
 }
 
 /** Throws `forbidden` if the policy of the caller's person forbids the operation with this input. */
 export function checkPolicy(
-  { store, config }: AccessOptions,
+  { store, config }: Deciding,
   { policy }: Operation,
   caller: AnyCaller | AgentCaller | undefined,
   input: unknown,
@@ -54,26 +50,18 @@ export function checkPolicy(
   return store.read((tx) => checkAllowed(tx, config, caller.account, field));
 }
 
-async function checkOperator({ store, config }: AccessOptions, { account }: Caller) {
+async function checkOperator({ store, config }: Deciding, { account }: Caller) {
   const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
   if (!allowed) throw forbidden(missingAccess.operator);
 }
 
 const MINUTE_MS = 60_000;
 
-export interface ConfirmationOptions {
-  readonly store: Pick<Store, "read">;
-  readonly config: {
-    readonly passwordSignIn: boolean;
-    readonly limits: { readonly confirm_minutes: number };
-  };
-}
-
 /**
  * Throws `confirmation_required` for a person who has neither signed in nor confirmed their password in
  * the last `confirm_minutes`. Service keys act as their product decides.
  */
-export async function checkConfirmed({ store, config }: ConfirmationOptions, caller: AnyCaller) {
+export async function checkConfirmed({ store, config }: Deciding, caller: AnyCaller) {
   const { confirm_minutes } = config.limits;
   if (caller.kind !== "session" || confirm_minutes === 0) return;
   const { confirmedAt, hasPassword } = await store.read(async (tx) => ({

@@ -10,15 +10,8 @@ import type { Caller } from "../../security/caller.ts";
 export type Answers = ReturnType<typeof createAnswers>;
 export type FollowedAnswers = Awaited<ReturnType<Answers["follow"]>>;
 
-export interface AnswersOptions {
-  hub: Hub;
-  changes: Pick<Changes, "listen">;
-  socketsPerUser: number;
-}
-
 /** Follows the finished answers of agents in a conversation, for callers who wait for one. */
-export function createAnswers({ hub, changes, socketsPerUser }: AnswersOptions) {
-  /** What receives the messages of a conversation. */
+export function createAnswers(hub: Hub, changes: Pick<Changes, "listen">, socketsPerUser: number) {
   const followers = new Map<string, Set<(message: Message) => void>>();
 
   changes.listen((change: Delivered) => {
