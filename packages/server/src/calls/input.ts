@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { badFields, Failure, MAX_REPORTED_FIELDS } from "../rules/failure.ts";
+import { badFields, failure, MAX_REPORTED_FIELDS } from "../rules/failure.ts";
 
 /**
  * Parses the raw input of a call. Throws `bad_request` with what is wrong, each field by the name that
@@ -17,7 +17,7 @@ export function createInputParser<Schema extends z.ZodType>(
   const takesChat = fieldsOf(schema)?.has("chat_id") === true;
   return (raw, spell) => {
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-      throw new Failure("bad_request", "bad request: the input must be a JSON object");
+      throw failure("bad_request", "the input must be a JSON object");
     }
     const parsed = schema.safeParse(withoutNulls(raw as Record<string, unknown>, omittable));
     if (parsed.success) return parsed.data;

@@ -1,13 +1,13 @@
 import { declaredErrors, type Operation } from "@parley/protocol";
 import type { Metrics } from "../observe/metrics.ts";
-import { Failure, notFound } from "../rules/failure.ts";
+import { Failure, internalError, notFound } from "../rules/failure.ts";
 import { similarName } from "../rules/similar-names.ts";
 import type { AgentCaller, AnyCaller, DelegateCaller, Origin } from "../security/caller.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import { checkAccess, checkConfirmed, checkPolicy } from "./access.ts";
 import type { Bound } from "./bind.ts";
 import { unknownFields } from "./input.ts";
-import type { Needs } from "./needs.ts";
+import type { Context, Needs } from "./needs.ts";
 import {
   type CountedRate,
   costOfEntries,
@@ -58,7 +58,88 @@ export interface CallServices
  * count it against the throttles of its operation, run the handler, turn an error into a failure.
  */
 export function createInvoke(registry: ReadonlyMap<string, Bound>, services: CallServices): Invoke {
-  const { audit, metrics } = services;
+  const { audit, config, log, metrics, rates, throttles } = services;
+
+  /** Without promises as long as everything answers synchronously: this is the path of every message. */
+  function perform(bound: Bound, call: Call, about: Context["about"]): Awaitable<unknown> {
+    const { contract } = bound;
+    if (contract.access === "public") {
+      const { rate: name } = contract;
+      const key = `${contract.name} ${call.origin.network}`;
+      call.rated?.({ name, throttle: rates[name], key });
+      rates[name].take(key);
+      // Only what the network owes for the bytes of earlier calls holds it up.
+      takeCost(rates, call.origin, 0);
+      return run(bound, call, undefined, about);
+    }
+    return after(call.authenticate(), (caller) => {
+      if (caller.kind !== "service") about(caller.account.username);
+      call.rated?.(rateOf(rates, contract.rate, caller));
+      if (call.countRate) call.countRate();
+      else takeRate(rates, contract.rate, caller);
+      takeCost(rates, caller, contract.cost.call);
+      return after(checkAccess(services, contract, caller), () =>
+        caller.kind === "delegate"
+          ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller, about))
+          : run(bound, call, caller, about),
+      );
+    });
+  }
+
+  /** Nothing is done on behalf of a person that the audit log does not have. */
+  function recordDelegate({ name }: Operation, { origin }: Call, { account, key }: DelegateCaller) {
+    const details = { account: account.username, service_key: key.name, operation: name, origin };
+    return audit.write((_, record) => record("acted_on_behalf", details));
+  }
+
+  function run(
+    bound: Bound,
+    call: Call,
+    caller: AnyCaller | AgentCaller | undefined,
+    about: Context["about"],
+  ): Awaitable<unknown> {
+    const { contract } = bound;
+    return after(call.input(), (raw) => {
+      const unknown = unknownFields(raw, bound.fields);
+      if (unknown.length > 0) call.ignores?.(unknown);
+      const input = bound.parse(raw, call.spell);
+      const { limit = 0 } = input as { limit?: number };
+      if (limit > config.limits.page_size) call.ignores?.(["limit"]);
+      const { each } = contract.cost;
+      if (each && caller) takeCost(rates, caller, costOfEntries(each, input as object));
+      // Inherits what it needs: copying the fields for every call would cost more.
+      const { origin, signal } = call;
+      const charge = (cost: number) => {
+        const payer = payerOf(caller ?? origin);
+        if (payer !== null) rates.costs.charge(payer, cost);
+      };
+      const context = { __proto__: bound.needs, caller, origin, signal, about, charge };
+      const handle = () => {
+        if (contract.throttles.length > 0) takeDeclared({ throttles, caller, origin }, contract);
+        return bound.handle(context as unknown as Parameters<Bound["handle"]>[0], input);
+      };
+      return after(checkPolicy(services, contract, caller, input), () =>
+        contract.sensitive && caller && caller.kind !== "agent"
+          ? after(checkConfirmed(services, caller), handle)
+          : handle(),
+      );
+    });
+  }
+
+  function failureOf(error: unknown, call: Call, contract: Operation | undefined): Failure {
+    if (!(error instanceof Failure)) return unexpected(error, call);
+    const isDeclared = !contract || declaredErrors(contract).includes(error.code);
+    if (isDeclared || !config.strictErrors) return error;
+    const undeclared = `${contract.name} does not declare ${error.code}`;
+    return unexpected(new Error(undeclared, { cause: error }), call);
+  }
+
+  function unexpected(error: unknown, call: Call): Failure {
+    const reference = call.reference();
+    log.error({ err: error, request_id: reference, operation: call.name }, "internal error");
+    return internalError(reference);
+  }
+
   return async (call) => {
     const started = performance.now();
     const bound = registry.get(call.name);
@@ -67,15 +148,15 @@ export function createInvoke(registry: ReadonlyMap<string, Bound>, services: Cal
     let account: string | undefined;
     try {
       if (!bound) {
-        services.rates.operations.take(`unknown ${call.origin.network}`);
+        rates.operations.take(`unknown ${call.origin.network}`);
         throw unknownMethod(call.name.slice(0, 64), registry);
       }
-      const result = await perform(services, bound, call, (username) => {
+      const result = await perform(bound, call, (username) => {
         account = username;
       });
       return { ok: true, result };
     } catch (error) {
-      const failure = failureOf(services, error, call, bound?.contract);
+      const failure = failureOf(error, call, bound?.contract);
       code = failure.code;
       if (code === "rate_limited") {
         const { origin } = call;
@@ -98,104 +179,4 @@ function unknownMethod(name: string, registry: ReadonlyMap<string, Bound>): Fail
   }
   const similar = names.get(similarName(name, names.keys()) ?? "");
   return notFound(similar ? `method ${name} (did you mean ${similar}?)` : `method ${name}`);
-}
-
-/** Without promises as long as everything answers synchronously: this is the path of every message. */
-function perform(
-  services: CallServices,
-  bound: Bound,
-  call: Call,
-  about: (username: string) => void,
-): Awaitable<unknown> {
-  const { contract } = bound;
-  const { rates } = services;
-  if (contract.access === "public") {
-    const { rate: name } = contract;
-    const key = `${contract.name} ${call.origin.network}`;
-    call.rated?.({ name, throttle: rates[name], key });
-    rates[name].take(key);
-    // Only what the network owes for the bytes of earlier calls holds it up.
-    takeCost(rates, call.origin, 0);
-    return run(services, bound, call, undefined, about);
-  }
-  return after(call.authenticate(), (caller) => {
-    if (caller.kind !== "service") about(caller.account.username);
-    call.rated?.(rateOf(rates, contract.rate, caller));
-    if (call.countRate) call.countRate();
-    else takeRate(rates, contract.rate, caller);
-    takeCost(rates, caller, contract.cost.call);
-    return after(checkAccess(services, contract, caller), () =>
-      caller.kind === "delegate"
-        ? after(recordDelegate(services, contract, call, caller), () =>
-            run(services, bound, call, caller, about),
-          )
-        : run(services, bound, call, caller, about),
-    );
-  });
-}
-
-/** Nothing is done on behalf of a person that the audit log does not have. */
-function recordDelegate(
-  { audit }: CallServices,
-  { name }: Operation,
-  { origin }: Call,
-  { account, key }: DelegateCaller,
-) {
-  const details = { account: account.username, service_key: key.name, operation: name, origin };
-  return audit.write((_, record) => record("acted_on_behalf", details));
-}
-
-function run(
-  services: CallServices,
-  bound: Bound,
-  call: Call,
-  caller: AnyCaller | AgentCaller | undefined,
-  about: (username: string) => void,
-): Awaitable<unknown> {
-  const { contract } = bound;
-  const { throttles } = services;
-  return after(call.input(), (raw) => {
-    const unknown = unknownFields(raw, bound.fields);
-    if (unknown.length > 0) call.ignores?.(unknown);
-    const input = bound.parse(raw, call.spell);
-    const { limit = 0 } = input as { limit?: number };
-    if (limit > services.config.limits.page_size) call.ignores?.(["limit"]);
-    const { each } = contract.cost;
-    if (each && caller) takeCost(services.rates, caller, costOfEntries(each, input as object));
-    // Inherits what it needs: copying the fields for every call would cost more.
-    const { origin, signal } = call;
-    const charge = (cost: number) => {
-      const payer = payerOf(caller ?? origin);
-      if (payer !== null) services.rates.costs.charge(payer, cost);
-    };
-    const context = { __proto__: bound.needs, caller, origin, signal, about, charge };
-    const handle = () => {
-      if (contract.throttles.length > 0) takeDeclared({ throttles, caller, origin }, contract);
-      return bound.handle(context as unknown as Parameters<Bound["handle"]>[0], input);
-    };
-    return after(checkPolicy(services, contract, caller, input), () =>
-      contract.sensitive && caller && caller.kind !== "agent"
-        ? after(checkConfirmed(services, caller), handle)
-        : handle(),
-    );
-  });
-}
-
-function failureOf(
-  services: CallServices,
-  error: unknown,
-  call: Call,
-  contract: Operation | undefined,
-): Failure {
-  if (!(error instanceof Failure)) return unexpected(services, error, call);
-  const isDeclared = !contract || declaredErrors(contract).includes(error.code);
-  if (isDeclared || !services.config.strictErrors) return error;
-  const undeclared = `${contract.name} does not declare ${error.code}`;
-  return unexpected(services, new Error(undeclared, { cause: error }), call);
-}
-
-function unexpected({ log }: CallServices, error: unknown, call: Call): Failure {
-  const reference = call.reference();
-  log.error({ err: error, request_id: reference, operation: call.name }, "internal error");
-  return new Failure("internal", `internal error, reference ${reference}`);
 }

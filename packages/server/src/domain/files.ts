@@ -1,6 +1,6 @@
 import type { File } from "@parley/protocol";
 import { type AccountRecord, personOf } from "../rules/accounts.ts";
-import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
+import { badField, conflict, failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
 import { dayOf } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
 import type { FileRecord, StoredFile, UploadUsage } from "../store/files.ts";
@@ -26,11 +26,8 @@ export const uploadUsage = (owner: AccountRecord, size: number, now: number): Up
 /** Throws (413) for a file that is larger than the server takes. */
 export function checkFileSize(size: number, file_bytes: number): void {
   if (size <= file_bytes) return;
-  throw new Failure(
-    "payload_too_large",
-    `payload too large: a file has at most ${file_bytes} bytes`,
-    { max_bytes: file_bytes },
-  );
+  const why = `a file has at most ${file_bytes} bytes`;
+  throw failure("payload_too_large", why, { max_bytes: file_bytes });
 }
 
 /** Throws (400) for more files than a message may have. */

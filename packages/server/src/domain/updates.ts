@@ -15,7 +15,7 @@ export interface StartPoint {
 
 /** Reads the start point of a client that is about to receive events. */
 export const readStartPoint = (
-  { store }: { store: Store },
+  store: Pick<Store, "read">,
   { id }: AccountRecord,
   token: { kind: "session" | "agent"; id: string },
 ): Promise<StartPoint> =>

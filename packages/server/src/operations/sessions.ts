@@ -8,7 +8,7 @@ import { confirmedFactor, kindOfCode, proveSecondFactor } from "../domain/second
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import {
   conflict,
-  Failure,
+  failure,
   forbidden,
   notFound,
   secondFactorRequired,
@@ -199,7 +199,7 @@ sessions.handle(operations.confirmPassword, async (context, { password }) => {
 
 sessions.audited(operations.signOut, async (tx, record, { caller, origin }) => {
   if (caller.kind !== "session") {
-    throw new Failure("bad_request", "bad request: a service key has no session to end");
+    throw failure("bad_request", "a service key has no session to end");
   }
   const { account, session_id } = caller;
   await endSession(tx, session_id, account);

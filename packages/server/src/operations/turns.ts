@@ -7,7 +7,7 @@ import { deltaOf, type Ending, endTurn, stopTurns, turnsQueued } from "../domain
 import { publicAccount } from "../rules/accounts.ts";
 import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../rules/agents.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
-import { conflict, Failure, forbidden, notFound } from "../rules/failure.ts";
+import { conflict, failure, forbidden, notFound } from "../rules/failure.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isoOrNull } from "../rules/time.ts";
 import { shownToolCall } from "../rules/tool-calls.ts";
@@ -59,11 +59,10 @@ function notStored(store: Store, id: number, caller: AgentCaller, tooLongFrom?: 
     const { message_id } = await claimedTurn(tx, id, caller);
     const offset = await tx.streamedBytes(message_id ?? 0);
     if (offset === tooLongFrom) {
-      const why = `payload too large: an answer has at most ${MAX_ANSWER_BYTES} bytes`;
-      return new Failure("payload_too_large", why);
+      return failure("payload_too_large", `an answer has at most ${MAX_ANSWER_BYTES} bytes`);
     }
-    const why = `conflict: the answer has ${offset} bytes: the text must begin there`;
-    return new Failure("conflict", why, { offset });
+    const why = `the answer has ${offset} bytes: the text must begin there`;
+    return failure("conflict", why, { offset });
   });
 }
 

@@ -16,9 +16,12 @@ export class Failure extends Error {
 /** What is wrong with fields of the input, by their path. */
 type Fields = Record<string, string>;
 
-/** Makes failures of a code, whose sentence begins with its words. */
+/** A failure whose sentence begins with the words of its code. */
+export const failure = (code: ErrorCode, why: string, parameters?: ErrorParameters) =>
+  new Failure(code, `${code.replaceAll("_", " ")}: ${why}`, parameters);
+
 const failures = (code: ErrorCode) => (why: string, fields?: Fields) =>
-  new Failure(code, `${code.replaceAll("_", " ")}: ${why}`, fields && { fields });
+  failure(code, why, fields && { fields });
 
 // Clients react to codes and parameters, never to words: what they have to tell apart has a parameter.
 
@@ -31,7 +34,7 @@ export const secondFactorRequired = failures("second_factor_required");
 
 /** Accounts that do not exist, or that the caller may not see. */
 export const noAccounts = (kind: "user" | "users" | "agent" | "participant", ...names: string[]) =>
-  new Failure("not_found", `not found: ${kind} ${names.join(", ")}`, { names });
+  failure("not_found", `${kind} ${names.join(", ")}`, { names });
 
 const ways: Record<ConfirmBy, string> = {
   password: "confirm your password",
@@ -39,15 +42,17 @@ const ways: Record<ConfirmBy, string> = {
 };
 
 /** The caller's session is too old for a sensitive call. */
-export const confirmationRequired = (confirm_by: ConfirmBy) =>
-  new Failure(
-    "confirmation_required",
-    `confirmation required: your sign-in was some time ago, ${ways[confirm_by]} first`,
-    { confirm_by },
-  );
+export function confirmationRequired(confirm_by: ConfirmBy): Failure {
+  const why = `your sign-in was some time ago, ${ways[confirm_by]} first`;
+  return failure("confirmation_required", why, { confirm_by });
+}
 
 /** The account's sessions have ended, and it cannot sign in. */
-export const suspended = () => new Failure("suspended", "suspended: this account is suspended");
+export const suspended = () => failure("suspended", "this account is suspended");
+
+/** The log has what happened, with the reference. */
+export const internalError = (reference: string) =>
+  new Failure("internal", `internal error, reference ${reference}`);
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 
@@ -56,7 +61,7 @@ export const MAX_REPORTED_FIELDS = 20;
 
 export function badFields(fields: Fields): Failure {
   const reported = Object.entries(fields).slice(0, MAX_REPORTED_FIELDS);
-  return failures("bad_request")(described(reported), Object.fromEntries(reported));
+  return failure("bad_request", described(reported), { fields: Object.fromEntries(reported) });
 }
 
 const described = (fields: readonly [path: string, problem: string][]) =>
@@ -67,13 +72,13 @@ export function checkItems<Item>(
   items: readonly Item[],
   pathOf: (place: number) => string,
   problemOf: (item: Item, place: number) => string | false | null,
-  failure = badFields,
+  failed = badFields,
 ): void {
   const problems = items.flatMap((item, place) => {
     const problem = problemOf(item, place);
     return problem ? [[pathOf(place), problem] as const] : [];
   });
-  if (problems.length > 0) throw failure(Object.fromEntries(problems));
+  if (problems.length > 0) throw failed(Object.fromEntries(problems));
 }
 
 /** As `badFields`, of all fields, for what is taken. */
@@ -84,11 +89,7 @@ export const rateLimited = (
   retry_after: number,
   what = "too many requests",
   more?: Pick<ErrorParameters, "max_bytes">,
-) =>
-  new Failure("rate_limited", `rate limited: ${what}, try again in ${retry_after} s`, {
-    retry_after,
-    ...more,
-  });
+) => failure("rate_limited", `${what}, try again in ${retry_after} s`, { retry_after, ...more });
 
-export const unavailable = (why: string, retryAfter = 1) =>
-  new Failure("unavailable", `unavailable: ${why}`, { retry_after: retryAfter });
+export const unavailable = (why: string, retry_after = 1) =>
+  failure("unavailable", why, { retry_after });

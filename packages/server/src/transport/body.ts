@@ -1,4 +1,4 @@
-import { Failure } from "../rules/failure.ts";
+import { Failure, failure } from "../rules/failure.ts";
 import { checkJson, type JsonBounds, parseInput, TooComplex } from "../security/bounded-json.ts";
 
 /** The JSON in the body of a request; an empty object if there is no body. */
@@ -10,10 +10,7 @@ export async function readJson(
   if (lengthOf(request, maxBytes) === 0 || request.body === null) return {};
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type)) {
-    throw new Failure(
-      "unsupported_media_type",
-      "unsupported media type: send content-type: application/json",
-    );
+    throw failure("unsupported_media_type", "send content-type: application/json");
   }
   const bytes = await readBytes(request.body, maxBytes);
   onRead?.(bytes.byteLength);
@@ -22,7 +19,7 @@ export async function readJson(
     const text = decode(bytes);
     return text.trim() === "" ? {} : parseInput(text);
   } catch {
-    throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
+    throw failure("bad_request", "the body is not valid JSON in UTF-8");
   }
 }
 
@@ -34,7 +31,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   try {
     return decode(bytes);
   } catch {
-    throw new Failure("bad_request", "bad request: the body is not valid UTF-8");
+    throw failure("bad_request", "the body is not valid UTF-8");
   }
 }
 
@@ -69,13 +66,11 @@ function checkBounds(bytes: Uint8Array, bounds: JsonBounds): void {
   } catch (error) {
     if (!(error instanceof TooComplex)) throw error;
     const { maxTokens, maxDepth } = bounds;
-    const why = `bad request: at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
-    throw new Failure("bad_request", why);
+    const why = `at most ${maxTokens} values, nested at most ${maxDepth} levels deep`;
+    throw failure("bad_request", why);
   }
 }
 
-export const connectionClosed = () =>
-  new Failure("bad_request", "bad request: the connection was closed");
+export const connectionClosed = () => failure("bad_request", "the connection was closed");
 
-const tooLarge = (maxBytes: number) =>
-  new Failure("payload_too_large", `payload too large: at most ${maxBytes} bytes`);
+const tooLarge = (maxBytes: number) => failure("payload_too_large", `at most ${maxBytes} bytes`);

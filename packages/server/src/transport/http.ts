@@ -1,7 +1,7 @@
 import type { Invoke } from "../calls/invoke.ts";
 import { type CountedRate, chargeBytes } from "../calls/rates.ts";
 import type { Logger } from "../observe/log.ts";
-import { Failure, forbidden, notFound } from "../rules/failure.ts";
+import { Failure, failure, forbidden, internalError, notFound } from "../rules/failure.ts";
 import { ACTS_FOR } from "../security/authenticate.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { connectionClosed, readJson, readText } from "./body.ts";
@@ -31,40 +31,40 @@ export interface HttpOptions {
   unsent: UnsentAnswers;
 }
 
-const SOCKET_PATH = "/api/ws";
 const CALL_PREFIX = "/api/";
-const MCP_PATH = "/mcp";
-/** `/hooks/<id>/<secret>`: where other programs post. */
-const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 
-/** `/exports/<token>`: where people download their own data. */
-const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
+/** `parts`: what the groups of the pattern have found in the path. */
+type Place = readonly [
+  pattern: RegExp,
+  method: "GET" | "POST",
+  answer: (
+    request: Request,
+    origin: Origin,
+    parts: readonly string[],
+  ) => Promise<Response | undefined>,
+];
 
 export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: HttpOptions) {
   const { config, log, rates, authenticator, incomingHooks, exports, files } = services;
 
-  function route(
-    request: Request,
-    origin: Origin,
-  ): Promise<Response | undefined> | Response | undefined {
+  const places: readonly Place[] = [
+    [/^\/api\/ws$/, "GET", upgrade],
+    [/^\/mcp$/, "POST", serveMcp],
+    // Where other programs post: `/hooks/<id>/<secret>`.
+    [/^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/, "POST", postToHook],
+    // Where people download their own data: `/exports/<token>`.
+    [/^\/exports\/([\w.-]{1,256})$/, "GET", download],
+  ];
+
+  function route(request: Request, origin: Origin) {
     const { method } = request;
     const path = pathOf(request.url);
-    if (path === SOCKET_PATH) {
-      return method === "GET" ? upgrade(request, origin) : methodNotAllowed("GET");
-    }
-    if (path === MCP_PATH) {
-      return method === "POST" ? serveMcp(request, origin) : methodNotAllowed("POST");
-    }
-    const hook = HOOK_PATH.exec(path);
-    if (hook) {
-      const [, id = "", secret = ""] = hook;
-      return method === "POST"
-        ? postToHook({ id, secret }, request, origin)
-        : methodNotAllowed("POST");
-    }
-    const exported = EXPORT_PATH.exec(path);
-    if (exported) {
-      return method === "GET" ? download(exported[1] ?? "") : methodNotAllowed("GET");
+    for (const [pattern, allowed, answer] of places) {
+      const found = pattern.exec(path);
+      if (!found) continue;
+      return method === allowed
+        ? answer(request, origin, found.slice(1))
+        : methodNotAllowed(allowed);
     }
     const file = fileRoute(files, path, request);
     if (file) return file;
@@ -80,18 +80,15 @@ export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: H
   }
 
   /** Some senders, such as Alertmanager, accept no other answer than the text `ok`. */
-  async function postToHook(
-    hook: { id: string; secret: string },
-    request: Request,
-    origin: Origin,
-  ) {
+  async function postToHook(request: Request, { network }: Origin, parts: readonly string[]) {
+    const [id = "", secret = ""] = parts;
     const body = () => readText(request, config.limits.frame_bytes);
-    await incomingHooks.post({ ...hook, network: origin.network, body });
+    await incomingHooks.post({ id, secret, network, body });
     return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
   }
 
   /** The link has everything that the download needs, so that a browser can follow it. */
-  async function download(token: string): Promise<Response> {
+  async function download(_request: Request, _origin: Origin, [token = ""]: readonly string[]) {
     const { filename, body } = await exports.open(token);
     return new Response(body, {
       headers: {
@@ -102,7 +99,6 @@ export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: H
     });
   }
 
-  /** Calls the operation with the given name. */
   async function call(name: string, request: Request, origin: Origin): Promise<Response> {
     const request_id = Bun.randomUUIDv7();
     let caller: AnyCaller | AgentCaller | undefined;
@@ -174,8 +170,8 @@ export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: H
 
   return async (request: Request, peer: string): Promise<Response | undefined> => {
     if (!hasValidHost(request)) {
-      const why = "bad request: the Host header is not a valid host";
-      return withHeaders(failureResponse(new Failure("bad_request", why)), request, config);
+      const refusal = failure("bad_request", "the Host header is not a valid host");
+      return withHeaders(failureResponse(refusal), request, config);
     }
     const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS") {
@@ -200,8 +196,7 @@ function failed(error: unknown, { signal, method, url }: Request, log: Logger): 
   // The rest of the path may have a secret.
   const route = pathOf(url).split("/")[1];
   log.error({ err: error, request_id, method, route }, "request failed");
-  const reference = `internal error, reference ${request_id}`;
-  const response = failureResponse(new Failure("internal", reference));
+  const response = failureResponse(internalError(request_id));
   response.headers.set("x-request-id", request_id);
   return response;
 }

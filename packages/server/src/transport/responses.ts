@@ -1,5 +1,5 @@
 import { errorStatus, type HttpFailure } from "@parley/protocol";
-import { Failure } from "../rules/failure.ts";
+import { type Failure, failure } from "../rules/failure.ts";
 
 export const successText = (result: unknown): string =>
   JSON.stringify(result === undefined ? { ok: true } : { ok: true, result });
@@ -20,9 +20,7 @@ export function failureResponse({ code, message, parameters }: Failure): Respons
 }
 
 export function methodNotAllowed(allowed: string): Response {
-  const response = failureResponse(
-    new Failure("method_not_allowed", `method not allowed: use ${allowed}`),
-  );
+  const response = failureResponse(failure("method_not_allowed", `use ${allowed}`));
   response.headers.set("allow", allowed);
   return response;
 }

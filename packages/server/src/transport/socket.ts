@@ -14,7 +14,14 @@ import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
-import { Failure, forbidden, rateLimited, unauthorized, unavailable } from "../rules/failure.ts";
+import {
+  Failure,
+  failure,
+  forbidden,
+  rateLimited,
+  unauthorized,
+  unavailable,
+} from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import { parseInput } from "../security/bounded-json.ts";
 import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
@@ -63,7 +70,7 @@ export function createSockets(services: Services, invoke: Invoke, backlog: Backl
       const connection = new Connection(shared, who, origin);
       const isNamed = subprotocols(request).includes(SUBPROTOCOL);
       if (upgrade(request, connection, isNamed ? SUBPROTOCOL : undefined)) return undefined;
-      throw new Failure("bad_request", "bad request: this address is for WebSocket upgrades");
+      throw failure("bad_request", "this address is for WebSocket upgrades");
     },
     handlers: {
       maxPayloadLength: config.limits.frame_bytes,
@@ -78,7 +85,7 @@ export function createSockets(services: Services, invoke: Invoke, backlog: Backl
         socket.data.opened(socket);
       },
       message: (socket, data) => socket.data.received(data),
-      drain: (socket) => socket.data.drained(),
+      drain: (socket) => socket.data.flush(),
       close: (socket) => {
         connections.delete(socket.data);
         socket.data.closed();
@@ -145,13 +152,11 @@ class Connection implements Client, Reader {
   }
 
   opened(socket: Socket): void {
+    const { hub, log } = this.#shared.services;
     this.#socket = socket;
-    this.#person = this.#shared.services.hub.enter(this.#account, this);
+    this.#person = hub.enter(this.#account, this);
     this.#listen(this.#person).catch((error) => {
-      this.#shared.services.log.error(
-        { err: error, session_id: this.session_id },
-        "socket open failed",
-      );
+      log.error({ err: error, session_id: this.session_id }, "socket open failed");
       this.close(1011, "internal error");
     });
   }
@@ -167,10 +172,8 @@ class Connection implements Client, Reader {
     let point: StartPoint;
     do {
       membership = person.membership;
-      point = await readStartPoint(services, person.account, {
-        kind: this.kind,
-        id: this.session_id,
-      });
+      const token = { kind: this.kind, id: this.session_id };
+      point = await readStartPoint(services.store, person.account, token);
       await hub.follow(person, point.conversations);
     } while (this.#socket && membership !== person.membership);
     if (!this.#socket) return;
@@ -202,7 +205,7 @@ class Connection implements Client, Reader {
     this.#ended = code === closeCodes.signedOut ? SESSION_ENDED : CLOSING;
     // Lets the reply of the call that ended the session go out first.
     setImmediate(() => {
-      this.#flush(Number.POSITIVE_INFINITY);
+      this.flush(Number.POSITIVE_INFINITY);
       this.#socket?.close(code, reason);
     });
   }
@@ -250,10 +253,6 @@ class Connection implements Client, Reader {
     } else {
       this.#start(data);
     }
-  }
-
-  drained(): void {
-    this.#flush();
   }
 
   #congested(): boolean {
@@ -358,10 +357,11 @@ class Connection implements Client, Reader {
     this.#unsentReplies.push({ text, bytes });
     this.#unsentReplyBytes += bytes;
     this.#shared.backlog.sent(bytes);
-    if (this.#unsentReplies.length === 1) queueMicrotask(() => this.#flush());
+    if (this.#unsentReplies.length === 1) queueMicrotask(() => this.flush());
   }
 
-  #flush(most = REPLY_BACKLOG_BYTES): void {
+  /** Sends queued replies while at most so many bytes are unsent, then starts calls that wait. */
+  flush(most = REPLY_BACKLOG_BYTES): void {
     this.#socket?.cork((socket) => {
       while (this.#unsentReplies.length > 0 && socket.getBufferedAmount() <= most) {
         const { text, bytes } = this.#unsentReplies.shift() as Reply;
@@ -414,7 +414,7 @@ const malformed = (why: string, id?: FrameId): Frame => ({
   id,
   method: "",
   params: undefined,
-  failure: new Failure("bad_request", `bad request: ${why}`),
+  failure: failure("bad_request", why),
 });
 
 /** Socket params have `conversation_id` where the contract has `chat_id`. */

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import type { Failure } from "../../rules/failure.ts";
+import { type Failure, failure } from "../../rules/failure.ts";
 import type { Asked } from "./ask-agent.ts";
 
 /** Enough for the longest message, and for a page of usual ones. */
@@ -21,10 +21,8 @@ export function toolResult(record: Fields, text?: string): CallToolResult {
       return shown(shorter, `${text ? cut(text, most) : JSON.stringify(shorter)}\n${note}`);
     }
   }
-  return toolError({
-    code: "payload_too_large",
-    message: `payload too large: the result has more than ${MAX_RESULT_BYTES} bytes, ask for less with limit`,
-  });
+  const why = `the result has more than ${MAX_RESULT_BYTES} bytes, ask for less with limit`;
+  return toolError(failure("payload_too_large", why));
 }
 
 const shown = (record: Fields, text: string): CallToolResult => ({
@@ -33,11 +31,7 @@ const shown = (record: Fields, text: string): CallToolResult => ({
 });
 
 /** A failure, which the model that called the tool can read. */
-export const toolError = ({
-  code,
-  message,
-  parameters,
-}: Pick<Failure, "code" | "message"> & Partial<Failure>): CallToolResult => ({
+export const toolError = ({ code, message, parameters }: Failure): CallToolResult => ({
   isError: true,
   content: [{ type: "text", text: `${message} (${code})` }],
   structuredContent: { error: { code, message, ...(parameters && { parameters }) } },

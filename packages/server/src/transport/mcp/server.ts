@@ -12,7 +12,7 @@ import type { Changes } from "../../changes/stream.ts";
 import { jsonBytes } from "../../domain/pagination.ts";
 import type { Logger } from "../../observe/log.ts";
 import { VERSION } from "../../observe/version.ts";
-import { Failure, forbidden } from "../../rules/failure.ts";
+import { Failure, failure, forbidden, internalError } from "../../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../../security/caller.ts";
 import type { Services } from "../services.ts";
 import { createAnswers } from "./answers.ts";
@@ -60,7 +60,7 @@ export function createMcpServer(
 ): (request: McpRequest) => Promise<Response> {
   const { hub, config, log, rates } = services;
   const { sockets_per_user, page_bytes } = config.limits;
-  const answers = createAnswers({ hub, changes, socketsPerUser: sockets_per_user });
+  const answers = createAnswers(hub, changes, sockets_per_user);
 
   /** Throws the failure of the call, or a `ProtocolError` if there is no such tool. */
   async function callTool(mcpRequest: McpRequest, call: ToolCall): Promise<CallToolResult> {
@@ -91,7 +91,7 @@ export function createMcpServer(
   return async (mcpRequest) => {
     const { request, body } = mcpRequest;
     if (Array.isArray(body) && body.length > MAX_BATCH) {
-      throw new Failure("bad_request", `bad request: at most ${MAX_BATCH} requests in one body`);
+      throw failure("bad_request", `at most ${MAX_BATCH} requests in one body`);
     }
     const refused = takeRates(rates, body, mcpRequest.caller);
     const inTurn = boundedAnswers(page_bytes);
@@ -126,9 +126,10 @@ export function createMcpServer(
 function boundedAnswers(maxBytes: number): ToolCall["inTurn"] {
   let last: Promise<unknown> = Promise.resolve();
   let bytes = 0;
+  const tooMuch = `the results of one body have more than ${maxBytes} bytes, make this call in another`;
   return (task) => {
     const result = last.then(async () => {
-      if (bytes > maxBytes) throw tooMuch(maxBytes);
+      if (bytes > maxBytes) throw failure("payload_too_large", tooMuch);
       const value = await task();
       bytes += jsonBytes(value);
       return value;
@@ -139,18 +140,12 @@ function boundedAnswers(maxBytes: number): ToolCall["inTurn"] {
   };
 }
 
-const tooMuch = (maxBytes: number) =>
-  new Failure(
-    "payload_too_large",
-    `payload too large: the results of one body have more than ${maxBytes} bytes, make this call in another`,
-  );
-
 /** The failure of a call is a result, so that the model can read it. */
 function failedResult(error: unknown, log: Logger) {
   if (error instanceof Failure) return toolError(error);
   const reference = Bun.randomUUIDv7();
   log.error({ err: error, request_id: reference }, "MCP tool call failed");
-  return toolError(new Failure("internal", `internal error, reference ${reference}`));
+  return toolError(internalError(reference));
 }
 
 /**
