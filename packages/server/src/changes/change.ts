@@ -2,7 +2,6 @@ import type {
   Account,
   Delivery,
   EventFrame,
-  EventName,
   EventParams,
   EventPlace,
   EventsDelivered,
@@ -143,11 +142,7 @@ export const messageChanged = (
 const withoutText = (message: Message): Message => ({ ...message, content: "" });
 
 /** What the log keeps of a frame that shows a conversation with the text of its last message. */
-function conversationOutline(frame: {
-  method: EventName;
-  params: SharedConversation;
-  at: EventPlace;
-}): Pick<EventChange, "shows" | "outline"> {
+function conversationOutline<Frame extends { params: SharedConversation }>(frame: Frame) {
   const { last_message } = frame.params;
   if (!last_message) return {};
   const params = { ...frame.params, last_message: withoutText(last_message) };
@@ -220,17 +215,11 @@ export const transient = <Name extends EventsDelivered<"transient">>(
 });
 
 /** Typing of a person, or of the program of an agent. They receive nothing of it themselves. */
-export const personTyping = (
-  conversation_id: string,
-  actor: Account,
-  is_typing: boolean,
-): TransientChange =>
-  transient(
-    "events.typing",
-    { conversation_id, actor: publicAccount(actor), is_typing },
-    { conversation: conversation_id },
-    { exceptUser: actor.username },
-  );
+export function personTyping(conversation_id: string, actor: Account, is_typing: boolean) {
+  const params = { conversation_id, actor: publicAccount(actor), is_typing };
+  const to = { conversation: conversation_id };
+  return transient("events.typing", params, to, { exceptUser: actor.username });
+}
 
 /** The first frame of a socket: an event for this client alone, which no subscriber receives. */
 export const helloFrame = (params: Account, history_id: string): string => {
@@ -251,19 +240,9 @@ export const messageDelta = (
   delta: string,
   offset: number,
   after?: number,
-): TransientChange =>
-  transient(
-    "events.messageDelta",
-    { id: message, delta, offset },
-    { conversation },
-    {
-      stream: {
-        message,
-        from: offset - Buffer.byteLength(delta),
-        to: offset,
-        begins: false,
-        ends: false,
-        after,
-      },
-    },
-  );
+): TransientChange => {
+  const from = offset - Buffer.byteLength(delta);
+  const stream = { message, from, to: offset, begins: false, ends: false, after };
+  const params = { id: message, delta, offset };
+  return transient("events.messageDelta", params, { conversation }, { stream });
+};

@@ -142,10 +142,8 @@ export function createCluster(channel: Channel, options: ClusterOptions): Cluste
       return;
     }
     incompleteStates.delete(key);
-    shared?.replace?.(
-      received.map((item) => shared.schema.parse(item)),
-      from,
-    );
+    const parsed = shared ? received.map((item) => shared.schema.parse(item)) : [];
+    shared?.replace?.(parsed, from);
   }
 
   /** Sends this node's state, and asks for that of the receivers. */

@@ -10,24 +10,13 @@ type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
  * Turns logged changes into changes that can be delivered. The log does not keep the text of messages,
  * so their current text is read. An event about a message that was deleted since becomes its deletion.
  */
-export async function replayable(
-  tx: TextReads,
-  logged: readonly LoggedChange[],
-): Promise<Change[]> {
-  const messages = await shownMessages(tx, logged);
-  return logged.map((change) =>
-    change.kind === "event" ? (replayed(change, messages) as Change) : change,
-  );
-}
-
-async function shownMessages(
-  tx: TextReads,
-  logged: readonly LoggedChange[],
-): Promise<ReadonlyMap<string, Message>> {
+export async function replayable(tx: TextReads, logged: readonly LoggedChange[]) {
   const ids = logged.flatMap((change) => (change.kind === "event" ? (change.shows ?? []) : []));
-  if (ids.length === 0) return new Map();
-  const messages = await tx.messageViews([...new Set(ids)], NOBODY);
-  return new Map(messages.map((message) => [message.id, message]));
+  const shown = ids.length === 0 ? [] : await tx.messageViews([...new Set(ids)], NOBODY);
+  const messages = new Map(shown.map((message) => [message.id, message]));
+  return logged.map(
+    (change): Change => (change.kind === "event" ? replayed(change, messages) : change),
+  );
 }
 
 function replayed(change: LoggedEvent, messages: ReadonlyMap<string, Message>): EventChange {

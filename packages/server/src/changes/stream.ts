@@ -13,29 +13,11 @@ import {
 import { tailLog } from "./tail.ts";
 
 /** `Tx`: what units of work of the store may write. */
-export interface Changes<Tx extends SubscriptionWrites = SubscriptionWrites> {
-  /**
-   * Calls the handler with every change of every node, transient ones included, as soon as it is
-   * known here. What was committed before is not repeated.
-   */
-  listen(handler: (change: Delivered) => void): void;
-  /**
-   * Calls the handler with every durable change after a position, in commit order. The position is
-   * stored under the name: across restarts, and wherever several nodes subscribe under one name, one
-   * of them handles each change, and none is missed. A change is handled again if the process ends
-   * before its position is stored.
-   */
-  subscribe(name: string, options: SubscribeOptions, handler: ChangeHandler<Tx>): Subscription;
-  /** Sends a change that is not stored. */
-  signal(change: TransientChange): void;
-  /** Delivers what concerns this node alone to its listeners. */
-  signalHere(change: TransientChange | AgentConnected): void;
-  /** Reads and delivers what this node has missed, at once. */
-  catchUp(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Changes<Tx extends SubscriptionWrites = SubscriptionWrites> = Awaited<
+  ReturnType<typeof openChangeStream<Tx>>
+>;
 
-export type SubscribeOptions = Pick<SubscriptionOptions<SubscriptionWrites>, "from" | "batchMs">;
+type SubscribeOptions = Pick<SubscriptionOptions<SubscriptionWrites>, "from" | "batchMs">;
 
 export interface ChangesOptions<Tx extends SubscriptionWrites> {
   store: ChangeStore<Tx>;
@@ -53,9 +35,7 @@ export interface ChangesOptions<Tx extends SubscriptionWrites> {
 const AWAY_MS = 300;
 
 /** Carries changes from the commit to all subscribers. */
-export async function openChangeStream<Tx extends SubscriptionWrites>(
-  options: ChangesOptions<Tx>,
-): Promise<Changes<Tx>> {
+export async function openChangeStream<Tx extends SubscriptionWrites>(options: ChangesOptions<Tx>) {
   const { store, bus, cluster, node, log, everyMs, awayMs = AWAY_MS } = options;
   const listeners: ((change: Delivered) => void)[] = [];
   const subscriptions: Subscription[] = [];
@@ -86,16 +66,29 @@ export async function openChangeStream<Tx extends SubscriptionWrites>(
   });
 
   return {
-    listen: (handler) => void listeners.push(handler),
-    subscribe(name, options, handler) {
-      const added = createSubscription({ ...options, name, handler, store, node, log });
+    /**
+     * Calls the handler with every change of every node, transient ones included, as soon as it is
+     * known here. What was committed before is not repeated.
+     */
+    listen: (handler: (change: Delivered) => void) => void listeners.push(handler),
+    /**
+     * Calls the handler with every durable change after a position, in commit order. The position is
+     * stored under the name: across restarts, and wherever several nodes subscribe under one name, one
+     * of them handles each change, and none is missed. A change is handled again if the process ends
+     * before its position is stored.
+     */
+    subscribe(name: string, from: SubscribeOptions, handler: ChangeHandler<Tx>): Subscription {
+      const added = createSubscription({ ...from, name, handler, store, node, log });
       subscriptions.push(added);
       return added;
     },
-    signal: (change) => bus.publish(change),
-    signalHere: deliver,
+    /** Sends a change that is not stored. */
+    signal: (change: TransientChange) => bus.publish(change),
+    /** Delivers what concerns this node alone to its listeners. */
+    signalHere: (change: TransientChange | AgentConnected) => deliver(change),
+    /** Reads and delivers what this node has missed, at once. */
     catchUp,
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all(subscriptions.map((each) => each.stop()));
       await tail.stop();
     },
