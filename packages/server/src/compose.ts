@@ -41,7 +41,7 @@ import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import type { BackgroundWork } from "./store/background-work.ts";
 import { yieldingStore } from "./store/event-loop.ts";
-import type { Store, WriteTx } from "./store/store.ts";
+import type { WriteTx } from "./store/store.ts";
 import { createHttp, pathOf } from "./transport/http.ts";
 import { createMcp } from "./transport/mcp/index.ts";
 import { createRoutes, metricsResponse, type RouteOptions } from "./transport/routes.ts";
@@ -242,14 +242,10 @@ const serve = (config: Config, { http, sockets }: Transports, log: Logger) =>
 /** Everything that is built once, at startup. */
 type Services = Needs & TransportServices;
 
-interface ServiceParts {
-  config: Config;
+interface ServiceParts extends Pick<Services, "config" | "store" | "hub" | "log"> {
   node: string;
-  store: Store;
-  hub: Hub;
   cluster: Cluster;
   changes: Changes<WriteTx>;
-  log: Logger;
 }
 
 async function buildServices(parts: ServiceParts): Promise<Services> {
@@ -324,19 +320,11 @@ function handlersByName(needs: Needs) {
 }
 
 function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
-  metrics.watch(
-    "parley_event_loop_lag_seconds",
-    "gauge",
-    "Longest delay of the event loop since the last scrape.",
-    watchLoopLag(),
-  );
+  const lag = "Longest delay of the event loop since the last scrape.";
+  const unread = "Bytes sent to clients that they have not read.";
+  metrics.watch("parley_event_loop_lag_seconds", "gauge", lag, watchLoopLag());
   metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
-  metrics.watch(
-    "parley_backlog_bytes",
-    "gauge",
-    "Bytes sent to clients that they have not read.",
-    unsent.total,
-  );
+  metrics.watch("parley_backlog_bytes", "gauge", unread, unsent.total);
 }
 
 /** Logs when background work begins to fail and recovers, and counts the failures. */
@@ -348,14 +336,11 @@ function watchBackgroundWork(works: readonly BackgroundWork[], log: Logger, metr
       else log.error({ err: error }, `${name} failed`);
     });
   }
-  metrics.watch(
-    "parley_store_background_failures_total",
-    "counter",
-    "Failures of the background work of the store and the file storage by kind.",
-    () =>
-      works
-        .flatMap((work) => [...work.failures()])
-        .map(([kind, value]) => ({ labels: { kind }, value })),
+  const help = "Failures of the background work of the store and the file storage by kind.";
+  metrics.watch("parley_store_background_failures_total", "counter", help, () =>
+    works.flatMap((work) =>
+      [...work.failures()].map(([kind, value]) => ({ labels: { kind }, value })),
+    ),
   );
 }
 

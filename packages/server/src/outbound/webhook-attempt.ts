@@ -51,11 +51,7 @@ export async function loadDeliveries(
 }
 
 /** The frame of the event is used as it is, and not encoded again. */
-function bodyOf(
-  data: string,
-  { events }: WebhookRecord,
-  { created_at }: DeliveryRecord,
-): string | null {
+function bodyOf(data: string, { events }: WebhookRecord, { created_at }: DeliveryRecord) {
   const { method } = JSON.parse(data) as { method: string };
   if (!receives(events, method)) return null;
   const timestamp = new Date(created_at).toISOString();

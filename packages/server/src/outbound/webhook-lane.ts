@@ -40,11 +40,7 @@ export type EndClaim = (tx: WriteTx) => Awaitable<unknown>;
  * Sends the deliveries of a claimed lane one after another, until one fails. The first one is loaded.
  * Returns how to end the claim; null when it has ended.
  */
-export async function serveLane(
-  claimed: ClaimedLane,
-  first: Loaded,
-  serving: Serving,
-): Promise<EndClaim | null> {
+export async function serveLane(claimed: ClaimedLane, first: Loaded, serving: Serving) {
   const { lane } = claimed;
   const ended: AttemptedDelivery[] = [];
   try {
@@ -55,8 +51,8 @@ export async function serveLane(
       if (ended.length === 0) throw error;
       log.error({ err: error, webhook: lane.webhook_id }, "webhook attempt failed");
     }
-    if (ended.length > 0) return (tx) => tx.finishAttempts(lane, ended, null);
-    return (tx) => releaseLane(tx, lane);
+    if (ended.length > 0) return (tx: WriteTx) => tx.finishAttempts(lane, ended, null);
+    return (tx: WriteTx) => releaseLane(tx, lane);
   }
 }
 

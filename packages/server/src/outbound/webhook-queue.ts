@@ -27,10 +27,8 @@ export async function queueChanges(
   );
   const receivers = new Set(matching.map(({ webhook_id }) => webhook_id));
   const ofOperators = webhooks.filter(({ id, creator }) => creator !== null && receivers.has(id));
-  const unreadable = await disableUnreadable(
-    ofOperators.map(({ id }) => id),
-    checks,
-  );
+  const ids = ofOperators.map(({ id }) => id);
+  const unreadable = await disableUnreadable(ids, checks);
   const deliveries = matching.filter(({ webhook_id }) => !unreadable.has(webhook_id));
   while (deliveries.length > QUEUED_AT_ONCE) {
     const batch = deliveries.splice(0, QUEUED_AT_ONCE);

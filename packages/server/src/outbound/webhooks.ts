@@ -228,24 +228,14 @@ export function startWebhooks(options: WebhooksOptions) {
 }
 
 function countsIn(metrics: Metrics, pending: () => number): Serving["counts"] {
-  const attempt = metrics.counter(
-    "parley_webhook_attempts_total",
-    "Attempts of this node to deliver to a webhook.",
-    "outcome",
-    ["delivered", "failed"],
-  );
+  const attempts = "Attempts of this node to deliver to a webhook.";
+  const waiting = `Deliveries to webhooks that have not ended, on all nodes, counted up to ${MAX_COUNTED}.`;
+  const failed = "Deliveries that this node has given up after three days.";
+  const outcomes = ["delivered", "failed"] as const;
+  const attempt = metrics.counter("parley_webhook_attempts_total", attempts, "outcome", outcomes);
   const counts: Serving["counts"] = { attempt, givenUp: 0 };
-  metrics.watch(
-    "parley_webhook_deliveries_pending",
-    "gauge",
-    `Deliveries to webhooks that have not ended, on all nodes, counted up to ${MAX_COUNTED}.`,
-    pending,
-  );
-  metrics.watch(
-    "parley_webhook_deliveries_failed_total",
-    "counter",
-    "Deliveries that this node has given up after three days.",
-    () => counts.givenUp,
-  );
+  const givenUp = () => counts.givenUp;
+  metrics.watch("parley_webhook_deliveries_pending", "gauge", waiting, pending);
+  metrics.watch("parley_webhook_deliveries_failed_total", "counter", failed, givenUp);
   return counts;
 }
