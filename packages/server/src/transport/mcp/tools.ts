@@ -67,8 +67,7 @@ export const listings: Tool[] = [
  * are left out: a call that breaks them fails with a sentence that explains it.
  */
 function inputSchemaOf(input: z.ZodType): Tool["inputSchema"] {
-  const { anyOf, allOf, not, ...schema } = createSchemaBook("#/$defs/", "draft-2020-12").input(
-    input,
-  );
+  const book = createSchemaBook("#/$defs/", "draft-2020-12");
+  const { anyOf, allOf, not, ...schema } = book.input(input);
   return { ...(schema as Partial<Tool["inputSchema"]>), type: "object" };
 }

@@ -136,11 +136,10 @@ const navItem = ({ id, title, entries }: Section) =>
 
 const link = (id: string, title = id) => `<a href="#${id}">${title}</a>`;
 
-const meanings = (title: string, all: Record<string, string>) =>
-  table(
-    [title, "Meaning"],
-    Object.entries(all).map(([name, meaning]) => [`\`${name}\``, meaning]),
-  );
+function meanings(title: string, all: Record<string, string>): string {
+  const rows = Object.entries(all).map(([name, meaning]) => [`\`${name}\``, meaning]);
+  return table([title, "Meaning"], rows);
+}
 
 const accessTable = () =>
   `Every operation has an access level. A caller who does not have it is answered with \`forbidden\`.\n\n${meanings("Level", accessMeanings)}`;
@@ -159,14 +158,11 @@ function errors(): string {
   return render(text) + entries.join("");
 }
 
-const closeTable = () =>
-  table(
-    ["Code", "Meaning"],
-    (Object.keys(closeMeanings) as (keyof typeof closeCodes)[]).map((name) => [
-      `${closeCodes[name]}`,
-      closeMeanings[name],
-    ]),
-  );
+function closeTable(): string {
+  const names = Object.keys(closeMeanings) as (keyof typeof closeCodes)[];
+  const rows = names.map((name) => [`${closeCodes[name]}`, closeMeanings[name]]);
+  return table(["Code", "Meaning"], rows);
+}
 
 function limitTable(): string {
   const rows = Object.entries(LIMITS).map(([name, limit]) => [

@@ -46,13 +46,9 @@ export function createSchemaBook(place: string, target: Target) {
       override: (context) => io === "input" && describeInput(context),
     }) as Schema;
     const name = (id: string) => (io === "input" ? `${id}Input` : id);
+    const refTo = (id: string) => `${place}${name(id)}`;
     const finish = (each: Schema) =>
-      mapSchema(each, (part) =>
-        explain(
-          tidy(part, io, (id) => `${place}${name(id)}`),
-          target,
-        ),
-      );
+      mapSchema(each, (part) => explain(tidy(part, io, refTo), target));
     for (const [id, each] of Object.entries(($defs ?? definitions ?? {}) as Record<string, Schema>))
       shared[name(id)] ??= finish(each);
     return finish(root);
