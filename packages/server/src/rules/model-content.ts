@@ -79,13 +79,9 @@ export function joinRoles(messages: readonly ModelMessage[]): ModelMessage[] {
   const joined: ModelMessage[] = [];
   for (const next of messages) {
     const last = joined.at(-1);
-    if (last?.role === "user" && next.role === "user") {
-      joined.splice(-1, 1, { role: "user", content: joinContent(last.content, next.content) });
-    } else if (last?.role === "assistant" && next.role === "assistant") {
-      joined.splice(-1, 1, {
-        role: "assistant",
-        content: joinContent(last.content, next.content),
-      });
+    if (last?.role === next.role) {
+      const content = joinContent<UserPart | AssistantPart>(last.content, next.content);
+      joined.splice(-1, 1, { role: next.role, content } as ModelMessage);
     } else {
       joined.push(next);
     }

@@ -1,4 +1,4 @@
-import type { ToolCall, ToolCallDetail, ToolGrant } from "@parley/protocol";
+import type { ToolCall, ToolGrant } from "@parley/protocol";
 import { iso, isoOrNull } from "./time.ts";
 
 /** The columns of a call that decide what everybody in its conversation sees. */
@@ -58,10 +58,7 @@ export interface DetailedCall extends ShownCall {
 }
 
 /** A call with its arguments. Only the owner of its agent sees what the tool returned. */
-export function toolCallDetail(
-  call: DetailedCall,
-  viewer: { readonly id: number },
-): ToolCallDetail {
+export function toolCallDetail(call: DetailedCall, viewer: { readonly id: number }) {
   const isOwner = call.owner_id === viewer.id;
   return {
     ...shownToolCall(call),
@@ -79,14 +76,10 @@ export function toolCallDetail(
 
 export type ToolPolicy = ToolGrant["policy"];
 
-interface FingerprintedTool {
-  readonly fingerprint: string;
-}
-
 /** The policy of a grant for the tool as it is now: calls of a tool that has changed need approval. */
 export const policyFor = (
-  grant: FingerprintedTool & { readonly policy: ToolPolicy },
-  { fingerprint }: FingerprintedTool,
+  grant: { readonly fingerprint: string; readonly policy: ToolPolicy },
+  { fingerprint }: { readonly fingerprint: string },
 ): ToolPolicy => (fingerprint === grant.fingerprint ? grant.policy : "ask");
 
 /** Whether a call waits for the agent's owner. `isDirect`: in the owner's own conversation with it. */

@@ -30,10 +30,7 @@ export interface ContextCall
 }
 
 /** The messages that a turn continues, newest first: one for each time that it waited. */
-export function continuedMessages(
-  messages: readonly Message[],
-  continues: string | null,
-): ReadonlySet<string> {
+export function continuedMessages(messages: readonly Message[], continues: string | null) {
   const byId = new Map(messages.map((message) => [message.id, message]));
   const ids = new Set<string>();
   for (let id = continues ?? undefined; id !== undefined && !ids.has(id); ) {
