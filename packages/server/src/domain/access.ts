@@ -1,15 +1,11 @@
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Participant } from "../security/caller.ts";
-import { type Awaitable, after } from "../store/awaitable.ts";
+import { after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** The conversation. Throws if it does not exist (404) or the caller takes no part in it (403). */
-export const joinedConversation = (
-  tx: ReadTx,
-  uuid: string,
-  { account }: Participant,
-): Awaitable<ConversationRecord> =>
+export const joinedConversation = (tx: ReadTx, uuid: string, { account }: Participant) =>
   after(tx.conversation(uuid, account.id), (conversation) => {
     if (!conversation) throw notFound("conversation");
     if (!conversation.joined) throw forbidden("you are not a participant of this conversation");

@@ -1,4 +1,3 @@
-import type { PendingQuestion } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { formAction } from "../rules/action-tokens.ts";
 import { badFields, conflict, forbidden } from "../rules/failure.ts";
@@ -13,11 +12,7 @@ import { elicitedValues } from "./elicitation-values.ts";
 export const ANSWER_MS = 10 * 60_000;
 
 /** What tools ask the caller, as far as it can still be answered, oldest first. */
-export async function pendingQuestions(
-  tx: ReadTx,
-  { account }: Caller,
-  now: number,
-): Promise<PendingQuestion[]> {
+export async function pendingQuestions(tx: ReadTx, { account }: Caller, now: number) {
   const open = await tx.openElicitations(account.id);
   const ids = open.map(({ message_uuid }) => message_uuid);
   const found = await tx.messageViews(ids, account.id);

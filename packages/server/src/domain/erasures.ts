@@ -1,6 +1,7 @@
 import { accountSuspended } from "../changes/change.ts";
 import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
+import type { MemberRecord } from "../store/conversations.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -102,10 +103,9 @@ async function leaveConversation(
 async function withoutReaders(tx: ReadTx, uuid: string, { id }: AccountRecord) {
   const conversation = await tx.conversation(uuid, id);
   if (!conversation) return null;
-  const hasReader = (await tx.members(conversation.id)).some(
-    ({ account }) => account.kind === "human" && account.id !== id && account.erased_at === null,
-  );
-  return hasReader ? null : conversation;
+  const isReader = ({ account }: MemberRecord) =>
+    account.kind === "human" && account.id !== id && account.erased_at === null;
+  return (await tx.members(conversation.id)).some(isReader) ? null : conversation;
 }
 
 /** Deletes what only the owner saw of the calls of their agents. No further call is made by now. */

@@ -85,18 +85,15 @@ export async function loadableFiles(tx: ReadTx, ids: readonly string[], caller: 
   for (const uuid of new Set(files.map(({ conversation_uuid }) => conversation_uuid))) {
     if (uuid !== null) await joinedConversation(tx, uuid, caller);
   }
-  if (
-    files.some((file) => file.conversation_uuid === null && file.owner_id !== caller.account.id)
-  ) {
+  const isOwn = ({ owner_id }: FileRecord) => owner_id === caller.account.id;
+  if (files.some((file) => file.conversation_uuid === null && !isOwn(file))) {
     throw forbidden("this is a picture of somebody else: ask for their profile");
   }
   const messages = files.flatMap(({ message_uuid }) => message_uuid ?? []);
   const views = await tx.messageViews([...new Set(messages)], caller.account.id);
-  const visible = new Set(views.map(({ id }) => id));
-  const isLoadable = ({ status, used, owner_id, message_uuid }: FileRecord) =>
-    status === "ready" &&
-    (used || owner_id === caller.account.id) &&
-    (message_uuid === null || visible.has(message_uuid));
+  const visible = new Set<string | null>([null, ...views.map(({ id }) => id)]);
+  const isLoadable = (file: FileRecord) =>
+    file.status === "ready" && (file.used || isOwn(file)) && visible.has(file.message_uuid);
   const found = new Map(files.filter(isLoadable).map((file) => [file.id, file]));
   return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
 }

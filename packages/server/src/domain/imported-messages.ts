@@ -50,10 +50,8 @@ async function sendersOf(
   conversation: ConversationRecord,
   past: readonly PastMessage[],
 ): Promise<ReadonlyMap<string, AccountRecord>> {
-  const accounts = await accountsNamed(
-    tx,
-    past.map(({ sender }) => sender),
-  );
+  const names = past.map(({ sender }) => sender);
+  const accounts = await accountsNamed(tx, names);
   const usernames = [...accounts.values()].map(({ username }) => username);
   const joined = new Set(await tx.participantsAmong(conversation.id, usernames));
   const senders = new Map([...accounts].filter(([, { username }]) => joined.has(username)));

@@ -51,10 +51,8 @@ async function allowedMentions(
   const mentioned = await tx.participantsAmong(conversationId, handles);
   if (mentioned.length === 0) return mentioned;
   const accounts = await tx.accounts(mentioned);
-  const blockers = await tx.blockersAmong(
-    accounts.map(({ id }) => id),
-    blockableIds(sender),
-  );
+  const ids = accounts.map(({ id }) => id);
+  const blockers = await tx.blockersAmong(ids, blockableIds(sender));
   if (blockers.length === 0) return mentioned;
   const refusing = accounts.filter(({ id }) => blockers.includes(id));
   const names = new Set(refusing.map(({ username }) => username));

@@ -102,12 +102,9 @@ export const jsonBytes = (value: unknown): number =>
   Buffer.byteLength(JSON.stringify(value) ?? "null") + 1;
 
 /** Whose view of which conversation, and how many messages of it. */
-export interface PageView {
+export interface PageView extends PageBounds {
   readonly conversationId: number;
   readonly viewerId: number;
-  readonly limit: number;
-  /** Of the messages as JSON. A page has at least one message. */
-  readonly bytes: number;
 }
 
 /** A page of messages, oldest first, with the changes of the group among them. */

@@ -19,22 +19,17 @@ export function checkStrength(field: string, password: string, username: string)
 
 const VALID_MS = 24 * 60 * 60 * 1000;
 
-export interface PasswordReset {
-  /** 256 random bits. The store has only their hash. */
-  readonly token: string;
-  readonly expires_at: number;
-}
-
 /**
- * Creates a link of the account, in place of an earlier one. Throws `conflict` for an account that has
- * no password, because its person signs in in another way, or is suspended.
+ * Creates a link of the account, in place of an earlier one. The store has only the hash of its token.
+ * Throws `conflict` for an account that has no password, because its person signs in in another way, or
+ * is suspended.
  */
 export async function createPasswordReset(
   tx: WriteTx,
   record: Recorder,
   { id }: AccountRecord,
   details: AuditDetails,
-): Promise<PasswordReset> {
+) {
   const { account, password_hash } = await tx.lockCredentials(id);
   if (account.suspended_at !== null) throw conflict("the account is suspended: restore it first");
   if (password_hash === null) throw conflict("the account has no password to reset");
@@ -53,5 +48,5 @@ export async function usablePasswordReset(tx: ReadTx, token: string) {
 }
 
 /** The address of the page that sets the password. No server gets what follows the `#`, so no log has it. */
-export const resetUrl = (base: string, { token }: PasswordReset): string =>
+export const resetUrl = (base: string, { token }: { token: string }): string =>
   `${base}/reset-password#${token}`;

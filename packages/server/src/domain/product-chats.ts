@@ -47,17 +47,13 @@ export async function upsertChats(
 async function membersOf(tx: ReadTx, names: readonly string[], field: string) {
   const named = await accountsNamed(tx, names);
   const ids = new Set([...named.values()].map(({ id }) => id));
-  checkItems(
-    names,
-    (place) => `${field}.${place}`,
-    (name) => {
-      const account = named.get(name);
-      if (!account) return "names nobody";
-      return (
-        account.kind === "agent" && !mayTakePart(account, ids) && "is an agent without its owner"
-      );
-    },
-  );
+  const problemOf = (name: string) => {
+    const account = named.get(name);
+    if (!account) return "names nobody";
+    const isAlone = account.kind === "agent" && !mayTakePart(account, ids);
+    return isAlone && "is an agent without its owner";
+  };
+  checkItems(names, (place) => `${field}.${place}`, problemOf);
   return [...new Map([...named.values()].map((account) => [account.id, account])).values()];
 }
 

@@ -63,9 +63,7 @@ export async function useAppCode(
 /** Replaces the recovery codes of an account. They are in the result only: the store has their hashes. */
 export async function replaceRecoveryCodes(tx: WriteTx, accountId: number): Promise<string[]> {
   const codes = newRecoveryCodes();
-  await tx.setRecoveryCodes(
-    accountId,
-    codes.map((code) => recoveryCodeHash(accountId, code)),
-  );
+  const hashes = codes.map((code) => recoveryCodeHash(accountId, code));
+  await tx.setRecoveryCodes(accountId, hashes);
   return codes;
 }

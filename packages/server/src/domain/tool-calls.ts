@@ -71,13 +71,11 @@ export async function decide(
     await checkPermitted(tx, call, operatorTools);
   }
   const decided = { decided_by: account.username, decided_at: now, note };
-  await changeToolCall(
-    tx,
-    call,
-    decision === "approve"
-      ? { ...decided, status: "running" }
-      : { ...decided, status: "rejected", finished_at: now },
-  );
+  const outcomes = {
+    approve: { ...decided, status: "running" },
+    reject: { ...decided, status: "rejected", finished_at: now },
+  } as const;
+  await changeToolCall(tx, call, outcomes[decision]);
   await continueWhenDecided(tx, call);
 }
 
@@ -256,13 +254,11 @@ export async function busyRefusal(
   { account, waiting_turns }: Pick<ConversationAgent, "account" | "waiting_turns">,
   { id }: ConversationRecord,
 ): Promise<string | null> {
-  const turns = await tx.openTurns(id);
-  const waiting = turns.filter(
-    ({ agent, status }) => agent.id === account.id && status === "waiting",
-  );
-  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id, Date.now())).filter(
-    ({ agent_id, conversation_id }) => agent_id === account.id && conversation_id === id,
-  );
+  const turns = (await tx.openTurns(id)).filter(({ agent }) => agent.id === account.id);
+  const waiting = turns.filter(({ status }) => status === "waiting");
+  const calls = await tx.pendingToolCalls(account.owner_id ?? account.id, Date.now());
+  const ofAgent = calls.filter(({ agent_id }) => agent_id === account.id);
+  const pending = ofAgent.filter(({ conversation_id }) => conversation_id === id);
   return waiting.length + pending.length < waiting_turns
     ? null
     : "Too many requests wait for this agent or its owner. Try again later.";

@@ -3,10 +3,11 @@ import type {
   OAuthClientInformationMixed,
 } from "@modelcontextprotocol/client";
 import type { ToolGrant } from "@parley/protocol";
-import { policyFor, type ToolPolicy } from "../rules/tool-calls.ts";
+import { policyFor } from "../rules/tool-calls.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx } from "../store/store.ts";
+import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { ToolGrantRecord, ToolRecord } from "../store/tools.ts";
 
 /** What secrets are sealed for. Not a valid provider id, so that they are never taken for a provider key. */
@@ -57,39 +58,22 @@ export const toolGranted = (offered: ServerTools, grant: { server_id: string; to
   offered.get(grant.server_id)?.find(({ name }) => name === grant.tool);
 
 /** The tools of the servers that a person can use: their own, and those of the operator. */
-export async function toolsOfServers(
-  tx: ReadTx,
-  ownerId: number,
-  operatorTools: ServerTools,
-): Promise<ServerTools> {
+export async function toolsOfServers(tx: ReadTx, ownerId: number, operatorTools: ServerTools) {
   const own = await tx.toolServers(ownerId);
   return new Map([...operatorTools, ...own.map(({ id, tools }) => [id, tools] as const)]);
 }
 
-/** A tool of a server, for one agent. */
-export interface AgentTool {
-  readonly agent_id: number;
-  readonly owner_id: number;
-  readonly server_id: string;
-  readonly tool: string;
-}
-
-/** What an agent may do with a tool. */
-export interface ToolPermission {
-  readonly policy: ToolPolicy;
-  /** Of the tool as it is now. */
-  readonly fingerprint: string;
-}
+type AgentTool = Pick<ToolCallRecord, "agent_id" | "owner_id" | "tool"> & { server_id: string };
 
 /**
- * What the agent may do with the tool now; null if it may not use it, or the tool is gone. A tool of a
- * server that has not answered since the start counts as it was granted.
+ * What the agent may do with the tool now, and the fingerprint of the tool; null if it may not use it,
+ * or the tool is gone. A tool of a server that has not answered since the start counts as it was granted.
  */
 export async function toolPermission(
   tx: ReadTx,
   { agent_id, owner_id, server_id, tool }: AgentTool,
   operatorTools: ServerTools,
-): Promise<ToolPermission | null> {
+) {
   const grants = await tx.toolGrants(agent_id);
   const grant = grants.find((each) => each.server_id === server_id && each.tool === tool);
   if (!grant) return null;

@@ -65,28 +65,23 @@ export async function productUser(
 const EXTERNAL_ID = "id:";
 
 /** The accounts of these names: usernames, or `id:` and external ids. Erased accounts are left out. */
-export async function accountsNamed(
-  tx: ReadTx,
-  given: readonly string[],
-): Promise<ReadonlyMap<string, AccountRecord>> {
-  const names = [...new Set(given)];
+export async function accountsNamed(tx: ReadTx, given: readonly string[]) {
   const isId = (name: string) => name.startsWith(EXTERNAL_ID);
-  const byId = await tx.productAccounts(
-    names.filter(isId).map((name) => name.slice(EXTERNAL_ID.length)),
-  );
-  const byUsername = await tx.accounts(
-    names.filter((name) => !isId(name)).map((name) => name.toLowerCase()),
-  );
+  const keyOf = (name: string) => (isId(name) ? name : name.toLowerCase());
+  const keys = [...new Set(given.map(keyOf))];
+  const ids = keys.filter(isId).map((key) => key.slice(EXTERNAL_ID.length));
+  const byId = await tx.productAccounts(ids);
+  const byUsername = await tx.accounts(keys.filter((key) => !isId(key)));
   const accounts = new Map<string, AccountRecord>([
     ...byId.map((account) => [`${EXTERNAL_ID}${account.external_id}`, account] as const),
     ...byUsername.map((account) => [account.username, account] as const),
   ]);
-  return new Map(
-    names.flatMap((name) => {
-      const account = accounts.get(isId(name) ? name : name.toLowerCase());
-      return account?.erased_at === null ? [[name, account] as const] : [];
-    }),
-  );
+  const found = new Map<string, AccountRecord>();
+  for (const name of given) {
+    const account = accounts.get(keyOf(name));
+    if (account?.erased_at === null) found.set(name, account);
+  }
+  return found;
 }
 
 /** The username of each new user, by external id. Throws `conflict` where a requested one is taken. */
@@ -96,12 +91,9 @@ async function chooseUsernames(
   known: ReadonlyMap<string, AccountRecord>,
   reserved: readonly string[],
 ): Promise<Map<string, string>> {
-  const candidates = new Map(
-    users.map((user) => [
-      user.external_id,
-      user.username === undefined ? productUsernames(user) : [user.username],
-    ]),
-  );
+  const namesFor = (user: ProductUser) =>
+    user.username === undefined ? productUsernames(user) : [user.username];
+  const candidates = new Map(users.map((user) => [user.external_id, namesFor(user)]));
   const existing = await tx.accounts([...candidates.values()].flat());
   const taken = new Set([...reserved, ...existing.map(({ username }) => username)]);
   const chosen = new Map<string, string>();
@@ -138,13 +130,8 @@ async function createAccounts(
   });
   const accounts = await createPeople(tx, people, providers);
   if (accounts.length < people.length) throw new CreationConflict();
-  const byUsername = new Map(accounts.map((account) => [account.username, account]));
-  return new Map(
-    people.flatMap(({ external_id, username }) => {
-      const account = byUsername.get(username);
-      return account ? [[external_id, account] as const] : [];
-    }),
-  );
+  const idOf = new Map(people.map(({ external_id, username }) => [username, external_id]));
+  return new Map(accounts.map((account) => [idOf.get(account.username) ?? "", account]));
 }
 
 async function updateUser(

@@ -54,11 +54,9 @@ accounts.write(operations.updateMe, async (tx, { config, caller: { account } }, 
   await lockActive(tx, account);
   const { display_name, added_by } = input;
   if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
-  const shown =
-    display_name === undefined
-      ? publicAccount(account)
-      : await changeDisplayName(tx, account, display_name);
-  return { ...shown, ...(await ownFields(tx, account, config)) };
+  if (display_name === undefined) return ownAccount(tx, account, config);
+  const renamed = await changeDisplayName(tx, account, display_name);
+  return ownAccount(tx, { ...account, ...renamed }, config);
 });
 
 accounts.write(operations.setAvatar, async (tx, { config, caller }, { file_id }) =>
@@ -137,17 +135,12 @@ function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string 
 }
 
 /** The account as its own person sees it. */
-const ownAccount = async (tx: ReadTx, account: AccountRecord, config: Config) => ({
-  ...publicAccount(account),
-  ...(await ownFields(tx, account, config)),
-});
-
-/** What people see of their own account only. */
-async function ownFields(tx: ReadTx, account: AccountRecord, config: Config) {
+async function ownAccount(tx: ReadTx, account: AccountRecord, config: Config) {
   const operates = await isOperator(tx, account, config.operators);
   const added_by = await tx.addedBy(account.id);
   const policy = await policyOf(tx, config, account);
   return {
+    ...publicAccount(account),
     ...(added_by !== "everyone" && { added_by }),
     ...(operates && { is_operator: true as const }),
     ...(!Bun.deepEquals(policy, UNRESTRICTED) && { policy }),

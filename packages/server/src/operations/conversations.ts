@@ -118,12 +118,8 @@ conversations.write(operations.addChatMembers, async (tx, context, { chat_id, us
   charge(fanOutCost(group));
   const policy = await policyOf(tx, config, caller.account);
   const invited = await invitees(tx, usernames, caller, policy);
-  const present = new Set(
-    await tx.participantsAmong(
-      group.id,
-      invited.map(({ username }) => username),
-    ),
-  );
+  const names = invited.map(({ username }) => username);
+  const present = new Set(await tx.participantsAmong(group.id, names));
   const added = invited.filter(({ username }) => !present.has(username));
   await checkMayAdd(tx, policy, caller.account, added);
   await checkNotGone(tx, group, added);

@@ -1,4 +1,4 @@
-import { operations } from "@parley/protocol";
+import { type InputOf, operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
@@ -55,10 +55,7 @@ groups.write(operations.stopChatAgents, async (tx, { caller }, { chat_id }) => {
   return stopTurns(tx, await tx.openTurns(id));
 });
 
-interface Named {
-  readonly chat_id: string;
-  readonly agent_username: string;
-}
+type Named = InputOf<"removeGroupAgent">;
 
 /** A group, an agent of the caller and, if it is in the group, how it takes part. */
 async function groupAgent(tx: ReadTx, context: Context<"config">, named: Named) {

@@ -9,7 +9,6 @@ import { hashToken } from "../rules/tokens.ts";
 import type { Caller } from "../security/caller.ts";
 import { ownDetails } from "../security/own-password.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
@@ -20,7 +19,7 @@ const MAX_HOOKS_PER_GROUP = 50;
 incomingHooks.audited(operations.createIncomingHook, async (tx, record, context, input) => {
   const { caller, origin } = context;
   const { chat_id, name } = input;
-  await ownGroup(tx, chat_id, caller);
+  await checkAdmin(tx, chat_id, caller);
   await lockActive(tx, caller.account);
   const { length } = await tx.incomingHooks(chat_id);
   if (length >= MAX_HOOKS_PER_GROUP) throw conflict(`the group has ${length} hooks already`);
@@ -41,7 +40,7 @@ incomingHooks.audited(operations.createIncomingHook, async (tx, record, context,
 });
 
 incomingHooks.read(operations.getIncomingHooks, async (tx, { caller }, { chat_id }) => {
-  await ownGroup(tx, chat_id, caller);
+  await checkAdmin(tx, chat_id, caller);
   return { items: (await tx.incomingHooks(chat_id)).map(shown) };
 });
 
@@ -59,13 +58,10 @@ incomingHooks.audited(operations.deleteIncomingHook, async (tx, record, context,
   await record("incoming_hook_deleted", { ...ownDetails(context), webhook: hook_id });
 });
 
-/** The group, whose admin the caller must be (403). */
-async function ownGroup(tx: ReadTx, chatId: string, caller: Caller): Promise<ConversationRecord> {
-  const group = await joinedGroup(tx, chatId, caller);
-  if (group.admin_id !== caller.account.id) {
-    throw forbidden("only the group's admin may manage its hooks");
-  }
-  return group;
+async function checkAdmin(tx: ReadTx, chatId: string, caller: Caller): Promise<void> {
+  const { admin_id } = await joinedGroup(tx, chatId, caller);
+  if (admin_id === caller.account.id) return;
+  throw forbidden("only the group's admin may manage its hooks");
 }
 
 /** The account that a hook posts as. All hooks of a person with the same name share one. */

@@ -56,12 +56,7 @@ messages.handle(operations.sendMessage, (context, input) => {
   });
 });
 
-function send(
-  tx: WriteTx,
-  conversation: ConversationRecord,
-  input: SendInput,
-  context: Sending,
-): Awaitable<Message> {
+function send(tx: WriteTx, conversation: ConversationRecord, input: SendInput, context: Sending) {
   const { caller } = context;
   const target = isReplyTargetGone(tx, input.reply_to_id, conversation, caller);
   return after(target, (gone) => {
@@ -177,11 +172,8 @@ messages.write(operations.deleteMessages, async (tx, { caller, charge }, input) 
   if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
     throw forbidden("only its sender, its agent's owner or the group's admin may delete a message");
   }
-  await removeMessages(
-    tx,
-    conversation,
-    named.map(({ uuid }) => uuid),
-  );
+  const uuids = named.map(({ uuid }) => uuid);
+  await removeMessages(tx, conversation, uuids);
 });
 
 messages.write(operations.deleteMessagesForMe, async (tx, { caller }, input) => {
@@ -205,11 +197,8 @@ messages.read(operations.getUpdates, async (tx, { caller, config }, input) => {
   const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
   const { limit, bytes } = pageBounds(input.limit ?? config.limits.page_size, config.limits);
   const since = input.since_seq ?? 0;
-  const updates = fittingUpdates(
-    await tx.updates({ conversationId, viewerId, since, limit }),
-    since,
-    bytes,
-  );
+  const found = await tx.updates({ conversationId, viewerId, since, limit });
+  const updates = fittingUpdates(found, since, bytes);
   const conversation = await tx.conversationView(conversationId, viewerId);
   const reads = await tx.readPositions(conversationId);
   return { ...updates, conversation, reads, history_id };

@@ -96,21 +96,16 @@ function managedAccount(account: ManagedAccountRecord, configuredOperators: read
   };
 }
 
-function entryOf({ id, at, action, account, details }: AuditRecord): AuditEntry {
-  const textOf = (name: string) => (details[name] == null ? null : String(details[name]));
-  const others = Object.entries(details).filter(([name]) => !COMMON_DETAILS.includes(name));
+function entryOf({ at, details: all, ...entry }: AuditRecord): AuditEntry {
+  const { operator, service_key, address, user_agent, ...details } = all;
+  const textOf = (detail: unknown) => (detail == null ? null : String(detail));
   return {
-    id,
+    ...entry,
     at: iso(at),
-    action,
-    account,
-    operator: textOf("operator"),
-    service_key: textOf("service_key"),
-    address: textOf("address"),
-    user_agent: textOf("user_agent"),
-    details: Object.fromEntries(others),
+    operator: textOf(operator),
+    service_key: textOf(service_key),
+    address: textOf(address),
+    user_agent: textOf(user_agent),
+    details,
   };
 }
-
-/** Details that entries have as fields of their own. */
-const COMMON_DETAILS = ["operator", "service_key", "address", "user_agent"];

@@ -85,9 +85,8 @@ async function idsAround(
   const newer = await tx.messagePage({ ...view, from: { seq, direction: "newer" } });
   const before = Math.max(MESSAGES_BEFORE, MESSAGES_AROUND - newer.items.length);
   const nearest = older.items.slice(-before);
-  return [...nearest, ...newer.items.slice(0, MESSAGES_AROUND - nearest.length)].map(
-    ({ id }) => id,
-  );
+  const later = newer.items.slice(0, MESSAGES_AROUND - nearest.length);
+  return [...nearest, ...later].map(({ id }) => id);
 }
 
 /** Reports as operators see them: nothing of a conversation but the message and those around it. */

@@ -100,9 +100,8 @@ turns.write(operations.retryAgentTurn, async (tx, { caller }, { message_id }) =>
   const member = agents.find(({ account }) => account.id === turn.agent.id);
   if (!member) throw conflict("the agent is no longer in this conversation");
   const open = await tx.openTurns(turn.conversation_id);
-  const waiting = open.filter(
-    ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
-  );
+  const ofAgent = open.filter(({ agent }) => agent.id === turn.agent.id);
+  const waiting = ofAgent.filter(({ status }) => status === "waiting");
   if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
     throw conflict("a retry of this turn is already waiting");
   }
@@ -157,12 +156,9 @@ async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller) {
   const { message, conversation } = await visibleMessage(tx, messageId, caller);
   const turn = await tx.turnOfMessage(message);
   if (!turn) throw notFound("turn");
-  if (!mayControlTurn(caller.account, turn, conversation)) {
-    throw forbidden(
-      "only the agent's owner, the person who triggered it or the group's admin may do this",
-    );
-  }
-  return { turn, conversation };
+  if (mayControlTurn(caller.account, turn, conversation)) return { turn, conversation };
+  const who = "the agent's owner, the person who triggered it or the group's admin";
+  throw forbidden(`only ${who} may do this`);
 }
 
 function receiptOf(
