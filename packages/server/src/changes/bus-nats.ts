@@ -1,4 +1,3 @@
-import type { Logger } from "../observe/log.ts";
 import type { Bus, Channel, Delivered } from "./bus.ts";
 import type { Change, EventChange, InternalChange, Membership } from "./change.ts";
 import { createInterests } from "./interests.ts";
@@ -15,17 +14,13 @@ import { createStreams } from "./streams.ts";
 
 export interface NatsBusOptions
   extends NatsOptions,
-    Pick<
-      SequencerOptions,
-      "readConversation" | "gapGraceMs" | "retryMs" | "gapTimeoutMs" | "maxHeld"
-    > {
+    Omit<SequencerOptions, "deliver" | "readLog" | "lost" | "missedLeaving"> {
   /** This node's id. */
   node: string;
   /** The first token of every subject. Installations that share a NATS have different ones. */
   prefix?: string;
   /** Reads the stored text of a message; null when there is no such message. */
   readText(message: string): Promise<string | null>;
-  log: Logger;
 }
 
 export interface NatsBus extends Bus {

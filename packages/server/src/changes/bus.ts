@@ -7,13 +7,8 @@ export type Delivered =
   | { kind: "events_lost"; conversation?: string }
   /** Accounts left a conversation by an event that is not delivered. */
   | { kind: "leaving_missed"; leaves: Membership }
-  | AgentConnected;
-
-/** An external agent has opened a socket on this node. */
-export interface AgentConnected {
-  readonly kind: "agent_connected";
-  readonly username: string;
-}
+  /** An external agent has opened a socket on this node. */
+  | { kind: "agent_connected"; username: string };
 
 /** A conversation and its counter, as the store had them at some moment. */
 export interface Counter {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Logger } from "../observe/log.ts";
-import type { AgentConnected, Bus, Delivered } from "./bus.ts";
+import type { Bus, Delivered } from "./bus.ts";
 import type { Change, TransientChange } from "./change.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ChangeStore, SubscriptionWrites } from "./log.ts";
@@ -10,7 +9,7 @@ import {
   type Subscription,
   type SubscriptionOptions,
 } from "./subscription.ts";
-import { tailLog } from "./tail.ts";
+import { type TailOptions, tailLog } from "./tail.ts";
 
 /** `Tx`: what units of work of the store may write. */
 export type Changes<Tx extends SubscriptionWrites = SubscriptionWrites> = Awaited<
@@ -19,17 +18,13 @@ export type Changes<Tx extends SubscriptionWrites = SubscriptionWrites> = Awaite
 
 type SubscribeOptions = Pick<SubscriptionOptions<SubscriptionWrites>, "from" | "batchMs">;
 
-export interface ChangesOptions<Tx extends SubscriptionWrites> {
+export interface ChangesOptions<Tx extends SubscriptionWrites>
+  extends Omit<TailOptions, "awayMs">,
+    Partial<Pick<TailOptions, "awayMs">> {
   store: ChangeStore<Tx>;
   bus: Bus;
   /** Reports nodes that were disconnected or died: they may have commits that they did not publish. */
   cluster: Pick<Cluster, "share">;
-  node: string;
-  log: Logger;
-  /** How often to look for changes of other nodes that did not arrive. */
-  everyMs: number;
-  /** How often while other nodes cannot be reached. */
-  awayMs?: number;
 }
 
 const AWAY_MS = 300;
@@ -85,7 +80,7 @@ export async function openChangeStream<Tx extends SubscriptionWrites>(options: C
     /** Sends a change that is not stored. */
     signal: (change: TransientChange) => bus.publish(change),
     /** Delivers what concerns this node alone to its listeners. */
-    signalHere: (change: TransientChange | AgentConnected) => deliver(change),
+    signalHere: deliver,
     /** Reads and delivers what this node has missed, at once. */
     catchUp,
     async stop(): Promise<void> {
