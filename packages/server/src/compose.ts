@@ -112,20 +112,17 @@ export async function compose(config: Config) {
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
   const agents = buildAgents(services, changes, cluster, node);
-  const transports = buildTransports(
-    services,
-    changes,
-    { unsent, answers },
-    {
-      ready: () => Promise.all([store.ready(), bus.ready()]),
-      failing: () => background.flatMap((work) => work.failing()),
-      upgrade: (request, data, protocol) =>
-        server.upgrade(request, {
-          data,
-          ...(protocol && { headers: { "sec-websocket-protocol": protocol } }),
-        }),
-    },
-  );
+  const transports = buildTransports(services, changes, {
+    unsent,
+    answers,
+    ready: () => Promise.all([store.ready(), bus.ready()]),
+    failing: () => background.flatMap((work) => work.failing()),
+    upgrade: (request, data, protocol) =>
+      server.upgrade(request, {
+        data,
+        ...(protocol && { headers: { "sec-websocket-protocol": protocol } }),
+      }),
+  });
 
   const server = serve(config, transports, log);
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
@@ -199,14 +196,15 @@ function buildAgents(services: Services, changes: Changes, cluster: Cluster, nod
 type Transports = ReturnType<typeof buildTransports>;
 
 interface TransportOptions extends Pick<RouteOptions, "ready" | "failing"> {
+  unsent: Backlog;
+  answers: UnsentAnswers;
   upgrade(request: Request, data: Connection, protocol?: string): boolean;
 }
 
 function buildTransports(
   services: Services,
   changes: Changes,
-  { unsent, answers }: { unsent: Backlog; answers: UnsentAnswers },
-  { ready, failing, upgrade }: TransportOptions,
+  { unsent, answers, ready, failing, upgrade }: TransportOptions,
 ) {
   const { httpNames, allNames } = handlersByName(services);
   const sockets = createSockets(services, createInvoke(allNames, services), unsent);
@@ -401,19 +399,14 @@ function listen<Opened>(
   try {
     return open({ hostname: host, port });
   } catch (error) {
-    throw addressError(settings, `${host}:${port}`, error);
+    const { code = "", message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+    const problem =
+      code === "EADDRINUSE"
+        ? "another program listens there. Stop it, or choose another port"
+        : code === "EACCES" || message?.startsWith("permission denied")
+          ? "this user may not listen there. Choose a port above 1023"
+          : "the host is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses";
+    const sentence = `${settings} must name an address that is free, not "${host}:${port}"`;
+    throw new ConfigError(`${sentence}: ${problem} (${code || message}).`);
   }
-}
-
-function addressError(settings: string, address: string, error: unknown): ConfigError {
-  const { code = "", message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const problem =
-    code === "EADDRINUSE"
-      ? "another program listens there. Stop it, or choose another port"
-      : code === "EACCES" || message?.startsWith("permission denied")
-        ? "this user may not listen there. Choose a port above 1023"
-        : "the host is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses";
-  return new ConfigError(
-    `${settings} must name an address that is free, not "${address}": ${problem} (${code || message}).`,
-  );
 }
