@@ -1,7 +1,10 @@
-import { badField, conflict, forbidden } from "../rules/failure.ts";
+import type { AuditAction } from "@parley/protocol";
+import { badField, conflict, type Failure, forbidden } from "../rules/failure.ts";
 import { hashToken } from "../rules/tokens.ts";
-import type { AuditDetails, Recorder } from "../security/audit-log.ts";
+import type { AuditDetails, AuditLog, Recorder } from "../security/audit-log.ts";
+import type { Caller, Origin } from "../security/caller.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
+import { ownDetails } from "../security/own-password.ts";
 import { newToken } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -15,6 +18,15 @@ export function checkPasswordSignIn(config: { readonly passwordSignIn: boolean }
 export function checkStrength(field: string, password: string, username: string): void {
   const weakness = passwordWeakness(password, username);
   if (weakness) throw badField(field, weakness);
+}
+
+/** Records that a caller has given a wrong password of their own. */
+export async function wrongPassword(
+  context: { readonly audit: AuditLog; readonly caller: Caller; readonly origin: Origin },
+  action: AuditAction,
+): Promise<Failure> {
+  await context.audit.record(action, ownDetails(context));
+  return forbidden("the password is wrong", { password: "is wrong" });
 }
 
 const VALID_MS = 24 * 60 * 60 * 1000;

@@ -3,7 +3,8 @@ import { checkConfirmed } from "../calls/access.ts";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { eraseAccount } from "../domain/erasures.ts";
-import { badField, type Failure, forbidden } from "../rules/failure.ts";
+import { wrongPassword } from "../domain/passwords.ts";
+import { badField } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import { checkNotLastOperator } from "../security/operators.ts";
 import {
@@ -36,13 +37,13 @@ ownData.handle(operations.deleteMe, async (context, input) => {
     await eraseAccount(tx, record, account, { messages, details: ownDetails(context) });
     return true;
   });
-  if (!isErased) throw await wrongPassword(context);
+  if (!isErased) throw await wrongPassword(context, "account_deletion_refused");
   erasures.wake();
 });
 
 /**
- * People confirm with their password, and those who have none with their username, soon after a sign-in. Returns the hash of
- * the password.
+ * People confirm with their password, and those who have none with their username, soon after a
+ * sign-in. Returns the hash of the password.
  */
 async function confirm(context: Context<Needs>, { password, username }: InputOf<"deleteMe">) {
   const hash = await ownHash(context);
@@ -55,12 +56,9 @@ async function confirm(context: Context<Needs>, { password, username }: InputOf<
   }
   if (password === undefined) throw badField("password", "is required");
   const attempt = ownAttempt(context);
-  if (!(await verifyPassword(attempt, context, password, hash))) throw await wrongPassword(context);
+  if (!(await verifyPassword(attempt, context, password, hash))) {
+    throw await wrongPassword(context, "account_deletion_refused");
+  }
   attempt.succeeded();
   return hash;
-}
-
-async function wrongPassword(context: Context<Needs>): Promise<Failure> {
-  await context.audit.record("account_deletion_refused", ownDetails(context));
-  return forbidden("the password is wrong", { password: "is wrong" });
 }

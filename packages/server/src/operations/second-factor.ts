@@ -1,6 +1,7 @@
 import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
+import { wrongPassword } from "../domain/passwords.ts";
 import {
   confirmedFactor,
   kindOfCode,
@@ -57,7 +58,7 @@ secondFactor.handle(operations.beginSecondFactor, async (context, { password }) 
     if (!(await tx.beginSecondFactor(factor))) throw alreadyOn();
     return true;
   });
-  if (!isCurrent) throw await wrongPassword(context);
+  if (!isCurrent) throw await wrongPassword(context, "second_factor_failed");
   const url = origin.base === undefined ? null : URL.parse(origin.base);
   const host = url === null ? "" : `@${url.hostname}`;
   return { secret, otpauth_uri: otpauthUri(secret, ISSUER, `${username}${host}`) };
@@ -120,7 +121,7 @@ async function withSecondFactor<Result>(
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
   });
   const done = await withdrawOnError(attempt, proving);
-  if (done === "outdated") throw await wrongPassword(context);
+  if (done === "outdated") throw await wrongPassword(context, "second_factor_failed");
   if (!done) throw await wrongCode(context);
   attempt.succeeded();
   return done.result;
@@ -136,13 +137,8 @@ async function checkPassword(context: Context<Needs>, attempt: PendingAttempt, p
     attempt.withdrawn();
     throw forbidden("this account has no password: whoever signs it in decides on a second factor");
   }
-  if (!(await verifyPassword(attempt, context, password, hash))) throw await wrongPassword(context);
-  return hash;
-}
-
-async function wrongPassword(context: Context<Needs>): Promise<Failure> {
-  await context.audit.record("second_factor_failed", ownDetails(context));
-  return forbidden("the password is wrong", { password: "is wrong" });
+  if (await verifyPassword(attempt, context, password, hash)) return hash;
+  throw await wrongPassword(context, "second_factor_failed");
 }
 
 async function wrongCode(context: Context<Needs>): Promise<Failure> {

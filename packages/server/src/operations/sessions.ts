@@ -3,7 +3,7 @@ import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { checkFailures, countFailure, take } from "../calls/throttles.ts";
 import { createPerson } from "../domain/accounts.ts";
-import { checkPasswordSignIn, checkStrength } from "../domain/passwords.ts";
+import { checkPasswordSignIn, checkStrength, wrongPassword } from "../domain/passwords.ts";
 import { confirmedFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import {
@@ -74,7 +74,7 @@ sessions.handle(operations.signIn, async (context, { username, password, device,
   });
   const isRight = await verifyPassword(attempt, context, password, found?.password_hash ?? null);
   // An unknown username is not logged: it may be a password typed into the wrong field.
-  if (!isRight || !found) throw await wrongPassword(context, found?.account.username ?? null);
+  if (!isRight || !found) throw await refused(context, found?.account.username ?? null);
   return enter(context, {
     verified: found,
     attempt,
@@ -119,7 +119,7 @@ async function enter(
     return signedIn;
   });
   const outcome = await withdrawOnError(attempt, signingIn);
-  if (outcome === "outdated") throw await wrongPassword(context, account.username);
+  if (outcome === "outdated") throw await refused(context, account.username);
   if (outcome === "suspended") {
     attempt.succeeded();
     await audit.record("sign_in_failed", { ...details, reason: "suspended" });
@@ -138,7 +138,7 @@ async function enter(
   return outcome;
 }
 
-async function wrongPassword({ audit, origin }: Context<Needs, undefined>, account: string | null) {
+async function refused({ audit, origin }: Context<Needs, undefined>, account: string | null) {
   await audit.record("sign_in_failed", { account, origin });
   return unauthorized("the username or the password is wrong");
 }
@@ -177,7 +177,6 @@ sessions.handle(operations.confirmPassword, async (context, { password }) => {
   if (caller.kind !== "session") throw forbidden("a service key has nothing to confirm");
   checkPasswordSignIn(config);
   const { session_id } = caller;
-  const details = ownDetails(context);
   const hash = await ownHash(context);
   if (hash === null) throw forbidden("this account has no password: sign in again");
   const attempt = ownAttempt(context);
@@ -187,13 +186,10 @@ sessions.handle(operations.confirmPassword, async (context, { password }) => {
     (await audit.write(async (tx, record) => {
       if (!(await lockOwnHash(tx, caller, hash))) return false;
       await tx.confirmSession(session_id, Date.now());
-      await record("password_confirmed", details);
+      await record("password_confirmed", ownDetails(context));
       return true;
     }));
-  if (!isConfirmed) {
-    await audit.record("password_confirmation_failed", details);
-    throw forbidden("the password is wrong", { password: "is wrong" });
-  }
+  if (!isConfirmed) throw await wrongPassword(context, "password_confirmation_failed");
   attempt.succeeded();
 });
 
@@ -213,15 +209,13 @@ sessions.read(operations.getSessions, async (tx, { caller }) => {
   return { items: sessions.map((each) => ({ ...each, current: each.id === current })) };
 });
 
-sessions.audited(
-  operations.revokeSession,
-  async (tx, record, { caller, origin }, { session_id }) => {
-    const { account } = caller;
-    if (!(await endSession(tx, session_id, account))) throw notFound("session");
-    const details = { account: account.username, origin, session_id };
-    await record("session_ended", { ...details, reason: "revoked" });
-  },
-);
+sessions.audited(operations.revokeSession, async (tx, record, context, { session_id }) => {
+  const { caller, origin } = context;
+  const { account } = caller;
+  if (!(await endSession(tx, session_id, account))) throw notFound("session");
+  const details = { account: account.username, origin, session_id };
+  await record("session_ended", { ...details, reason: "revoked" });
+});
 
 const taken = () => conflict("the username is taken");
 
