@@ -19,18 +19,15 @@ import { isOperator } from "../security/operators.ts";
 type Needs = "config" | "store" | "passwords" | "signInThrottle" | "audit" | "throttles";
 export const passwordResets = createResource<Needs>();
 
-passwordResets.audited(
-  operations.createPasswordReset,
-  async (tx, record, context, { username }) => {
-    const { config, origin } = context;
-    const account = await productUser(tx, { username });
-    if (await isOperator(tx, account, config.operators)) {
-      throw conflict("the password of an operator is reset with parley users reset");
-    }
-    const created = await createPasswordReset(tx, record, account, actorOf(context));
-    return { url: resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
-  },
-);
+passwordResets.audited(operations.createPasswordReset, async (tx, record, context, user) => {
+  const { config, origin } = context;
+  const account = await productUser(tx, user);
+  if (await isOperator(tx, account, config.operators)) {
+    throw conflict("the password of an operator is reset with parley users reset");
+  }
+  const created = await createPasswordReset(tx, record, account, actorOf(context));
+  return { url: resetUrl(origin.base ?? "", created), expires_at: iso(created.expires_at) };
+});
 
 passwordResets.handle(operations.getPasswordReset, async (context, { token }) => {
   const { account, expires_at } = await usable(context, token);

@@ -45,22 +45,20 @@ reports.read(operations.getReports, async (tx, { config }, { resolved, ...input 
   return of(await reportViews(tx, await tx.reports({ resolved, before, limit })));
 });
 
-reports.audited(
-  operations.resolveReport,
-  async (tx, record, context, { report_id, note = null }) => {
-    if (!(await tx.report(report_id))) throw notFound("report");
-    const by = nameOf(context.caller);
-    if (!(await tx.resolveReport(report_id, { at: Date.now(), by, note }))) {
-      throw conflict("the report is resolved already");
-    }
-    const resolved = await tx.report(report_id);
-    const [report] = await reportViews(tx, resolved ? [resolved] : []);
-    if (!report) throw notFound("report");
-    const account = report.message.sender.username;
-    await record("report_resolved", { ...actorOf(context), account, report: report_id });
-    return report;
-  },
-);
+reports.audited(operations.resolveReport, async (tx, record, context, input) => {
+  const { report_id, note = null } = input;
+  if (!(await tx.report(report_id))) throw notFound("report");
+  const by = nameOf(context.caller);
+  if (!(await tx.resolveReport(report_id, { at: Date.now(), by, note }))) {
+    throw conflict("the report is resolved already");
+  }
+  const resolved = await tx.report(report_id);
+  const [report] = await reportViews(tx, resolved ? [resolved] : []);
+  if (!report) throw notFound("report");
+  const account = report.message.sender.username;
+  await record("report_resolved", { ...actorOf(context), account, report: report_id });
+  return report;
+});
 
 /** Whether the sender is the caller, or an account that the caller's incoming hooks post as. */
 const isOwn = (sender: AccountRecord | null, { account }: Caller) =>

@@ -48,9 +48,7 @@ function recordFailure({ audit, origin }: Context<Needs, undefined>, error: unkn
   const { network } = origin;
   if (error.code === "unauthorized") audit.recordOnce("sign_in_failed", network, details);
   if (error.code === "suspended") {
-    audit.recordOnce("sign_in_failed", `${network} suspended`, {
-      ...details,
-      reason: "suspended",
-    });
+    const suspended = { ...details, reason: "suspended" } as const;
+    audit.recordOnce("sign_in_failed", `${network} suspended`, suspended);
   }
 }
