@@ -1,21 +1,11 @@
-import type { Account, PolicyOverrides } from "@parley/protocol";
+import type { Account } from "@parley/protocol";
 import { durable } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
-import type { AccountRecord, Metadata } from "../store/accounts.ts";
+import type { AccountRecord, NewAccount } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
 
-export interface NewPerson {
-  username: string;
-  display_name: string;
-  /** Absent for people who sign in differently: with a token of the OIDC issuer, or of a product. */
-  password_hash?: string;
-  /** The id in the product that embeds the service. */
-  external_id?: string;
-  metadata?: Metadata | undefined;
-  /** What the person may do, where the product has set something else than the server. */
-  policy?: PolicyOverrides | undefined;
-}
+type NewPerson = Omit<NewAccount, "kind" | "owner_id" | "provider" | "at">;
 
 /** Creates a person's account with one agent per provider. Returns null if the username is taken. */
 export async function createPerson(tx: WriteTx, person: NewPerson, providers: ProviderNames) {

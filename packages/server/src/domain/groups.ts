@@ -59,10 +59,8 @@ export async function announceChanges(
 ): Promise<void> {
   const seq = await tx.changeGroup(id, { actor, changes, at: Date.now() });
   const query = { conversationId: id, after: seq - 1, before: seq + 1, limit: 1 };
-  const params = {
-    ...(await tx.sharedConversation(id)),
-    changes: await tx.conversationChanges(query),
-  };
+  const shared = await tx.sharedConversation(id);
+  const params = { ...shared, changes: await tx.conversationChanges(query) };
   const leaves = leaving.length > 0 ? { conversation: uuid, users: leaving } : undefined;
   tx.emit(groupChanged(params, seq, leaves));
 }

@@ -6,7 +6,6 @@ import { slackContent } from "../rules/slack.ts";
 import { hashToken } from "../rules/tokens.ts";
 import type { Throttle } from "../security/throttle.ts";
 import { isSameSecret } from "../security/tokens.ts";
-import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 import { postMessage } from "./messages.ts";
 import { checkAllowed } from "./policies.ts";
@@ -38,44 +37,42 @@ export interface IncomingHooksOptions {
 const POST_COST = 5;
 const BYTES_PER_COST = 256;
 
-export const createIncomingHooks = ({
-  store,
-  config,
-  posts,
-  costs,
-  requests,
-}: IncomingHooksOptions) => ({
-  /**
-   * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
-   * another one, or its creator does not take part in the group any more, and `forbidden` when the
-   * policy of its creator forbids hooks.
-   */
-  async post({ id, secret, network, body }: HookRequest): Promise<void> {
-    requests.take(network);
-    const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
-    if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");
-    posts.take(hook.id);
-    const payer = `hooks of ${hook.creator}`;
-    costs.take(payer, POST_COST);
-    const payload = await body();
-    costs.charge(payer, payload.length / BYTES_PER_COST);
-    const before = threadCpuMs();
-    const content = slackContent(payload);
-    costs.charge(payer, (threadCpuMs() - before) * COST_PER_MS);
-    await store.write(async (tx) => {
-      await postMessage(tx, { ...(await placeOf(tx, config, hook.id)), content });
-    });
-  },
-});
+export function createIncomingHooks(options: IncomingHooksOptions) {
+  const { store, config, posts, costs, requests } = options;
 
-/** Where a hook posts, and as whom. */
-async function placeOf(tx: ReadTx, config: IncomingHooksOptions["config"], id: string) {
-  const hook: IncomingHookRecord | null = await tx.incomingHook(id);
-  const creator = hook && (await tx.account(hook.creator));
-  const conversation = creator && (await tx.conversation(hook.chat, creator.id));
-  const sender = hook && (await tx.account(hook.account));
-  const isActive = conversation?.joined && creator?.suspended_at === null;
-  if (!sender || !conversation || !isActive) throw notFound("hook");
-  await checkAllowed(tx, config, creator, "hooks");
-  return { conversation, sender };
+  /** Where a hook posts, and as whom. */
+  async function placeOf(tx: ReadTx, id: string) {
+    const hook = await tx.incomingHook(id);
+    const creator = hook && (await tx.account(hook.creator));
+    const conversation = creator && (await tx.conversation(hook.chat, creator.id));
+    const sender = hook && (await tx.account(hook.account));
+    const isActive = conversation?.joined && creator?.suspended_at === null;
+    if (!sender || !conversation || !isActive) throw notFound("hook");
+    await checkAllowed(tx, config, creator, "hooks");
+    return { conversation, sender };
+  }
+
+  return {
+    /**
+     * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
+     * another one, or its creator does not take part in the group any more, and `forbidden` when the
+     * policy of its creator forbids hooks.
+     */
+    async post({ id, secret, network, body }: HookRequest): Promise<void> {
+      requests.take(network);
+      const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
+      if (!hook || !isSameSecret(hashToken(secret), hook.secret_hash)) throw notFound("hook");
+      posts.take(hook.id);
+      const payer = `hooks of ${hook.creator}`;
+      costs.take(payer, POST_COST);
+      const payload = await body();
+      costs.charge(payer, payload.length / BYTES_PER_COST);
+      const before = threadCpuMs();
+      const content = slackContent(payload);
+      costs.charge(payer, (threadCpuMs() - before) * COST_PER_MS);
+      await store.write(async (tx) => {
+        await postMessage(tx, { ...(await placeOf(tx, hook.id)), content });
+      });
+    },
+  };
 }

@@ -1,4 +1,3 @@
-import type { ConversationChange, Message } from "@parley/protocol";
 import { anyText } from "@parley/protocol/text/fields";
 import type { z } from "zod";
 import type { Limits } from "../config/limits.ts";
@@ -107,33 +106,28 @@ export interface PageView extends PageBounds {
   readonly viewerId: number;
 }
 
-/** A page of messages, oldest first, with the changes of the group among them. */
-export interface MessagePage {
-  items: Message[];
-  /** Whether there are more messages in the requested direction. */
-  has_more: boolean;
-  changes: ConversationChange[];
-}
-
 /** Greater than every `seq`. */
 const END = Number.MAX_SAFE_INTEGER;
 /** There can be any number of changes among the messages of a page: this bounds the result. */
 const CHANGES_PER_PAGE = 500;
 
-/** The messages before a place in the conversation; the latest ones without a place. */
-export async function pageBefore(tx: ReadTx, view: PageView, seq = END): Promise<MessagePage> {
+/**
+ * The messages before a place in the conversation; the latest ones without a place. Pages of messages
+ * are oldest first, with the changes of the group among them.
+ */
+export async function pageBefore(tx: ReadTx, view: PageView, seq = END) {
   const { from, ...page } = await older(tx, view, seq);
   return { ...page, changes: await changesBetween(tx, view, from, seq) };
 }
 
 /** The messages after a place in the conversation. */
-export async function pageAfter(tx: ReadTx, view: PageView, seq: number): Promise<MessagePage> {
+export async function pageAfter(tx: ReadTx, view: PageView, seq: number) {
   const { to, ...page } = await newer(tx, view, seq);
   return { ...page, changes: await changesBetween(tx, view, seq, to) };
 }
 
 /** The message at a place in the conversation, with about half of the page before it. */
-export async function pageAround(tx: ReadTx, view: PageView, seq: number): Promise<MessagePage> {
+export async function pageAround(tx: ReadTx, view: PageView, seq: number) {
   const bytes = Math.floor(view.bytes / 2);
   const before = await older(tx, { ...view, limit: Math.floor(view.limit / 2), bytes }, seq);
   const limit = view.limit - before.items.length;

@@ -14,7 +14,6 @@ import { addUsage, totalUsage } from "../rules/budget.ts";
 import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import type { ConversationAgent } from "../store/agents.ts";
-import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord, TurnRound } from "../store/turns.ts";
@@ -25,15 +24,7 @@ import { endOpenCalls } from "./tool-calls.ts";
 const MENTIONS_PER_ANSWER = 100;
 
 /** Queues a turn for each agent that answers a new message, in the message's unit of work. */
-export const queueTurns = (
-  tx: WriteTx,
-  conversation: ConversationRecord,
-  message: Message,
-  sender: AccountRecord,
-): Awaitable<void> =>
-  conversation.agent_count === 0 ? undefined : queueAnswers(tx, conversation, message, sender);
-
-async function queueAnswers(
+export async function queueTurns(
   tx: WriteTx,
   conversation: ConversationRecord,
   message: Message,

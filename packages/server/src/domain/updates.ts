@@ -6,20 +6,15 @@ import type { Updates } from "../store/updates.ts";
 import { fitting } from "./pagination.ts";
 
 /** The state that a client has when it begins to receive events. */
-export interface StartPoint {
-  /** Whether the session has ended, the token was revoked, or its person suspended, meanwhile. */
-  readonly isEnded: boolean;
-  readonly conversations: { uuid: string; seq: number }[];
-  readonly history_id: string;
-}
+export type StartPoint = Awaited<ReturnType<typeof readStartPoint>>;
 
-/** Reads the start point of a client that is about to receive events. */
 export const readStartPoint = (
   store: Pick<Store, "read">,
   { id }: AccountRecord,
   token: { kind: "session" | "agent"; id: string },
-): Promise<StartPoint> =>
+) =>
   store.read(async (tx) => ({
+    /** Whether the session has ended, the token was revoked, or its person suspended, meanwhile. */
     isEnded:
       token.kind === "agent"
         ? !(await tx.isAgentTokenValid(token.id))

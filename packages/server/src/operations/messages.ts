@@ -114,7 +114,8 @@ function insert(
   return after(inserted, (message) => {
     if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
     tx.emit(messageChanged("events.messageNew", message, message.seq));
-    return after(queueTurns(tx, conversation, message, caller.account), () => message);
+    if (conversation.agent_count === 0) return message;
+    return queueTurns(tx, conversation, message, caller.account).then(() => message);
   });
 }
 

@@ -1,13 +1,8 @@
 import { fenceToClose, inertName, inertText, quotedText } from "@parley/protocol/markup";
 import { quoteName, visibleJson } from "./quoting.ts";
+import type { DetailedCall } from "./tool-calls.ts";
 
-interface AskedCall {
-  readonly uuid: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly title: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-}
+type AskedCall = Pick<DetailedCall, "uuid" | "server" | "tool" | "title" | "arguments">;
 
 /** Longer arguments are cut in the card, which has no button to approve them. */
 const MAX_SHOWN_CHARACTERS = 4000;

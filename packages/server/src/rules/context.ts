@@ -158,10 +158,8 @@ function summarised(message: Message): ModelMessage[] {
 /** Files whose content would take more tokens than are left are only named. */
 function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): ContextMessage {
   const label = (message.action ? message.action.by : message.sender).username;
-  const text = [
-    ...actionText(message),
-    ...(message.content.trim() === "" ? [] : [message.content]),
-  ];
+  const action = message.action ? describeAction(message.action) : "";
+  const text = [action, message.content].filter((each) => each.trim() !== "");
   let tokens = estimateTokens(`${label}: ${indentLines(text.join("\n"))}`);
   const views = message.files.map((file) => {
     const view = viewFile(file, maxTokens - tokens);
@@ -192,8 +190,6 @@ function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): C
 /** Tells the model who asked for a tool with a component. */
 const actionMessages = ({ action }: Message): ModelMessage[] =>
   action ? [textMessage("user", `${action.by.username}: ${describeAction(action)}`)] : [];
-
-const actionText = ({ action }: Message) => (action ? [describeAction(action)] : []);
 
 function describeAction({ label, token }: NonNullable<Message["action"]>): string {
   const used = label === null ? "a component" : `the button ${quoteName(label)}`;

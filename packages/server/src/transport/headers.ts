@@ -3,11 +3,9 @@ import { badField } from "../rules/failure.ts";
 import { networkOf } from "../security/address.ts";
 import type { Origin } from "../security/caller.ts";
 
-/** The token of an `authorization: Bearer` header. */
 export const bearer = (request: Request): string | null =>
   /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
 
-/** The subprotocol of the socket. */
 export const SUBPROTOCOL = "parley";
 
 /** The subprotocols that a client offers for a socket. */
