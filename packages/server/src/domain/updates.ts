@@ -9,7 +9,7 @@ import { fitting } from "./pagination.ts";
 export type StartPoint = Awaited<ReturnType<typeof readStartPoint>>;
 
 export const readStartPoint = (
-  store: Pick<Store, "read">,
+  { store }: { store: Pick<Store, "read"> },
   { id }: AccountRecord,
   token: { kind: "session" | "agent"; id: string },
 ) =>
@@ -64,10 +64,7 @@ export function fittingUpdates(updates: Updates, since: number, bytes: number): 
   };
 }
 
-function compareCounters(
-  counters: StartPoint["conversations"],
-  known: Readonly<Record<string, number>>,
-) {
+function compareCounters(counters: StartPoint["conversations"], known: Record<string, number>) {
   const current = counters.map(({ uuid, seq }) => ({ conversation_id: uuid, seq }));
   const ids = new Set(current.map(({ conversation_id }) => conversation_id));
   return {

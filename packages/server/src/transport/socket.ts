@@ -173,7 +173,7 @@ class Connection implements Client, Reader {
     do {
       membership = person.membership;
       const token = { kind: this.kind, id: this.session_id };
-      point = await readStartPoint(services.store, person.account, token);
+      point = await readStartPoint(services, person.account, token);
       await hub.follow(person, point.conversations);
     } while (this.#socket && membership !== person.membership);
     if (!this.#socket) return;
@@ -319,21 +319,20 @@ class Connection implements Client, Reader {
   }
 
   #outcomeOf(frame: Frame): Outcome | Promise<Outcome> {
-    const { method, params, failure } = frame;
-    return failure
-      ? { ok: false, failure }
-      : this.#shared.invoke({
-          name: method,
-          reference: () => Bun.randomUUIDv7(),
-          origin: this.#origin,
-          authenticate: () => this.#caller(),
-          signal: () => this.#signal(),
-          input: () => withChatId(params ?? {}),
-          spell: (field) => (field === "chat_id" ? "conversation_id" : field),
-          ignores: (fields) => {
-            frame.ignored = [...(frame.ignored ?? []), ...fields];
-          },
-        });
+    const { method: name, params, failure } = frame;
+    if (failure) return { ok: false, failure };
+    return this.#shared.invoke({
+      name,
+      reference: () => Bun.randomUUIDv7(),
+      origin: this.#origin,
+      authenticate: () => this.#caller(),
+      signal: () => this.#signal(),
+      input: () => withChatId(params ?? {}),
+      spell: (field) => (field === "chat_id" ? "conversation_id" : field),
+      ignores: (fields) => {
+        frame.ignored = [...(frame.ignored ?? []), ...fields];
+      },
+    });
   }
 
   #caller(): SessionCaller | AgentCaller {
