@@ -1,5 +1,6 @@
 import type { Logger } from "../observe/log.ts";
 import type { ChangeStore, Cursor, LogEntry, SubscriptionWrites } from "./log.ts";
+import { createPauses } from "./pauses.ts";
 
 const LEASE_MS = 10_000;
 /** How often to look for changes of other nodes, and for a lease that nobody renews. */
@@ -55,8 +56,7 @@ export function createSubscription<Tx extends SubscriptionWrites>(
   /** Whether something was committed since the last read of the log began. */
   let isWoken = false;
   let isStopping = false;
-  let endPause = () => {};
-  let endPauseOnCommit = () => {};
+  const { pause, check } = createPauses(() => isStopping);
   const running = run().catch((error) =>
     log.error({ err: error, subscription: name }, "change subscription ended"),
   );
@@ -66,10 +66,10 @@ export function createSubscription<Tx extends SubscriptionWrites>(
       try {
         const isIdle = await step();
         failures = 0;
-        if (isIdle) await pause(pollMs, cursor !== null);
+        if (isIdle) await pause(pollMs, () => isWoken && cursor !== null);
       } catch (error) {
         log.error({ err: error, subscription: name }, "change subscription failed");
-        await pause(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS), false);
+        await pause(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS));
       }
     }
     if (cursor !== null) await save(cursor, 0);
@@ -106,7 +106,7 @@ export function createSubscription<Tx extends SubscriptionWrites>(
     }
     const work = await handler(entries);
     await moveTo(last.cursor, work ?? undefined);
-    if (batchMs > 0 && entries.length < PAGE_ENTRIES) await pause(batchMs, false);
+    if (batchMs > 0 && entries.length < PAGE_ENTRIES) await pause(batchMs);
     return false;
   }
 
@@ -135,27 +135,16 @@ export function createSubscription<Tx extends SubscriptionWrites>(
     return performance.now() - leasedAt;
   }
 
-  /** Ends early when the subscription is stopped and, if `endsOnCommit`, when something is committed. */
-  async function pause(ms: number, endsOnCommit: boolean): Promise<void> {
-    if (isStopping || (endsOnCommit && isWoken)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    endPause = resolve;
-    endPauseOnCommit = endsOnCommit ? resolve : () => {};
-    const timer = setTimeout(resolve, ms);
-    await promise;
-    clearTimeout(timer);
-  }
-
   return {
     /** Reads the log at once: something was committed here. */
     wake(): void {
       isWoken = true;
-      endPauseOnCommit();
+      check();
     },
     /** Stops it on this node and releases the lease, so that another node takes over immediately. */
     async stop(): Promise<void> {
       isStopping = true;
-      endPause();
+      check();
       await running;
     },
   };

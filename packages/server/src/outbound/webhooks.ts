@@ -1,3 +1,4 @@
+import { createPauses } from "../changes/pauses.ts";
 import type { Changes } from "../changes/stream.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Awaitable } from "../store/awaitable.ts";
@@ -69,7 +70,7 @@ export function startWebhooks(options: WebhooksOptions) {
   let isWoken = false;
   let refreshedAt = Number.NEGATIVE_INFINITY;
   let prunedAt = performance.now();
-  let endPause = () => {};
+  const { pause, check } = createPauses(() => signal.aborted);
   const serving: Serving = { ...options, signal, counts: countsIn(options.metrics, () => pending) };
 
   async function run(): Promise<void> {
@@ -188,19 +189,7 @@ export function startWebhooks(options: WebhooksOptions) {
 
   function wakeSender(): void {
     isWoken = true;
-    endPause();
-  }
-
-  /** Ends early when the sender is woken and `isOver`, or stopped. */
-  async function pause(ms: number, isOver: () => boolean): Promise<void> {
-    if (signal.aborted || isOver()) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    endPause = () => {
-      if (signal.aborted || isOver()) resolve();
-    };
-    const timer = setTimeout(resolve, ms);
-    await promise;
-    clearTimeout(timer);
+    check();
   }
 
   const running = run();
@@ -216,7 +205,7 @@ export function startWebhooks(options: WebhooksOptions) {
     },
     async stop(): Promise<void> {
       stopping.abort();
-      endPause();
+      check();
       await running;
       await Promise.all(served);
       if (ends.length === 0) return;
