@@ -231,7 +231,6 @@ const tlsFiles = ({ caFile, certFile, keyFile }: NatsTls) => ({
   ...(keyFile && { keyFile }),
 });
 
-/** The NATS subjects of one installation. */
 export type Subjects = ReturnType<typeof subjects>;
 
 /** `prefix` keeps installations apart that share a NATS. */

@@ -153,10 +153,15 @@ export class Sequencer {
       for (const user of users) track.newcomers.add(user);
       return this.#readForNewcomers(track);
     }
+    const introduction = await this.#introductionOf(conversation, users);
+    if (introduction) this.receive(introduction);
+  }
+
+  /** What introduces those of the accounts that participate; null if none does. */
+  async #introductionOf(conversation: string, users: readonly string[]) {
     const found = await this.#options.readConversation(conversation, users);
-    if (found && found.participants.length > 0) {
-      this.receive(conversationShared(found.shared, found.participants));
-    }
+    if (!found || found.participants.length === 0) return null;
+    return conversationShared(found.shared, found.participants);
   }
 
   stop(): void {
@@ -265,15 +270,11 @@ export class Sequencer {
     if (track.reading) return;
     track.reading = true;
     const { conversation } = track;
-    const { readConversation, retryMs = RETRY_MS, log } = this.#options;
+    const { retryMs = RETRY_MS, log } = this.#options;
     const users = [...track.newcomers];
     track.newcomers.clear();
     try {
-      const found = await readConversation(conversation, users);
-      const introduction =
-        found && found.participants.length > 0
-          ? conversationShared(found.shared, found.participants)
-          : null;
+      const introduction = await this.#introductionOf(conversation, users);
       track.reading = false;
       if (!this.#isOpen(track) || track.delivered === undefined) {
         // The conversation was closed or lost meanwhile: no earlier event is held for the newcomers.

@@ -12,7 +12,6 @@ export interface StreamsOptions {
   read?(message: string): Promise<string | null>;
 }
 
-/** A message that is streaming. */
 interface Stream {
   /** Number of bytes of the message that were delivered here. */
   delivered: number;
