@@ -206,7 +206,11 @@ function buildTransports(
   changes: Changes,
   { unsent, answers, ready, failing, upgrade }: TransportOptions,
 ) {
-  const { httpNames, allNames } = handlersByName(services);
+  const all = handlers(services);
+  const httpNames = new Map<string, Bound>(all.map((bound) => [bound.contract.name, bound]));
+  const socketNames = all.map((bound) => [bound.contract.socket, bound] as const);
+  // A socket accepts both names of an operation.
+  const allNames = new Map([...httpNames, ...socketNames]);
   const sockets = createSockets(services, createInvoke(allNames, services), unsent);
   const invoke = createInvoke(httpNames, services);
   const mcp = createMcp({ services, invoke, changes });
@@ -307,14 +311,6 @@ function startFileMaintenance(config: Config, services: Services, node: string) 
   }
   const { blobs } = files;
   return maintainFiles({ store, blobs, node, isShared: config.database !== null, log, metrics });
-}
-
-/** Handlers by their HTTP names, and by all names, which a socket accepts. */
-function handlersByName(needs: Needs) {
-  const all = handlers(needs);
-  const httpNames = new Map<string, Bound>(all.map((bound) => [bound.contract.name, bound]));
-  const socketNames = all.map((bound) => [bound.contract.socket, bound] as const);
-  return { httpNames, allNames: new Map([...httpNames, ...socketNames]) };
 }
 
 function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {

@@ -57,9 +57,8 @@ export async function openStore(
   try {
     return openSqliteStore(path, options);
   } catch (error) {
-    throw new ConfigError(
-      `PARLEY_DATA has a database that cannot be used, ${path}: ${fileProblem(error)}.`,
-    );
+    const problem = fileProblem(error);
+    throw new ConfigError(`PARLEY_DATA has a database that cannot be used, ${path}: ${problem}.`);
   }
 }
 
@@ -78,9 +77,8 @@ async function openShared(database: Database, options: StoreOptions): Promise<Sh
   try {
     return await openPostgresStore({ ...database, ...options });
   } catch (error) {
-    throw new ConfigError(
-      `DATABASE_URL names a database that cannot be used: ${postgresProblem(database, error)}.`,
-    );
+    const problem = postgresProblem(database, error);
+    throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${problem}.`);
   }
 }
 
@@ -121,16 +119,12 @@ async function openFolder(folder: string): Promise<Blobs> {
   try {
     return await openDiskBlobs(folder);
   } catch (error) {
-    throw new ConfigError(
-      `PARLEY_FILES must be a folder that can be written, not "${folder}": ${fileProblem(error)}.`,
-    );
+    const must = `PARLEY_FILES must be a folder that can be written, not "${folder}"`;
+    throw new ConfigError(`${must}: ${fileProblem(error)}.`);
   }
 }
 
-async function openBucket(
-  { options }: Extract<FileStorage, { kind: "s3" }>,
-  incoming: string,
-): Promise<Blobs> {
+async function openBucket({ options }: Extract<FileStorage, { kind: "s3" }>, incoming: string) {
   const { openS3Blobs } = await import("../files/s3.ts");
   return openS3Blobs(options, incoming);
 }
