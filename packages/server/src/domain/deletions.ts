@@ -42,7 +42,6 @@ async function recordsOf(tx: ReadTx, uuids: readonly string[]): Promise<MessageR
   return found.filter((message) => message !== null && !message.deleted) as MessageRecord[];
 }
 
-/** For work in several units. */
 export type Units = Pick<Store, "read" | "write">;
 
 /** Called between two units of work, with the number of messages deleted since the last call. */

@@ -35,7 +35,9 @@ function valuesFor(questions: readonly Question[], fields: Values): ElicitedValu
     const given = givenTo(question, fields);
     const value = given === undefined ? undefined : answerTo(question, given);
     const problem = problemWith(question, given, value);
-    if (problem !== null) wrong[fieldOf(question, fields)] = problem;
+    // If each choice has a field, the first one is named.
+    const name = isSpread(question, fields) ? choiceName(question, 0) : question.name;
+    if (problem !== null) wrong[name] = problem;
     else if (value !== undefined) content[question.name] = value;
   }
   return Object.keys(wrong).length > 0 ? { wrong } : { content };
@@ -46,10 +48,6 @@ const NOT_A_CHOICE = "must be one of the choices";
 /** Whether each choice of a question is a field, and they are given one by one. */
 const isSpread = ({ isMultiple, name }: Question, fields: Values) =>
   isMultiple && !Array.isArray(fields[name]);
-
-/** The field that a question is asked with: the first one if each choice has one. */
-const fieldOf = (question: Question, fields: Values): string =>
-  isSpread(question, fields) ? choiceName(question, 0) : question.name;
 
 /** The fields of choices that are neither taken nor left. */
 const unclearChoices = (question: Question, fields: Values): string[] =>

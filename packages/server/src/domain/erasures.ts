@@ -19,7 +19,6 @@ import { stopAgentsOf } from "./suspension.ts";
 import { endPendingCalls } from "./tool-calls.ts";
 import { stopTurnsOf } from "./turns.ts";
 
-/** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
 
 /**

@@ -209,15 +209,15 @@ export async function stopTurns(tx: WriteTx, turns: readonly TurnRecord[]) {
 }
 
 /** Stops the turns of some of the agents in a conversation. */
-export const stopTurnsOf = async (
+export async function stopTurnsOf(
   tx: WriteTx,
   conversationId: number,
   isTheirs: (agent: AccountRecord) => boolean,
-) =>
-  stopTurns(
-    tx,
-    (await tx.openTurns(conversationId)).filter(({ agent }) => isTheirs(agent)),
-  );
+) {
+  const open = await tx.openTurns(conversationId);
+  const theirs = open.filter(({ agent }) => isTheirs(agent));
+  return stopTurns(tx, theirs);
+}
 
 /** The event for new text of an answer. `offset` is the length of the message in bytes after it. */
 export const deltaOf = (

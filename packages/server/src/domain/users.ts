@@ -1,4 +1,5 @@
 import type { Account, InputOf, OutputOf } from "@parley/protocol";
+import type { Config } from "../config/config.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import type { ProviderNames } from "../rules/agents.ts";
 import { checkItems, conflictingFields, notFound } from "../rules/failure.ts";
@@ -10,20 +11,15 @@ import { announceOwn, CreationConflict, changeDisplayName, createPeople } from "
 /** A person as the product that embeds the service describes them. */
 type ProductUser = InputOf<"upsertUsers">["users"][number];
 
-interface UserConfig {
-  readonly providers: ProviderNames;
-  /** Usernames that no user of a product gets: whoever has one is an operator. */
-  readonly operators: readonly string[];
-}
-
 /**
- * Creates the accounts of users of a product, and updates those that exist. Throws a
- * `CreationConflict` when another unit has taken a username or an external id meanwhile.
+ * Creates the accounts of users of a product, and updates those that exist. None gets the username of
+ * an operator. Throws a `CreationConflict` when another unit has taken a username or an external id
+ * meanwhile.
  */
 export async function upsertUsers(
   tx: WriteTx,
   users: readonly ProductUser[],
-  { providers, operators }: UserConfig,
+  { providers, operators }: Pick<Config, "providers" | "operators">,
 ) {
   const found = await tx.productAccounts(users.map(({ external_id }) => external_id));
   const known = new Map(found.map((account) => [account.external_id, account]));
