@@ -78,8 +78,8 @@ agents.handle(operations.deleteAgent, async (context, { agent_username }) => {
 });
 
 agents.handle(operations.setAgentKey, async (context, { api_key, ...choice }) => {
-  const { audit, caller, config, vault } = context;
-  const provider = await keyProviderOf(context, choice);
+  const { store, audit, caller, config, vault } = context;
+  const provider = await store.read((tx) => keyProvider(tx, context, choice));
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
   }
@@ -96,8 +96,8 @@ agents.handle(operations.setAgentKey, async (context, { api_key, ...choice }) =>
 });
 
 agents.handle(operations.removeAgentKey, async (context, choice) => {
-  const { audit, caller } = context;
-  const provider = await keyProviderOf(context, choice);
+  const { store, audit, caller } = context;
+  const provider = await store.read((tx) => keyProvider(tx, context, choice));
   await audit.write(async (tx, record) => {
     await tx.removeAgentKey(caller.account.id, provider);
     await announceKey(tx, caller, provider);
@@ -169,9 +169,6 @@ agents.read(operations.getAgentUsage, async (tx, { caller }, { since, until }) =
   const timeOf = (text: string | undefined) => (text ? Date.parse(text) : null);
   return { items: await tx.usage(caller.account.id, timeOf(since), timeOf(until)) };
 });
-
-const keyProviderOf = (context: Context<Needs>, choice: AgentChoice) =>
-  context.store.read((tx) => keyProvider(tx, context, choice));
 
 /** One agent stands for all that use the key: clients fetch their agents together. */
 async function announceKey(tx: WriteTx, { account }: Caller, provider: string): Promise<void> {

@@ -40,12 +40,9 @@ components.handle(operations.sendComponentAction, async (context, input) => {
     const fields = input.fields ?? {};
     const asked = { conversation, reply_to_id: message.uuid, arguments: fields, action };
     if (tool && (await requestTool(tx, message.sender_id, tool, asked))) return;
-    const content = replyToAction({
-      action: input.action,
-      fields,
-      labels: component?.labels,
-      by: caller.account.username,
-    });
+    const { username: by } = caller.account;
+    const labels = component?.labels;
+    const content = replyToAction({ action: input.action, fields, labels, by });
     if (content === null) return;
     const sender = await replyingAgent(tx, message, caller);
     if (!sender) return;

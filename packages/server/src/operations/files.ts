@@ -15,8 +15,6 @@ import { linksNow } from "../files/links.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
 import { iso } from "../rules/time.ts";
-import type { Participant } from "../security/caller.ts";
-import type { ReadTx } from "../store/store.ts";
 
 export const files = createResource<"config" | "store" | "files">();
 
@@ -46,7 +44,9 @@ files.handle(operations.createUpload, async (context, input) => {
   const now = Date.now();
   const file = await store.write(async (tx) => {
     await lockActive(tx, caller.account);
-    const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
+    const chat = chat_id === undefined ? null : await joinedConversation(tx, chat_id, caller);
+    if (chat) checkWritable(chat);
+    const conversation_id = chat?.id ?? null;
     const owner_id = caller.account.id;
     const about = { id, owner_id, conversation_id, name, size, at: now };
     await tx.insertFile(about, uploadUsage(caller.account, size, now));
@@ -104,10 +104,3 @@ files.read(operations.getChatFiles, async (tx, { caller, config }, input) => {
     next_cursor: next_cursor ?? (after > 0 ? placeOfFile.encode([after, 0]) : null),
   };
 });
-
-/** The id of a conversation that the caller can write to. */
-async function writable(tx: ReadTx, chatId: string, caller: Participant): Promise<number> {
-  const conversation = await joinedConversation(tx, chatId, caller);
-  checkWritable(conversation);
-  return conversation.id;
-}

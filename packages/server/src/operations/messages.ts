@@ -237,11 +237,7 @@ messages.handle(operations.searchMessages, async (context, input) => {
 });
 
 /** Other work of the process goes on in between: a page of long messages takes a long time. */
-async function withSnippets(
-  messages: readonly Message[],
-  words: readonly string[],
-  worked: Worked,
-) {
+async function withSnippets(messages: Message[], words: readonly string[], worked: Worked) {
   const items: { message: Message; snippet: string }[] = [];
   for (const message of messages) {
     await shareOfLoop();

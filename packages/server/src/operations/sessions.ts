@@ -29,6 +29,7 @@ import { isSameSecret } from "../security/tokens.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 type Needs = "config" | "store" | "passwords" | "vault" | "signInThrottle" | "audit" | "throttles";
+type Anonymous = Context<Needs, undefined>;
 export const sessions = createResource<Needs>();
 
 sessions.handle(operations.signUp, async (context, input) => {
@@ -66,21 +67,13 @@ sessions.handle(operations.signIn, async (context, { username, password, device,
   });
   if (found) context.about(found.account.username);
   const knownDevice = found && device ? deviceId(vault, found.account.id, device) : null;
-  const attempt = signInThrottle.attempt({
-    username,
-    network,
-    isKnownNetwork,
-    device: knownDevice,
-  });
+  const about = { username, network, isKnownNetwork, device: knownDevice };
+  const attempt = signInThrottle.attempt(about);
   const isRight = await verifyPassword(attempt, context, password, found?.password_hash ?? null);
   // An unknown username is not logged: it may be a password typed into the wrong field.
   if (!isRight || !found) throw await refused(context, found?.account.username ?? null);
-  return enter(context, {
-    verified: found,
-    attempt,
-    device: knownDevice ? device : undefined,
-    code,
-  });
+  const keptDevice = knownDevice ? device : undefined;
+  return enter(context, { verified: found, attempt, device: keptDevice, code });
 });
 
 interface Entry {
@@ -95,10 +88,7 @@ interface Entry {
  * Opens a session of an account whose password was right. Throws `suspended`,
  * `second_factor_required`, or `unauthorized` if the password has been changed since.
  */
-async function enter(
-  context: Context<Needs, undefined>,
-  { verified, attempt, device, code }: Entry,
-) {
+async function enter(context: Anonymous, { verified, attempt, device, code }: Entry) {
   const { audit, vault, store, origin } = context;
   const { account } = verified;
   const details = { account: account.username, origin };
@@ -138,7 +128,7 @@ async function enter(
   return outcome;
 }
 
-async function refused({ audit, origin }: Context<Needs, undefined>, account: string | null) {
+async function refused({ audit, origin }: Anonymous, account: string | null) {
   await audit.record("sign_in_failed", { account, origin });
   return unauthorized("the username or the password is wrong");
 }
@@ -220,7 +210,7 @@ sessions.audited(operations.revokeSession, async (tx, record, context, { session
 const taken = () => conflict("the username is taken");
 
 /** Records and counts a wrong invite code against the network. Throws `rate_limited`. */
-async function checkPolicy(context: Context<Needs, undefined>, inviteCode: string | undefined) {
+async function checkPolicy(context: Anonymous, inviteCode: string | undefined) {
   const { signUp: policy } = context.config;
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
   if (policy.kind !== "invite") return;

@@ -1,7 +1,7 @@
 import { operations, type Webhook, type WebhookDelivery } from "@parley/protocol";
 import { z } from "zod";
 import { createResource } from "../calls/bind.ts";
-import type { Context } from "../calls/needs.ts";
+import type { Config } from "../config/config.ts";
 import { joinedConversation } from "../domain/access.ts";
 import { createPages } from "../domain/pagination.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
@@ -67,8 +67,11 @@ webhooks.handle(operations.setWebhook, async (context, input) => {
   const changed = await audit.write(async (tx, record) => {
     const webhook = await webhookBy(tx, id);
     if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
-    if (url !== undefined) checkCreator(webhook, caller);
-    if (disabled === false) await checkCreatorReading(tx, webhook, context);
+    // Its rights end with those of the creator, so no other operator may receive what it is sent.
+    if (url !== undefined && caller.kind !== "service" && !isCreator(webhook, caller)) {
+      throw forbidden("only its creator or a service key may change the address of a webhook");
+    }
+    if (disabled === false) await checkCreatorReading(tx, webhook, config);
     const isEnabled = disabled === false && webhook.disabled !== null;
     const fields: WebhookFields = {
       ...(url !== undefined && { url }),
@@ -100,14 +103,14 @@ webhooks.read(operations.getDeliveries, async (tx, { config }, { status, ...inpu
 });
 
 webhooks.handle(operations.replayDelivery, async (context, { delivery_id }) => {
-  const { audit, webhooks } = context;
+  const { audit, config, webhooks } = context;
   await audit.write(async (tx, record) => {
     const delivery = await tx.delivery(delivery_id);
     const webhook = delivery && (await tx.webhook(delivery.webhook_id));
     // Deliveries of deleted webhooks are deleted a little later.
     if (!webhook) throw notFound("delivery");
     if (delivery.status === "pending") throw conflict("the delivery has not ended");
-    await checkCreatorReading(tx, webhook, context);
+    await checkCreatorReading(tx, webhook, config);
     await tx.requeueDelivery(delivery, Date.now());
     await record("webhook_replayed", { ...actorOf(context), webhook: webhook.id });
   });
@@ -152,21 +155,7 @@ const isCreator = ({ creator }: WebhookRecord, caller: AnyCaller) => usernameOf(
 const usernameOf = (caller: AnyCaller) =>
   caller.kind === "service" ? null : caller.account.username;
 
-/**
- * Throws unless the caller may change the address: its rights end with those of the creator, so no
- * other operator may receive what it is sent.
- */
-function checkCreator(webhook: WebhookRecord, caller: AnyCaller): void {
-  if (caller.kind !== "service" && !isCreator(webhook, caller)) {
-    throw forbidden("only its creator or a service key may change the address of a webhook");
-  }
-}
-
-async function checkCreatorReading(
-  tx: ReadTx,
-  webhook: WebhookRecord,
-  { config }: Context<Needs, AnyCaller>,
-): Promise<void> {
+async function checkCreatorReading(tx: ReadTx, webhook: WebhookRecord, config: Config) {
   if (await mayCreatorRead(tx, webhook, config.operators)) return;
   throw conflict("the creator of the webhook may not read its conversation any more");
 }
