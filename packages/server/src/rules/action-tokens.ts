@@ -154,9 +154,7 @@ const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 const DECISION = new RegExp(`^call:(${UUID}):(approve|reject)$`);
 
 /** What a token decides about a tool call. Null if the token is something else. */
-export function decisionOf(
-  action: string,
-): { call_id: string; decision: "approve" | "reject" } | null {
+export function decisionOf(action: string) {
   const [, call_id, decision] = DECISION.exec(action) ?? [];
   if (call_id === undefined) return null;
   return { call_id, decision: decision as "approve" | "reject" };

@@ -68,7 +68,6 @@ export type ProviderFields = Readonly<Record<string, unknown>>;
  */
 export interface ToolResultPart {
   readonly type: "tool_result";
-  /** The `id` of the `tool_use` part. */
   readonly tool_use_id: string;
   readonly content: readonly (TextPart | ImagePart | FilePart)[];
   readonly is_error: boolean;

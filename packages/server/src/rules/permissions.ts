@@ -1,10 +1,7 @@
-interface Actor {
-  readonly id: number;
-}
+import type { AccountRecord } from "./accounts.ts";
 
-interface Group {
-  readonly admin_id: number | null;
-}
+type Actor = Pick<AccountRecord, "id">;
+type Group = { readonly admin_id: number | null };
 
 /** The sender, the owner of the sending agent and the group's admin may delete a message for everyone. */
 export const mayDelete = (
@@ -19,14 +16,14 @@ export const mayDelete = (
 /** The group's admin may remove anybody; others may remove themselves and their own agents. */
 export const mayRemove = (
   actor: Actor,
-  member: { id: number; owner_id: number | null },
+  member: Pick<AccountRecord, "id" | "owner_id">,
   conversation: Group,
 ) => conversation.admin_id === actor.id || member.id === actor.id || member.owner_id === actor.id;
 
 /** Anybody may invite people; only its owner may invite an agent. Accounts of hooks only post. */
 export const mayInvite = (
   actor: Actor,
-  invited: { kind: "human" | "agent"; owner_id: number | null; provider: string | null },
+  invited: Pick<AccountRecord, "kind" | "owner_id" | "provider">,
 ) => invited.kind === "human" || (invited.owner_id === actor.id && invited.provider !== null);
 
 /** The agent's owner, the person who triggered it and the group's admin may stop and retry a turn. */

@@ -1,7 +1,6 @@
 import { normalized } from "@parley/protocol";
 
 const SNIPPET_CHARACTERS = 160;
-/** Characters of a snippet before the first match. */
 const CHARACTERS_BEFORE_MATCH = 40;
 /** A snippet begins and ends at a space, unless the next one is further away than this. */
 const MAX_CHARACTERS_TO_SPACE = 40;
@@ -21,7 +20,6 @@ export const searchWords = (query: string): string[] =>
 /** Removes case and accents, as both stores do to compare words. */
 export const fold = (text: string) => normalized(text, "NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** The words of a text, folded. */
 export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];
 
 /** Replaces every run in a script without spaces by its bigrams and its last letter, as words. */

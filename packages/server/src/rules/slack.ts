@@ -48,8 +48,9 @@ function* partsOf({ text, mrkdwn, blocks, attachments }: SlackPayload): Generato
       yield part;
     }
   }
-  if (!hasBlocks && text)
+  if (!hasBlocks && text) {
     yield renderText(budget.take(text), mrkdwn === false ? "links" : "mrkdwn");
+  }
   for (const { fallback, ...attachment } of attachments ?? []) {
     if (budget.isExceeded()) break;
     // The fallback is last, because it is shown only if there is nothing else.

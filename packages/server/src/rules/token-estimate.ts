@@ -94,9 +94,7 @@ const TOKENS_OF_TOOL_USE = 600;
 
 /** Estimates the tokens of tool definitions in a request. It aims high, as `estimateTokens`. */
 export function toolTokens(definitions: readonly ToolDefinition[]): number {
+  if (definitions.length === 0) return 0;
   const each = definitions.map((definition) => estimateTokens(JSON.stringify(definition)));
-  return each.reduce(
-    (sum, tokens) => sum + tokens,
-    definitions.length === 0 ? 0 : TOKENS_OF_TOOL_USE,
-  );
+  return each.reduce((sum, tokens) => sum + tokens, TOKENS_OF_TOOL_USE);
 }

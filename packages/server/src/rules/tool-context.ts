@@ -21,7 +21,6 @@ export interface ContextCall
   readonly round: number;
   /** The length in bytes of what the agent had written before. */
   readonly text_bytes: number;
-  /** The id that the model gave it. */
   readonly model_id: string;
   /** What only the provider of the model understands of it; null if there is nothing. */
   readonly provider_fields: ProviderFields | null;

@@ -1,4 +1,4 @@
-import { isReservedName, normalized } from "@parley/protocol";
+import { type InputOf, isReservedName, normalized } from "@parley/protocol";
 
 const MAX_LENGTH = 32;
 
@@ -34,10 +34,7 @@ export function productUsernames({ external_id, display_name = "" }: ProductUser
   return isReservedName(name) ? variants : [name, ...variants];
 }
 
-interface ProductUser {
-  readonly external_id: string;
-  readonly display_name?: string | undefined;
-}
+type ProductUser = Pick<InputOf<"upsertUsers">["users"][number], "external_id" | "display_name">;
 
 /** The requested username, unless it is reserved, and then variants with a number at the end. */
 export function* usernameCandidates(requested: string): Generator<string> {
