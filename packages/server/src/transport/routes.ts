@@ -27,7 +27,7 @@ export function createRoutes(options: RouteOptions): Routes {
     ["/ready", () => readiness(options)],
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApi],
-    ["/asyncapi.json", asyncApi(config)],
+    ["/asyncapi.json", (request) => asyncApi(request, config)],
     [CLIENT_PATH, (request) => toolClient(request, config)],
     ["/docs", docsPage],
   ]);
@@ -67,13 +67,11 @@ async function openApi(): Promise<Response> {
 }
 
 /** The AsyncAPI document, with the host and protocol of the request as the server's address. */
-function asyncApi({ proxies }: Config): Route {
-  return async (request) => {
-    const { documents, HOST_PLACEHOLDER } = await reference();
-    const text = isSecure(request, proxies) ? documents.secureAsyncApi() : documents.asyncApi();
-    const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
-    return new Response(text.replace(HOST_PLACEHOLDER, hostOf(request)), { headers });
-  };
+async function asyncApi(request: Request, { proxies }: Config): Promise<Response> {
+  const { documents, HOST_PLACEHOLDER } = await reference();
+  const text = isSecure(request, proxies) ? documents.secureAsyncApi() : documents.asyncApi();
+  const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
+  return new Response(text.replace(HOST_PLACEHOLDER, hostOf(request)), { headers });
 }
 
 /** The metrics in Prometheus' text format. */

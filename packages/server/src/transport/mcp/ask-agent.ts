@@ -18,6 +18,7 @@ const DEFAULT_WAIT_SECONDS = 50;
 /** The server closes connections that are silent for two minutes. */
 const MAX_WAIT_SECONDS = 100;
 
+const seconds = z.int().min(1).max(MAX_WAIT_SECONDS);
 const { chat_id } = operations.getChat.input.shape;
 const { agent_username } = operations.addGroupAgent.input.shape;
 
@@ -32,14 +33,9 @@ export const AskAgentInput = z.object({
   chat_id: chat_id.optional().meta({
     description: "The conversation to ask in. Default: the direct conversation with the agent.",
   }),
-  wait_seconds: z
-    .int()
-    .min(1)
-    .max(MAX_WAIT_SECONDS)
-    .optional()
-    .meta({
-      description: `How long to wait for the answer. Default ${DEFAULT_WAIT_SECONDS}.`,
-    }),
+  wait_seconds: seconds.optional().meta({
+    description: `How long to wait for the answer. Default ${DEFAULT_WAIT_SECONDS}.`,
+  }),
 });
 const parseInput = createInputParser(AskAgentInput);
 

@@ -42,7 +42,6 @@ export interface McpRequest {
   readonly origin: Origin;
 }
 
-/** A call of a tool by a client. */
 interface ToolCall {
   readonly params: CallToolRequest["params"];
   /** Aborted when the client ends the call. */

@@ -42,6 +42,7 @@ export function httpErrors(operation: Operation): ErrorCode[] {
 const optional = <Value extends z.ZodType>(value: Value, description: string) =>
   value.meta({ description }).exactOptional();
 
+const waysToConfirm = z.enum(["password", "sign_in"]);
 const parameters = z
   .object({
     retry_after: z.number().exactOptional(),
@@ -49,10 +50,7 @@ const parameters = z
     names: optional(z.array(z.string()), "With `not_found`: the accounts that do not exist."),
     max_bytes: optional(z.int(), "The limit that a file, or the uploads of a day, exceed."),
     offset: optional(z.int(), "Of `writeTurn`: the length of the answer in bytes."),
-    confirm_by: optional(
-      z.enum(["password", "sign_in"]),
-      "With `confirmation_required`: how to confirm.",
-    ),
+    confirm_by: optional(waysToConfirm, "With `confirmation_required`: how to confirm."),
   })
   .exactOptional();
 const code = z.enum(allErrors);
