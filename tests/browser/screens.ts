@@ -1,4 +1,4 @@
-import { agentOf, type Person } from "@parley/testkit/client.ts";
+import { agentOf, answerTo, type Person } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import {
   giveSandboxKey,
@@ -28,22 +28,15 @@ export async function prepareChat({ person }: Harness): Promise<ShownChat> {
   await bob.call("setMessageReaction", { message_id: first.id, emoji: "👍" });
   const table = "| a | b |\n|---|---|\n| 1 | 2 |";
   await say(bob, chat, `\`\`\`ts\nconst answer = 42; // a comment\n\`\`\`\n\n${table}`);
+  await using socket = await ada.connect();
   for (const word of ["buy", "form", "fail key"]) {
-    await say(ada, chat, `@${agentOf(ada)} ${word}`);
-    const message_id = await finishedAnswer(ada, chat_id);
+    const asked = await say(ada, chat, `@${agentOf(ada)} ${word}`);
+    const { id } = await answerTo(socket, asked);
     if (word !== "buy") continue;
-    await bob.call("sendComponentAction", { chat_id, message_id, action: "cancel:order" });
+    await bob.call("sendComponentAction", { chat_id, message_id: id, action: "cancel:order" });
   }
   await ada.call("setChatTitle", { chat_id, title: "Room" });
   return { ada, path: `/c/${chat_id}` };
-}
-
-/** Waits until the agent has finished its answer; returns the id of the answer. */
-async function finishedAnswer(person: Person, chat_id: string): Promise<string> {
-  for (;;) {
-    const { items } = await person.call("getChatHistory", { chat_id, limit: 1 });
-    if (items[0]?.turn && items[0].finalized_at) return items[0].id;
-  }
 }
 
 interface Screen {
