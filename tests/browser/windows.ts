@@ -13,9 +13,17 @@ const WAIT_TIMEOUT_MS = 120_000;
 const LASTING = new Set<string | symbol>([
   "addInitScript",
   "clock",
-  "context",
   "exposeFunction",
   "routeWebSocket",
+]);
+/** What tests use of the context of a page, and `empty` undoes. Whatever else they use is lasting. */
+const UNDONE = new Set<string | symbol>([
+  "newCDPSession",
+  "newPage",
+  "on",
+  "route",
+  "setOffline",
+  "waitForEvent",
 ]);
 /**
  * A small page of the client's origin. The client's next load needs no new process, not even from another
@@ -34,7 +42,7 @@ export interface BrowserWindow {
 }
 
 /**
- * Windows for the tests of a file. A new window costs three times the CPU time of one that has
+ * Windows for the tests of a file. A new window costs half as much CPU time again as one that has
  * loaded the client before, so windows are emptied and used again, unless a test may have changed one
  * for good or has options of its own.
  */
@@ -81,6 +89,8 @@ interface Unused {
   readonly page: Page;
   readonly devTools: CDPSession;
   isChanged: boolean;
+  /** Undoes what the test has done to the context. */
+  readonly undo: (() => unknown)[];
 }
 
 async function openWindow(browser: Browser, options: BrowserContextOptions): Promise<Unused> {
@@ -99,7 +109,7 @@ async function openWindow(browser: Browser, options: BrowserContextOptions): Pro
   });
   const page = await context.newPage();
   const devTools = await context.newCDPSession(page);
-  return { context, page, devTools, isChanged: false };
+  return { context, page, devTools, isChanged: false, undo: [] };
 }
 
 /** The page for a test, of which every lasting use is noted. Playwright itself uses the page behind it. */
@@ -107,19 +117,56 @@ function watched(window: Unused): Page {
   return new Proxy(window.page, {
     get(page, name) {
       if (LASTING.has(name)) window.isChanged = true;
-      const value: unknown = Reflect.get(page, name);
-      return typeof value === "function" ? value.bind(page) : value;
+      if (name === "context") return () => watchedContext(window);
+      return member(page, name);
     },
   });
 }
 
+function watchedContext(window: Unused): BrowserContext {
+  const { context, undo } = window;
+  const undone = {
+    on: (...[event, listener]: Parameters<BrowserContext["on"]>) => {
+      undo.push(() => context.off(event, listener));
+      return context.on(event, listener);
+    },
+    newCDPSession: async (page: Page) => {
+      const session = await context.newCDPSession(page);
+      // The session of a closed page has ended.
+      undo.push(() => session.detach().catch(() => null));
+      return session;
+    },
+    route: (...values: Parameters<BrowserContext["route"]>) => {
+      undo.push(() => context.unrouteAll({ behavior: "ignoreErrors" }));
+      return context.route(...values);
+    },
+    setOffline: (isOffline: boolean) => {
+      undo.push(() => context.setOffline(false));
+      return context.setOffline(isOffline);
+    },
+  };
+  return new Proxy(context, {
+    get(_, name) {
+      if (!UNDONE.has(name)) window.isChanged = true;
+      return member(name in undone ? undone : context, name);
+    },
+  });
+}
+
+function member(owner: object, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(owner, name);
+  return typeof value === "function" ? value.bind(owner) : value;
+}
+
 /** Removes everything that the test has left in the window. Returns false if that fails. */
 async function empty(
-  { context, page, devTools }: Unused,
+  { context, page, devTools, undo }: Unused,
   origin: string,
   visited: ReadonlySet<string>,
 ): Promise<boolean> {
   try {
+    for (const each of undo.splice(0)) await each();
+    for (const other of context.pages()) if (other !== page) await other.close();
     page.removeAllListeners();
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await openEmptyPage(page, origin);
