@@ -36,7 +36,7 @@ test("the details list the files of a conversation, newest first", async () => {
   await names(page).filter({ hasText: "old.png" }).waitFor();
   expect(await names(page).count()).toBe(7);
   expect(await section(page).getByRole("button", { name: "More files" }).count()).toBe(0);
-  await expectNoViolations(page);
+  await expectNoViolations(section(page));
 
   // The message of this picture is not loaded.
   await section(page).getByRole("button", { name: "old.png", exact: false }).first().click();

@@ -65,7 +65,7 @@ test("the details warn about one's own agent without a key, and lead to the fiel
   const details = page.getByRole("complementary", { name: "Details" });
   await details.getByText("Every message").click();
   await details.getByText("It has no API key: it fails under every message.").waitFor();
-  await expectNoViolations(page);
+  await expectNoViolations(details);
   await details.getByRole("button", { name: "Set a key" }).click();
   await untilFocused(page.getByRole("region", { name: "Claude" }).getByLabel("Your API key"));
 
@@ -117,7 +117,7 @@ test("changes of the group between its messages are accessible", async () => {
   const { page } = visit;
   await message(page, "Hello.").waitFor();
   await page.getByRole("feed").getByText("added").first().waitFor();
-  await expectNoViolations(page);
+  await expectNoViolations(page.getByRole("feed"));
 });
 
 test("a stream continues after a reload", async () => {

@@ -152,7 +152,8 @@ test("the settings with a picture are accessible in both themes", async () => {
   await ada.call("setAvatar", { file_id: (await uploadPicture(ada)).id });
   await using visit = await harness().visit(ada, { path: "/settings" });
   const { page } = visit;
-  await waitForPicture(page.getByRole("group", { name: "Your picture" }));
-  await expectNoViolations(page);
+  const field = page.getByRole("group", { name: "Your picture" });
+  await waitForPicture(field);
+  await expectNoViolations(field);
   expect(visit.problems()).toEqual([]);
 });
