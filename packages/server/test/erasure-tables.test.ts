@@ -4,7 +4,7 @@ import { agentOf, answerTo, groupOf, say, signUp } from "@parley/testkit/client.
 import { databaseOf } from "@parley/testkit/database.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { erasureWrites } from "../src/store/erasures.ts";
-import type { Sql } from "../src/store/sql.ts";
+import { preparing, Sql, sql, type Template } from "../src/store/sql.ts";
 import { migrate } from "../src/store/sqlite/connection.ts";
 
 /** Tables that keep rows of an erased account, and why. */
@@ -39,14 +39,14 @@ test("an erasure knows every table that has rows of an account", async () => {
     erased_at: null,
   } as const;
   const statements: string[] = [];
-  const recording = {
+  const find = preparing({ name: "sqlite", encode: String, prepare: (text) => text });
+  const recording = Object.assign(Object.create(Sql.prototype), {
     ownRow: () => {},
     own: () => {},
     changesUnowned: () => {},
-    list: () => "",
-    change: (sql: string) => statements.push(sql),
+    change: (...template: Template) => statements.push(find(sql(...template), [])),
     changed: () => [],
-  } as Partial<Sql> as Sql;
+  }) as Sql;
   await erasureWrites.eraseAccount(recording, account, { messages: true, at: 0 });
   await erasureWrites.eraseToolCalls(recording, 1, []);
   const isErased = (name: string) =>

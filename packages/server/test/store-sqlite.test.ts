@@ -558,7 +558,7 @@ describe("the batch writer", () => {
       },
       write: (name: string) =>
         batches.write((tx) => {
-          port().change("INSERT INTO written VALUES ($1)", [name]);
+          port().change`INSERT INTO written VALUES (${name})`;
           tx.emit({ kind: "session_ended", session_id: name });
           return name;
         }),

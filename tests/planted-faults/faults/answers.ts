@@ -33,8 +33,8 @@ export const answers: readonly Fault[] = [
   {
     name: "an agent does not answer what was asked while it was answering",
     file: "packages/server/src/store/turns.ts",
-    find: "AND status = 'waiting') >= $5",
-    replace: "AND status = 'waiting') >= 0 * $5",
+    find: "}) >= ",
+    replace: "}) >= 0 * ",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/waiting-turns.test.ts"],
   },
   {

@@ -1,37 +1,32 @@
 import { type AccountRecord, accountAs } from "./account-records.ts";
-import { allAs, exists, getAs, insert, reader, type Sql, update } from "./sql.ts";
+import { reader, type Sql, sql } from "./sql.ts";
 
 /** The tokens with which programs connect as external agents. Only their hashes are stored. */
 export const agentTokenReads = {
   /** The token with that hash, unless it was deleted. The owner of its agent may be suspended. */
   agentToken: (db: Sql, tokenHash: string) =>
-    getAs(db, readToken, `${AGENT_TOKENS} WHERE k.token_hash = $1`, [tokenHash]),
+    db.getAs(readToken)`${AGENT_TOKENS} WHERE k.token_hash = ${tokenHash}`,
   /** Whether the token exists, and the owner of its agent is not suspended. */
   isAgentTokenValid: (db: Sql, id: string) =>
-    exists(
-      db,
-      `SELECT 1 FROM agent_tokens k JOIN accounts a ON a.id = k.account_id
-       JOIN accounts o ON o.id = a.owner_id AND o.suspended_at IS NULL WHERE k.id = $1`,
-      [id],
-    ),
+    db.exists`
+      SELECT 1 FROM agent_tokens k JOIN accounts a ON a.id = k.account_id
+      JOIN accounts o ON o.id = a.owner_id AND o.suspended_at IS NULL WHERE k.id = ${id}`,
   /** The tokens of all agents of an owner, ordered by creation. */
   agentTokens: (db: Sql, ownerId: number) =>
-    allAs(db, readToken, `${AGENT_TOKENS} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`, [
-      ownerId,
-    ]),
+    db.allAs(readToken)`${AGENT_TOKENS} WHERE a.owner_id = ${ownerId} ORDER BY k.created_at, k.id`,
 };
 
 export const agentTokenWrites = {
   async insertAgentToken(db: Sql, token: NewAgentToken): Promise<void> {
     const { id, token_hash, account_id, name, at } = token;
-    await insert(db, "agent_tokens", { id, token_hash, account_id, name, created_at: at });
+    await db.insert("agent_tokens", { id, token_hash, account_id, name, created_at: at });
   },
   /** Stores when a token was last used. */
   touchAgentToken: (db: Sql, id: string, lastUsedAt: number) =>
-    update(db, "agent_tokens", { id }, { last_used_at: lastUsedAt }),
+    db.update("agent_tokens", { id }, { last_used_at: lastUsedAt }),
   /** Deletes tokens. Ignores ids that do not exist. */
   async deleteAgentTokens(db: Sql, ids: readonly string[]): Promise<void> {
-    await db.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", [db.list(ids)]);
+    await db.change`DELETE FROM agent_tokens WHERE id = ANY(${ids}::uuid[])`;
   },
 };
 
@@ -52,7 +47,7 @@ export interface NewAgentToken {
 }
 
 /** Selects tokens with their agents. */
-const AGENT_TOKENS = `SELECT k.id, k.name, k.created_at, k.last_used_at, ${accountAs("account")}
+const AGENT_TOKENS = sql`SELECT k.id, k.name, k.created_at, k.last_used_at, ${accountAs("account")}
   FROM agent_tokens k JOIN accounts a ON a.id = k.account_id`;
 
 const readToken = reader<AgentTokenRecord>();

@@ -3,70 +3,57 @@ import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import { dayOf } from "../rules/time.ts";
 import { type AccountRecord, accountAs, changeAccount } from "./account-records.ts";
 import { SEALED, type SealedKey } from "./sealed-texts.ts";
-import { allAs, column, getAs, NOW, reader, remove, type Sql, update, upsert } from "./sql.ts";
+import { NOW, raw, reader, type Sql, sql } from "./sql.ts";
 
 export const agentReads = {
   /**
    * The agents of an owner that are not erased: first the default ones, then those that the owner
    * created, both ordered by username. Accounts of incoming hooks are not agents.
    */
-  async agents(db: Sql, ownerId: number): Promise<AgentRecord[]> {
+  agents: (db: Sql, ownerId: number) =>
     // Default agents are named after their provider.
-    return allAs(
-      db,
-      toAgent,
-      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
-       ORDER BY (a.username <> owner.username || ':' || a.provider), a.username COLLATE "C"`,
-      [ownerId],
-    );
-  },
+    db.allAs(toAgent)`
+      ${AGENT} WHERE a.owner_id = ${ownerId} AND a.provider IS NOT NULL AND a.erased_at IS NULL
+      ORDER BY (a.username <> owner.username || ':' || a.provider), a.username COLLATE "C"`,
   /** The agent with that account, also an erased one. Null when the account has no owner. */
-  agent: (db: Sql, accountId: number) =>
-    getAs(db, toAgent, `${AGENT} WHERE a.id = $1`, [accountId]),
+  agent: (db: Sql, accountId: number) => db.getAs(toAgent)`${AGENT} WHERE a.id = ${accountId}`,
   /** The agents of a conversation that are not erased, in the order in which they joined. */
   conversationAgents: (db: Sql, conversationId: number) =>
-    allAs(
-      db,
-      readConversationAgent,
-      `SELECT ${accountAs("account")}, m.always_on,
-         coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
-         coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
-         o.suspended_at IS NOT NULL AS is_suspended
-       FROM members m
-       JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent' AND a.erased_at IS NULL
-       JOIN accounts o ON o.id = a.owner_id
-       LEFT JOIN agents g ON g.account_id = a.id
-       WHERE m.conversation_id = $1 ORDER BY m.position`,
-      [conversationId],
-    ),
+    db.allAs(readConversationAgent)`
+      SELECT ${accountAs("account")}, m.always_on,
+        coalesce(g.spenders, ${DEFAULT_LIMITS.spenders}) AS spenders,
+        coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
+        o.suspended_at IS NOT NULL AS is_suspended
+      FROM members m
+      JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent' AND a.erased_at IS NULL
+      JOIN accounts o ON o.id = a.owner_id
+      LEFT JOIN agents g ON g.account_id = a.id
+      WHERE m.conversation_id = ${conversationId} ORDER BY m.position`,
   /** Every sealed key, for the rotation of the key that seals them. */
-  sealedKeys: (db: Sql) => db.all<SealedKey>(SEALED.keys),
+  sealedKeys: (db: Sql) => db.all<SealedKey>`${raw(SEALED.keys)}`,
   /** The agents among these that were seen within the last `withinMs`. */
   agentsSeen: (db: Sql, accountIds: readonly number[], withinMs: number) =>
-    column<number>(
-      db,
-      `SELECT account_id FROM agent_presence
-       WHERE account_id = ANY($1::bigint[]) AND seen_at > ${NOW} - $2::bigint`,
-      [db.list(accountIds), withinMs],
-    ),
+    db.column<number>`
+      SELECT account_id FROM agent_presence
+      WHERE account_id = ANY(${accountIds}::bigint[]) AND seen_at > ${NOW} - ${withinMs}::bigint`,
 };
 
 export const agentWrites = {
   /** Inserts or replaces an owner's key for a provider. */
   setAgentKey: (db: Sql, { owner_id, provider, sealed, tail, at }: NewKey) =>
-    upsert(db, "agent_keys", { owner_id, provider }, { sealed, tail, updated_at: at }),
+    db.upsert("agent_keys", { owner_id, provider }, { sealed, tail, updated_at: at }),
   /** Replaces a key's sealed form, unless the key was changed since it was read. */
   resealKey: (db: Sql, { owner_id, provider, sealed: from }: SealedKey, sealed: string) =>
-    update(db, "agent_keys", { owner_id, provider, sealed: from }, { sealed }),
+    db.update("agent_keys", { owner_id, provider, sealed: from }, { sealed }),
   /** Changes nothing when there is no such key. */
   removeAgentKey: (db: Sql, ownerId: number, provider: string) =>
-    remove(db, "agent_keys", { owner_id: ownerId, provider }),
+    db.remove("agent_keys", { owner_id: ownerId, provider }),
   /** Replaces both. Null means the provider's default model, and no instructions. */
   setAgentProfile: (
     db: Sql,
     accountId: number,
     { model, instructions }: { model: string | null; instructions: string | null },
-  ) => upsert(db, "agents", { account_id: accountId }, { model, instructions }),
+  ) => db.upsert("agents", { account_id: accountId }, { model, instructions }),
   /**
    * Changes the provider. What the agent uses at the operator's expense on the day (UTC) of `at` then
    * counts for every provider, so that a change does not reset the owner's daily limit.
@@ -75,7 +62,7 @@ export const agentWrites = {
     changeAccount(db, accountId, { provider, provider_day: dayOf(at) }),
   /** Replaces the limits. An agent whose limits were never set has the default ones. */
   setAgentLimits: (db: Sql, accountId: number, limits: AgentLimits) =>
-    upsert(db, "agents", { account_id: accountId }, { ...limits, limits_set: true }),
+    db.upsert("agents", { account_id: accountId }, { ...limits, limits_set: true }),
   /** Changes nothing when the agent is not a member of the conversation. */
   async setAlwaysOn(
     db: Sql,
@@ -85,17 +72,15 @@ export const agentWrites = {
   ): Promise<void> {
     db.changes(conversationId);
     const member = { conversation_id: conversationId, account_id: accountId };
-    await update(db, "members", member, { always_on: alwaysOn });
+    await db.update("members", member, { always_on: alwaysOn });
   },
   /** Records that the agents are seen now. Ignores accounts that do not exist. */
   async noteAgentsSeen(db: Sql, accountIds: readonly number[]): Promise<void> {
     // In the order of ids: two nodes that note the same agents wait for each other in that order.
-    await db.change(
-      `INSERT INTO agent_presence (account_id, seen_at)
-       SELECT id, ${NOW} FROM accounts WHERE id = ANY($1::bigint[]) ORDER BY id
-       ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`,
-      [db.list(accountIds)],
-    );
+    await db.change`
+      INSERT INTO agent_presence (account_id, seen_at)
+      SELECT id, ${NOW} FROM accounts WHERE id = ANY(${accountIds}::bigint[]) ORDER BY id
+      ON CONFLICT (account_id) DO UPDATE SET seen_at = excluded.seen_at`;
   },
 };
 
@@ -133,8 +118,8 @@ const LIMITS = [
 ];
 
 /** Selects agents with their owner, profile, limits and key. */
-const AGENT = `SELECT ${accountAs("account")}, ${accountAs("owner", "owner")}, g.model, g.instructions,
-    g.limits_set, ${LIMITS.map((limit) => `g.${limit} AS "limits.${limit}"`).join(", ")},
+const AGENT = sql`SELECT ${accountAs("account")}, ${accountAs("owner", "owner")}, g.model, g.instructions,
+    g.limits_set, ${raw(LIMITS.map((limit) => `g.${limit} AS "limits.${limit}"`).join(", "))},
     k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
   JOIN accounts owner ON owner.id = a.owner_id

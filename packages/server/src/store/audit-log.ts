@@ -1,30 +1,28 @@
 import type { AuditAction } from "@parley/protocol";
-import { allAs, given, insert, prune, reader, type Sql } from "./sql.ts";
+import { given, json, reader, type Sql } from "./sql.ts";
 
 /** The audit log is append-only: entries are added, and pruned when they are old. */
 export const auditReads = {
   /** Entries that match, newest first. */
-  auditLog(db: Sql, { action, account, since, before, limit }: AuditQuery) {
-    const { where, values, bind } = given({
-      "action = ?": action,
-      "account = ?": account,
-      "at >= ?": since,
-      "id < ?": before,
-    });
-    const sql = `SELECT id, at, action, account, details FROM audit_log
-      WHERE ${where} ORDER BY id DESC LIMIT ${bind(limit)}`;
-    return allAs(db, reader<AuditRecord>({ json: ["details"] }), sql, values);
-  },
+  auditLog: (db: Sql, { action, account, since, before, limit }: AuditQuery) =>
+    db.allAs(readEntry)`
+      SELECT id, at, action, account, details FROM audit_log
+      WHERE ${given({
+        "action = ?": action,
+        "account = ?": account,
+        "at >= ?": since,
+        "id < ?": before,
+      })} ORDER BY id DESC LIMIT ${limit}`,
 };
 
 export const auditWrites = {
   async insertAuditEntry(db: Sql, entry: NewAuditEntry): Promise<void> {
     const { at, action, account, details } = entry;
-    await insert(db, "audit_log", { at, action, account, details: db.json(details) });
+    await db.insert("audit_log", { at, action, account, details: json(details) });
   },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
   pruneAuditLog: (db: Sql, before: number, most: number) =>
-    prune(db, "audit_log", "at", before, most),
+    db.prune("audit_log", "at", before, most),
 };
 
 export interface NewAuditEntry {
@@ -53,3 +51,5 @@ export interface AuditQuery {
   before?: number | undefined;
   limit: number;
 }
+
+const readEntry = reader<AuditRecord>({ json: ["details"] });

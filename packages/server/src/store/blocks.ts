@@ -1,19 +1,17 @@
 import type { AddedBy, BlockList } from "@parley/protocol";
 import { ACCOUNT, type AccountRecord, changeAccount } from "./account-records.ts";
 import { incrementOwnCounter } from "./counters.ts";
-import { column, firstValue, insertNew, remove, type Sql } from "./sql.ts";
+import { type Sql, sql } from "./sql.ts";
 
 /** Which people an account has blocked, and who may add whom to conversations. */
 export const blockReads = {
   /** All that the account has blocked, ordered by username, with its own counter at that moment. */
   async blockList(db: Sql, accountId: number): Promise<BlockList> {
     // One statement, so that the list belongs to the counter.
-    const rows = await db.all<{ own_seq: number; username: string | null }>(
-      `SELECT me.own_seq, a.username FROM accounts me
-       LEFT JOIN blocks b ON b.account_id = me.id LEFT JOIN accounts a ON a.id = b.blocked_id
-       WHERE me.id = $1 ORDER BY a.username`,
-      [accountId],
-    );
+    const rows = await db.all<{ own_seq: number; username: string | null }>`
+      SELECT me.own_seq, a.username FROM accounts me
+      LEFT JOIN blocks b ON b.account_id = me.id LEFT JOIN accounts a ON a.id = b.blocked_id
+      WHERE me.id = ${accountId} ORDER BY a.username`;
     return {
       usernames: rows.flatMap(({ username }) => username ?? []),
       own_seq: rows[0]?.own_seq ?? 0,
@@ -21,25 +19,20 @@ export const blockReads = {
   },
   /** A page of those that the account has blocked, ordered by username. */
   blockedAccounts: (db: Sql, { accountId, after = "", limit }: BlockQuery) =>
-    db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM blocks b JOIN accounts a ON a.id = b.blocked_id
-       WHERE b.account_id = $1 AND a.username > $2 ORDER BY a.username LIMIT $3`,
-      [accountId, after, limit],
-    ),
+    db.all<AccountRecord>`
+      SELECT ${ACCOUNT} FROM blocks b JOIN accounts a ON a.id = b.blocked_id
+      WHERE b.account_id = ${accountId} AND a.username > ${after}
+      ORDER BY a.username LIMIT ${limit}`,
   /** The subset of these accounts that have blocked one of the others, in no particular order. */
   blockersAmong: (db: Sql, accountIds: readonly number[], otherIds: readonly number[]) =>
-    column<number>(
-      db,
-      `SELECT DISTINCT account_id FROM blocks
-       WHERE account_id = ANY($1::bigint[]) AND blocked_id = ANY($2::bigint[])`,
-      [db.list(accountIds), db.list(otherIds)],
-    ),
+    db.column<number>`
+      SELECT DISTINCT account_id FROM blocks
+      WHERE account_id = ANY(${accountIds}::bigint[]) AND blocked_id = ANY(${otherIds}::bigint[])`,
   /** Who may add the account to conversations. */
   async addedBy(db: Sql, accountId: number): Promise<AddedBy> {
-    return (
-      (await firstValue<AddedBy>(db, "SELECT added_by FROM accounts WHERE id = $1", [accountId])) ??
-      "everyone"
-    );
+    const addedBy = await db.firstValue<AddedBy>`
+      SELECT added_by FROM accounts WHERE id = ${accountId}`;
+    return addedBy ?? "everyone";
   },
   /**
    * The subset of these accounts that do not let the inviter add them: those that have blocked the
@@ -47,37 +40,27 @@ export const blockReads = {
    * conversations in which they have written.
    */
   refusingInvitation: (db: Sql, accountIds: readonly number[], inviterId: number) =>
-    column<number>(
-      db,
-      `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[])
-       AND (EXISTS (SELECT 1 FROM blocks b WHERE b.account_id = a.id AND b.blocked_id = $2)
-         OR a.added_by = 'known' AND ${IS_STRANGER})`,
-      [db.list(accountIds), inviterId],
-    ),
+    db.column<number>`
+      SELECT a.id FROM accounts a WHERE a.id = ANY(${accountIds}::bigint[]) AND (
+        EXISTS (SELECT 1 FROM blocks b WHERE b.account_id = a.id AND b.blocked_id = ${inviterId})
+        OR a.added_by = 'known' AND ${isStranger(inviterId)})`,
   /** The subset of these people who do not know the inviter. */
   strangersAmong: (db: Sql, accountIds: readonly number[], inviterId: number) =>
-    column<number>(
-      db,
-      `SELECT a.id FROM accounts a WHERE a.id = ANY($1::bigint[]) AND ${IS_STRANGER}`,
-      [db.list(accountIds), inviterId],
-    ),
+    db.column<number>`
+      SELECT a.id FROM accounts a
+      WHERE a.id = ANY(${accountIds}::bigint[]) AND ${isStranger(inviterId)}`,
   /** Groups that the creator started and in which the member has never written, oldest first. */
   unansweredGroups: (db: Sql, memberId: number, creatorId: number, limit: number) =>
-    column<string>(
-      db,
-      `SELECT c.uuid FROM members m JOIN conversations c ON c.id = m.conversation_id
-       WHERE m.account_id = $1 AND NOT m.wrote AND c.kind = 'group' AND c.created_by = $2
-       ORDER BY c.id LIMIT $3`,
-      [memberId, creatorId, limit],
-    ),
+    db.column<string>`
+      SELECT c.uuid FROM members m JOIN conversations c ON c.id = m.conversation_id
+      WHERE m.account_id = ${memberId} AND NOT m.wrote AND c.kind = 'group'
+        AND c.created_by = ${creatorId}
+      ORDER BY c.id LIMIT ${limit}`,
   /** The subset of these accounts that left the conversation for good. */
   goneForGood: (db: Sql, conversationId: number, accountIds: readonly number[]) =>
-    column<number>(
-      db,
-      `SELECT account_id AS id FROM final_departures
-       WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])`,
-      [conversationId, db.list(accountIds)],
-    ),
+    db.column<number>`
+      SELECT account_id AS id FROM final_departures
+      WHERE conversation_id = ${conversationId} AND account_id = ANY(${accountIds}::bigint[])`,
 };
 
 export const blockWrites = {
@@ -87,7 +70,7 @@ export const blockWrites = {
    */
   async block(db: Sql, accountId: number, blockedId: number, at: number): Promise<number | null> {
     const row = { account_id: accountId, blocked_id: blockedId, created_at: at };
-    const isNew = await insertNew(db, "blocks", row);
+    const isNew = await db.insertNew("blocks", row);
     return isNew ? incrementOwnCounter(db, accountId) : null;
   },
   /**
@@ -96,7 +79,7 @@ export const blockWrites = {
    */
   async unblock(db: Sql, accountId: number, blockedId: number): Promise<number | null> {
     const keys = { account_id: accountId, blocked_id: blockedId };
-    const ended = await remove(db, "blocks", keys);
+    const ended = await db.remove("blocks", keys);
     return ended === 0 ? null : incrementOwnCounter(db, accountId);
   },
   setAddedBy: (db: Sql, accountId: number, addedBy: AddedBy) =>
@@ -110,7 +93,7 @@ export const blockWrites = {
   ): Promise<void> {
     db.changes(conversationId);
     const departure = { conversation_id: conversationId, account_id: accountId, left_at: at };
-    await insertNew(db, "final_departures", departure);
+    await db.insertNew("final_departures", departure);
   },
 };
 
@@ -121,7 +104,7 @@ export interface BlockQuery {
   limit: number;
 }
 
-/** Whether the account with the alias `a` does not know the inviter, parameter 2. */
-const IS_STRANGER = `NOT EXISTS (SELECT 1 FROM members own
+/** Whether the account with the alias `a` does not know the inviter. */
+const isStranger = (inviterId: number) => sql`NOT EXISTS (SELECT 1 FROM members own
   JOIN members theirs ON theirs.conversation_id = own.conversation_id
-  WHERE own.account_id = a.id AND own.wrote AND theirs.account_id = $2)`;
+  WHERE own.account_id = a.id AND own.wrote AND theirs.account_id = ${inviterId})`;

@@ -2,7 +2,7 @@ import type { Delivery } from "@parley/protocol";
 import type { Change, LoggedChange } from "../changes/change.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../changes/log.ts";
 import type { BackgroundRunner } from "./background-work.ts";
-import { firstValue, hasChanged, NOW, remove, type Sql, type Statement } from "./sql.ts";
+import { type Either, NOW, raw, type Sql, sql } from "./sql.ts";
 
 export type { ChangeLog, Cursor, LogEntry };
 
@@ -82,33 +82,29 @@ export const LOG_LIMITS: LogLimits = {
 /** Few at a time, because other writers wait meanwhile. */
 const PRUNED_AT_ONCE = 200;
 
-const AVERAGE_BYTES: Statement = {
-  postgres: `SELECT avg(pg_column_size(body))::bigint AS bytes FROM changes
-    WHERE id = ANY($1::bigint[])`,
-  sqlite: `SELECT avg(octet_length(body)) AS bytes FROM changes WHERE id = ANY($1::bigint[])`,
+/** The average size of entries. */
+const AVERAGE_BYTES: Either = {
+  postgres: sql`avg(pg_column_size(body))::bigint`,
+  sqlite: sql`avg(octet_length(body))`,
 };
 
 /** Prunes some of the oldest entries; true when more are left. Every node does it. */
 export async function pruneChanges(db: Sql, limits: LogLimits): Promise<boolean> {
-  const oldest = await db.all<{ id: Cursor; at: number }>(
-    `SELECT id, at FROM changes ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
-  );
-  const newest = await db.get<{ id: Cursor | null; now: number }>(
-    `SELECT max(id) AS id, ${NOW} AS now FROM changes`,
-  );
+  const oldest = await db.all<{ id: Cursor; at: number }>`
+    SELECT id, at FROM changes ORDER BY id LIMIT ${raw(PRUNED_AT_ONCE)}`;
+  const newest = await db.get<{ id: Cursor | null; now: number }>`
+    SELECT max(id) AS id, ${NOW} AS now FROM changes`;
   const last = newest?.id ?? 0;
-  const average = await db.get<{ bytes: number | null }>(AVERAGE_BYTES, [
-    db.list(sampleIds(oldest[0]?.id ?? 0, last)),
-  ]);
-  const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
+  const sample = sampleIds(oldest[0]?.id ?? 0, last);
+  const averageBytes = await db.firstNumber`
+    SELECT ${AVERAGE_BYTES} AS bytes FROM changes WHERE id = ANY(${sample}::bigint[])`;
+  const size = { oldest, last, averageBytes, now: newest?.now ?? 0 };
   const upTo = pruneUpTo(size, limits);
   if (upTo === null) return false;
-  await db.change("DELETE FROM changes WHERE id <= $1", [upTo]);
-  await db.change(
-    `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
-     ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
-    [upTo],
-  );
+  await db.change`DELETE FROM changes WHERE id <= ${upTo}`;
+  await db.change`
+    INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, ${upTo})
+    ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`;
   return upTo === oldest.at(-1)?.id;
 }
 
@@ -172,7 +168,7 @@ export const changeReads = {
    * so that clients can tell and start over.
    */
   async historyId(db: Sql): Promise<string> {
-    return (await firstValue<string>(db, "SELECT id FROM history")) ?? "";
+    return (await db.firstValue<string>`SELECT id FROM history`) ?? "";
   },
 };
 
@@ -180,7 +176,7 @@ export const changeReads = {
 export const changeWrites = {
   /** Gives the history a new id, for restores that the store cannot detect. */
   async renewHistory(db: Sql): Promise<void> {
-    await db.change("UPDATE history SET id = $1", [Bun.randomUUIDv7()]);
+    await db.change`UPDATE history SET id = ${Bun.randomUUIDv7()}`;
   },
   async claimSubscription(
     db: Sql,
@@ -190,37 +186,29 @@ export const changeWrites = {
     from: Cursor,
   ): Promise<Cursor | null> {
     // Does not wait: a node that is paused while it saves the cursor must not delay the others.
-    const [claimed] = await db.changed<{ cursor: Cursor }>(
-      `UPDATE subscriptions SET node = $2, leased_until = ${NOW} + $3::bigint
-       WHERE name = (SELECT name FROM subscriptions
-         WHERE name = $1 AND (node = $2 OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
-       RETURNING cursor`,
-      [name, node, leaseMs],
-    );
+    const [claimed] = await db.changed<{ cursor: Cursor }>`
+      UPDATE subscriptions SET node = ${node}, leased_until = ${NOW} + ${leaseMs}::bigint
+      WHERE name = (SELECT name FROM subscriptions
+        WHERE name = ${name} AND (node = ${node} OR leased_until <= ${NOW}) FOR UPDATE SKIP LOCKED)
+      RETURNING cursor`;
     if (claimed) return claimed.cursor;
-    const [begun] = await db.changed<{ cursor: Cursor }>(
-      `INSERT INTO subscriptions (name, cursor, node, leased_until)
-       SELECT $1, $2, $3, ${NOW} + $4::bigint
-       WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = $1)
-       ON CONFLICT (name) DO NOTHING RETURNING cursor`,
-      [name, from, node, leaseMs],
-    );
+    const [begun] = await db.changed<{ cursor: Cursor }>`
+      INSERT INTO subscriptions (name, cursor, node, leased_until)
+      SELECT ${name}, ${from}, ${node}, ${NOW} + ${leaseMs}::bigint
+      WHERE NOT EXISTS (SELECT 1 FROM subscriptions WHERE name = ${name})
+      ON CONFLICT (name) DO NOTHING RETURNING cursor`;
     return begun?.cursor ?? null;
   },
   saveSubscription: (db: Sql, name: string, node: string, cursor: Cursor, leaseMs: number) =>
-    hasChanged(
-      db,
-      `UPDATE subscriptions SET cursor = $1, leased_until = ${NOW} + $2::bigint
-       WHERE name = $3 AND node = $4`,
-      [cursor, leaseMs, name, node],
-    ),
+    db.hasChanged`
+      UPDATE subscriptions SET cursor = ${cursor}, leased_until = ${NOW} + ${leaseMs}::bigint
+      WHERE name = ${name} AND node = ${node}`,
   async advanceSubscription(db: Sql, name: string, to: Cursor): Promise<void> {
-    await db.change(
-      `INSERT INTO subscriptions AS s (name, cursor, node, leased_until) VALUES ($1, $2, '', 0)
-       ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`,
-      [name, to],
-    );
+    await db.change`
+      INSERT INTO subscriptions AS s (name, cursor, node, leased_until)
+      VALUES (${name}, ${to}, '', 0)
+      ON CONFLICT (name) DO UPDATE SET cursor = greatest(s.cursor, excluded.cursor)`;
   },
   deleteSubscription: (db: Sql, name: string, node: string) =>
-    remove(db, "subscriptions", { name, node }),
+    db.remove("subscriptions", { name, node }),
 };

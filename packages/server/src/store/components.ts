@@ -4,7 +4,7 @@ import { iso } from "../rules/time.ts";
 import { type AccountRecord, PUBLIC_ACCOUNT } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { insert, remove, type Sql } from "./sql.ts";
+import { raw, type Sql } from "./sql.ts";
 
 /** Number of component uses that are kept for each message. */
 const KEPT_USES = 50;
@@ -22,19 +22,16 @@ export const componentWrites = {
   ): Promise<number | null> {
     db.changes(conversation_id);
     const keys = { message_id: id, account_id: by.id, token };
-    await remove(db, "component_uses", keys);
-    await insert(db, "component_uses", { ...keys, used_at: at });
-    await db.change(
-      `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
-         SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,
-      [id],
-    );
+    await db.remove("component_uses", keys);
+    await db.insert("component_uses", { ...keys, used_at: at });
+    await db.change`
+      DELETE FROM component_uses WHERE message_id = ${id} AND id NOT IN (
+        SELECT id FROM component_uses WHERE message_id = ${id}
+        ORDER BY id DESC LIMIT ${raw(KEPT_USES)})`;
     const version = finalized ? await incrementCounter(db, conversation_id) : null;
-    await db.change(
-      `UPDATE messages SET version = coalesce($2, version),
-         uses = (SELECT count(*) FROM component_uses WHERE message_id = $1) WHERE id = $1`,
-      [id, version],
-    );
+    await db.change`
+      UPDATE messages SET version = coalesce(${version}, version),
+        uses = (SELECT count(*) FROM component_uses WHERE message_id = ${id}) WHERE id = ${id}`;
     return version;
   },
 };
@@ -45,12 +42,10 @@ export async function componentUses(
   messageIds: readonly number[],
 ): Promise<Map<number, ComponentUse[]>> {
   if (messageIds.length === 0) return new Map();
-  const rows = await db.all<ComponentUseRow>(
-    `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
-     FROM component_uses u JOIN accounts a ON a.id = u.account_id
-     WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
-    [db.list(messageIds)],
-  );
+  const rows = await db.all<ComponentUseRow>`
+    SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
+    FROM component_uses u JOIN accounts a ON a.id = u.account_id
+    WHERE u.message_id = ANY(${messageIds}::bigint[]) ORDER BY u.id`;
   const byMessage = Map.groupBy(rows, (row) => row.message_id);
   return new Map([...byMessage].map(([id, uses]) => [id, uses.map(toComponentUse)]));
 }

@@ -14,18 +14,16 @@ import { conversationReads } from "./conversations.ts";
 import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
 import { latestMessages } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
-import { allAs, firstNumber, getAs, reader, type Sql } from "./sql.ts";
+import { type Either, raw, reader, type Sql, sql } from "./sql.ts";
 
 /** Conversations as clients see them. Views of a conversation that does not exist throw. */
 export const conversationViewReads = {
   /** How far people have read, by username, for the first members: those that lists show. */
   async readPositions(db: Sql, conversationId: number): Promise<Record<string, number>> {
-    const rows = await db.all<ReadPositionRow>(
-      `SELECT a.username, a.kind, m.last_read_seq FROM members m
-       JOIN accounts a ON a.id = m.account_id
-       WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
-      [conversationId],
-    );
+    const rows = await db.all<ReadPositionRow>`
+      SELECT a.username, a.kind, m.last_read_seq FROM members m
+      JOIN accounts a ON a.id = m.account_id
+      WHERE m.conversation_id = ${conversationId} ORDER BY m.position LIMIT ${MOST_SHOWN}`;
     return toReadPositions(rows);
   },
   /** The conversation as lists show it to the viewer, who is a member. */
@@ -64,12 +62,15 @@ export const conversationViewReads = {
   },
   /** The viewer's conversations, most recently updated first. */
   async chats(db: Sql, { viewerId, after, limit }: ChatsQuery): Promise<Conversation[]> {
-    const rows = await allAs(db, readConversation, CHATS, [
-      viewerId,
-      after?.updated_at ?? null,
-      after?.id ?? null,
-      limit,
-    ]);
+    const rows = await db.allAs(readConversation)`
+      ${conversationsFor(viewerId)} WHERE c.id IN (
+        SELECT m.conversation_id FROM members m
+        JOIN counters o ON o.conversation_id = m.conversation_id
+        WHERE m.account_id = ${viewerId}
+          AND (${after?.id ?? null}::bigint IS NULL OR (o.updated_at, o.conversation_id)
+            < (${after?.updated_at ?? null}::bigint, ${after?.id ?? null}::bigint))
+        ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT ${limit})
+      ORDER BY k.updated_at DESC, c.id DESC`;
     const ids = rows.map(({ id }) => id);
     const shown = await shownIn(db, ids, viewerId);
     return rows.map((row) => toConversation(row, shown(row.id)));
@@ -83,7 +84,11 @@ export const conversationViewReads = {
    * hidden, which count as read. Messages of blocked people are subtracted when the count is read.
    */
   unreadCount: (db: Sql, conversationId: number, accountId: number) =>
-    firstNumber(db, UNREAD_COUNT, [conversationId, accountId]),
+    db.firstNumber`
+      SELECT k.humans - m.read_humans + k.agents - m.read_agents
+        - ${ALL_OF_BLOCKED} AS count
+      FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
+      WHERE m.conversation_id = ${conversationId} AND m.account_id = ${accountId}`,
 };
 
 export interface ChatsQuery {
@@ -110,7 +115,7 @@ const MAX_SEARCHED_UNREAD = 1000;
  * or of their agents. `member` is the alias of the membership, `n` that of a message.
  */
 const ofBlocked = (member: string, condition: string) =>
-  `CASE WHEN EXISTS (SELECT 1 FROM blocks WHERE account_id = ${member}.account_id) THEN (
+  raw(`CASE WHEN EXISTS (SELECT 1 FROM blocks WHERE account_id = ${member}.account_id) THEN (
     SELECT count(*) FROM (
       SELECT u.seq, u.sender_id, u.by_agent FROM messages u
       WHERE u.conversation_id = ${member}.conversation_id AND u.seq > ${member}.last_read_seq
@@ -120,38 +125,32 @@ const ofBlocked = (member: string, condition: string) =>
     WHERE ${condition} AND EXISTS (SELECT 1 FROM blocks b
         WHERE b.account_id = ${member}.account_id AND b.blocked_id IN (s.id, s.owner_id))
       AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ${member}.account_id
-        AND h.conversation_id = ${member}.conversation_id AND h.seq = n.seq)) ELSE 0 END`;
+        AND h.conversation_id = ${member}.conversation_id AND h.seq = n.seq)) ELSE 0 END`);
 
-const UNREAD_COUNT = `SELECT k.humans - m.read_humans + k.agents - m.read_agents
-    - ${ofBlocked("m", "true")} AS count
-  FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
-  WHERE m.conversation_id = $1 AND m.account_id = $2`;
+const ALL_OF_BLOCKED = ofBlocked("m", "true");
+const PEOPLE_OF_BLOCKED = ofBlocked("me", "NOT n.by_agent");
+const AGENTS_OF_BLOCKED = ofBlocked("me", "n.by_agent");
+const MENTIONS_OF_BLOCKED = ofBlocked(
+  "me",
+  `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
+     AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`,
+);
 
-const MENTIONS_MEMBER = `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
-  AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`;
-
-/** Selects `ConversationRow`s for the viewer, parameter 1. */
-const CONVERSATION_VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id,
-    c.metadata, k.seq, k.updated_at,
-    k.participants AS participant_count, admin.username AS admin, ${publicAccountAs("created_by", "creator")},
-    k.humans - me.read_humans - ${ofBlocked("me", "NOT n.by_agent")} AS "unread.human",
-    k.agents - me.read_agents - ${ofBlocked("me", "n.by_agent")} AS "unread.agent",
-    me.unread_mentions - ${ofBlocked("me", MENTIONS_MEMBER)} AS "unread.mentions", me.last_read_seq,
-    (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
+/** Selects `ConversationRow`s. */
+const conversationsFor = (viewerId: number) => sql`
+  SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id, c.metadata, k.seq,
+    k.updated_at, k.participants AS participant_count, admin.username AS admin, ${CREATOR},
+    k.humans - me.read_humans - ${PEOPLE_OF_BLOCKED} AS "unread.human",
+    k.agents - me.read_agents - ${AGENTS_OF_BLOCKED} AS "unread.agent",
+    me.unread_mentions - ${MENTIONS_OF_BLOCKED} AS "unread.mentions", me.last_read_seq,
+    (SELECT own_seq FROM accounts WHERE id = ${viewerId}) AS own_seq
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
   JOIN accounts creator ON creator.id = c.created_by
   LEFT JOIN accounts admin ON admin.id = c.admin_id
-  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
+  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ${viewerId}`;
 
-const ONE_CONVERSATION = `${CONVERSATION_VIEW} WHERE c.id = $2`;
-
-const CHATS = `${CONVERSATION_VIEW} WHERE c.id IN (
-    SELECT m.conversation_id FROM members m JOIN counters o ON o.conversation_id = m.conversation_id
-    WHERE m.account_id = $1
-      AND ($2::bigint IS NULL OR (o.updated_at, o.conversation_id) < ($2, $3::bigint))
-    ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT $4)
-  ORDER BY k.updated_at DESC, c.id DESC`;
+const CREATOR = publicAccountAs("created_by", "creator");
 
 /** The last fields belong to the viewer's membership. */
 type ConversationRow = Pick<
@@ -170,7 +169,7 @@ type ConversationRow = Pick<
 const readConversation = reader<ConversationRow>({ json: ["metadata"] });
 
 async function viewRow(db: Sql, id: number, viewerId: number): Promise<ConversationRow> {
-  const found = await getAs(db, readConversation, ONE_CONVERSATION, [viewerId, id]);
+  const found = await db.getAs(readConversation)`${conversationsFor(viewerId)} WHERE c.id = ${id}`;
   if (!found) throw new Error(`conversation ${id} is missing`);
   return found;
 }
@@ -220,8 +219,13 @@ async function shownIn(
   const [latest, rows] = await Promise.all([
     latestMessages(db, ids, viewerId),
     ids.length === 1
-      ? db.all<ShownRow>(SHOWN_IN_ONE, [...ids])
-      : db.all<ShownRow>(SHOWN_MEMBERS, [db.list(ids)]),
+      ? db.all<ShownRow>`
+        SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM members m
+        JOIN accounts a ON a.id = m.account_id
+        WHERE m.conversation_id = ${ids[0] as number} ORDER BY m.position LIMIT ${MOST_SHOWN}`
+      : db.all<ShownRow>`
+        SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM ${firstMembers(ids)}
+        JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
   ]);
   const members = Map.groupBy(rows, (row) => row.conversation_id);
   return (id) => ({
@@ -232,19 +236,15 @@ async function shownIn(
 
 type ShownRow = AccountRow & { conversation_id: number };
 
-const SHOWN_IN_ONE = `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM members m
-  JOIN accounts a ON a.id = m.account_id
-  WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`;
+const MOST_SHOWN = raw(SHOWN_PARTICIPANTS);
 
 /** The first members of conversations. SQLite has no `LATERAL`, PostgreSQL no index of positions. */
-const SHOWN_MEMBERS = {
-  postgres: `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM unnest($1::bigint[]) AS j (id)
+const firstMembers = (ids: readonly number[]): Either => ({
+  postgres: sql`unnest(${ids}::bigint[]) AS j (id)
     CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
-      WHERE conversation_id = j.id ORDER BY position LIMIT ${SHOWN_PARTICIPANTS}) m
-    JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
-  sqlite: `SELECT m.conversation_id, ${PUBLIC_ACCOUNT} FROM json_each($1) j
+      WHERE conversation_id = j.id ORDER BY position LIMIT ${MOST_SHOWN}) m`,
+  sqlite: sql`json_each(${ids}) j
     CROSS JOIN members m ON m.conversation_id = j.value AND m.position <= coalesce((
       SELECT o.position FROM members o WHERE o.conversation_id = j.value
-      ORDER BY o.position LIMIT 1 OFFSET ${SHOWN_PARTICIPANTS - 1}), ${LAST_SEQ})
-    JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
-};
+      ORDER BY o.position LIMIT 1 OFFSET ${raw(SHOWN_PARTICIPANTS - 1)}), ${raw(LAST_SEQ)})`,
+});

@@ -1,7 +1,7 @@
 import { type AccountRecord, accountAs } from "./account-records.ts";
 import type { JsonObject } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
-import { allAs, column, firstValue, insert, reader, type Sql, update, type Value } from "./sql.ts";
+import { json, type Part, reader, type Sql, sql, type Value } from "./sql.ts";
 
 /**
  * Conversations and their members. Methods that take a `conversationId` expect the id of an existing
@@ -13,32 +13,36 @@ export const conversationReads = {
    * order of the two does not matter.
    */
   directConversation: (db: Sql, pair: readonly [number, number]) =>
-    firstValue<number>(db, "SELECT id FROM conversations WHERE direct_pair = $1", [pairKey(pair)]),
+    db.firstValue<number>`SELECT id FROM conversations WHERE direct_pair = ${pairKey(pair)}`,
   /** The conversations that a product knows by one of these ids, in no particular order. */
   chatsByExternalId: (db: Sql, ids: readonly string[]) =>
-    db.all<{ external_id: string; uuid: string }>(
-      "SELECT external_id, uuid FROM conversations WHERE external_id = ANY($1::text[])",
-      [db.list(ids)],
-    ),
+    db.all<{ external_id: string; uuid: string }>`
+      SELECT external_id, uuid FROM conversations WHERE external_id = ANY(${ids}::text[])`,
   /** All members, in the order in which they joined. */
-  members: (db: Sql, conversationId: number) => allAs(db, readMember, MEMBERS, [conversationId]),
+  members: (db: Sql, conversationId: number) =>
+    db.allAs(readMember)`
+      SELECT ${accountAs("account")}, m.always_on, m.last_read_seq FROM members m
+      JOIN accounts a ON a.id = m.account_id
+      WHERE m.conversation_id = ${conversationId} ORDER BY m.position`,
   /** The subset of these usernames that are members, in the given order. */
   participantsAmong: (db: Sql, conversationId: number, usernames: readonly string[]) =>
-    column<string>(db, PARTICIPANTS_AMONG, [conversationId, db.list(usernames)]),
+    // CROSS JOIN keeps SQLite from beginning with all members.
+    db.column<string>`
+      SELECT a.username FROM unnest(${usernames}::text[]) WITH ORDINALITY AS j (username, place)
+      CROSS JOIN accounts a CROSS JOIN members m
+      WHERE a.username = j.username AND m.conversation_id = ${conversationId}
+        AND m.account_id = a.id
+      ORDER BY j.place`,
   /** The conversations that an account is a member of, with their counters. */
   counters: (db: Sql, accountId: number) =>
-    db.all<{ uuid: string; seq: number }>(
-      `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
-       JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
-      [accountId],
-    ),
+    db.all<{ uuid: string; seq: number }>`
+      SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
+      JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = ${accountId}`,
   /** The conversations that an account is a former member of, with their counters. */
   formerConversations: (db: Sql, accountId: number) =>
-    db.all<{ id: number; seq: number }>(
-      `SELECT f.conversation_id AS id, k.seq FROM former_members f
-       JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`,
-      [accountId],
-    ),
+    db.all<{ id: number; seq: number }>`
+      SELECT f.conversation_id AS id, k.seq FROM former_members f
+      JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = ${accountId}`,
 };
 
 /** The counter stays as it is: `changeGroup` counts what happens to a group. */
@@ -50,24 +54,14 @@ export const conversationWrites = {
    */
   async insertConversation(db: Sql, conversation: NewConversation): Promise<number> {
     const { uuid, kind, title, created_by, direct, at } = conversation;
-    const [row] = await db.changed<{ id: number }>(
-      `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
-         external_id, metadata)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
-      [
-        uuid,
-        kind,
-        title,
-        direct ? pairKey(direct) : null,
-        created_by,
-        kind === "group" ? created_by : null,
-        at,
-        conversation.external_id ?? null,
-        db.json(conversation.metadata),
-      ],
-    );
+    const [row] = await db.changed<{ id: number }>`
+      INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at,
+        external_id, metadata)
+      VALUES (${uuid}, ${kind}, ${title}, ${direct ? pairKey(direct) : null}, ${created_by},
+        ${kind === "group" ? created_by : null}, ${at}, ${conversation.external_id ?? null},
+        ${json(conversation.metadata)}) RETURNING id`;
     if (!row) throw new Error("a conversation was not inserted");
-    await insert(db, "counters", { conversation_id: row.id, updated_at: at });
+    await db.insert("counters", { conversation_id: row.id, updated_at: at });
     await db.own(row.id);
     return row.id;
   },
@@ -79,7 +73,7 @@ export const conversationWrites = {
    */
   async releasePair(db: Sql, conversationId: number): Promise<void> {
     await db.own(conversationId);
-    await update(db, "conversations", { id: conversationId }, { direct_pair: null });
+    await db.update("conversations", { id: conversationId }, { direct_pair: null });
   },
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   async insertMembers(
@@ -89,22 +83,17 @@ export const conversationWrites = {
     at: number,
   ): Promise<void> {
     db.changes(conversationId);
-    const joined = db.list(accountIds);
     await Promise.all([
-      db.change(
-        `INSERT INTO members (conversation_id, account_id, position, joined_at, last_read_seq,
-           read_humans, read_agents)
-         SELECT k.conversation_id, j.id, j.place + coalesce(
-             (SELECT max(position) FROM members WHERE conversation_id = $1), 0), $3, k.seq,
-           k.humans, k.agents
-         FROM unnest($2::bigint[]) WITH ORDINALITY AS j (id, place)
-         JOIN counters k ON k.conversation_id = $1`,
-        [conversationId, joined, at],
-      ),
-      db.change(
-        "DELETE FROM former_members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])",
-        [conversationId, joined],
-      ),
+      db.change`
+        INSERT INTO members (conversation_id, account_id, position, joined_at, last_read_seq,
+          read_humans, read_agents)
+        SELECT k.conversation_id, j.id, j.place + coalesce((SELECT max(position) FROM members
+            WHERE conversation_id = ${conversationId}), 0), ${at}, k.seq, k.humans, k.agents
+        FROM unnest(${accountIds}::bigint[]) WITH ORDINALITY AS j (id, place)
+        JOIN counters k ON k.conversation_id = ${conversationId}`,
+      db.change`
+        DELETE FROM former_members
+        WHERE conversation_id = ${conversationId} AND account_id = ANY(${accountIds}::bigint[])`,
       countMembers(db, conversationId, accountIds, 1),
     ]);
   },
@@ -115,18 +104,16 @@ export const conversationWrites = {
     accountIds: readonly number[],
   ): Promise<void> {
     db.changes(conversationId);
-    const rows = await db.changed<{ account_id: number }>(
-      `DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
-       RETURNING account_id`,
-      [conversationId, db.list(accountIds)],
-    );
+    const rows = await db.changed<{ account_id: number }>`
+      DELETE FROM members
+      WHERE conversation_id = ${conversationId} AND account_id = ANY(${accountIds}::bigint[])
+      RETURNING account_id`;
     const left = rows.map(({ account_id }) => account_id);
     await Promise.all([
-      db.change(
-        `INSERT INTO former_members (conversation_id, account_id)
-         SELECT $1, j.id FROM unnest($2::bigint[]) AS j (id) WHERE true ON CONFLICT DO NOTHING`,
-        [conversationId, db.list(left)],
-      ),
+      db.change`
+        INSERT INTO former_members (conversation_id, account_id)
+        SELECT ${conversationId}, j.id FROM unnest(${left}::bigint[]) AS j (id)
+        WHERE true ON CONFLICT DO NOTHING`,
       countMembers(db, conversationId, left, -1),
     ]);
   },
@@ -135,7 +122,7 @@ export const conversationWrites = {
     change(db, conversationId, { admin_id: accountId }),
   /** Replaces what the product stores with the conversation. */
   setChatMetadata: (db: Sql, conversationId: number, metadata: JsonObject) =>
-    change(db, conversationId, { metadata: db.json(metadata) }),
+    change(db, conversationId, { metadata: json(metadata) }),
   setTitle: (db: Sql, conversationId: number, title: string) =>
     change(db, conversationId, { title }),
   /** Marks a conversation as one that nobody can write to. */
@@ -200,43 +187,32 @@ export interface NewConversation {
 }
 
 /** Columns of a `ConversationRecord` that do not depend on the viewer. `k` is the alias of the counters. */
-export const CONVERSATION = `c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id,
+export const CONVERSATION = sql`c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id,
   k.seq, k.participants AS participant_count, k.agent_participants AS agent_count`;
 
 /** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
-export const blockOf = (viewer: string) =>
-  `CASE WHEN c.kind <> 'direct' THEN NULL
-     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = ${viewer}
-       AND b.blocked_id = o.account_id WHERE o.conversation_id = c.id) THEN 'own'
-     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = o.account_id
-       AND b.blocked_id = ${viewer} WHERE o.conversation_id = c.id) THEN 'theirs' END AS block`;
+export const blockOf = (viewerId: Part) => sql`
+  CASE WHEN c.kind <> 'direct' THEN NULL
+    WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = ${viewerId}
+      AND b.blocked_id = o.account_id WHERE o.conversation_id = c.id) THEN 'own'
+    WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = o.account_id
+      AND b.blocked_id = ${viewerId} WHERE o.conversation_id = c.id) THEN 'theirs' END AS block`;
 
 /** Identifies the direct conversation of two accounts. */
 const pairKey = ([one, other]: readonly [number, number]) =>
   `${Math.min(one, other)}:${Math.max(one, other)}`;
 
-const MEMBERS = `SELECT ${accountAs("account")}, m.always_on, m.last_read_seq FROM members m
-  JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`;
-
 const readMember = reader<MemberRecord>({ flags: ["always_on"] });
-
-/** `CROSS JOIN` keeps SQLite from beginning with all members. */
-const PARTICIPANTS_AMONG = `SELECT a.username
-  FROM unnest($2::text[]) WITH ORDINALITY AS j (username, place)
-  CROSS JOIN accounts a CROSS JOIN members m
-  WHERE a.username = j.username AND m.conversation_id = $1 AND m.account_id = a.id
-  ORDER BY j.place`;
 
 async function change(db: Sql, id: number, columns: Record<string, Value>): Promise<void> {
   db.changes(id);
-  await update(db, "conversations", { id }, columns);
+  await db.update("conversations", { id }, columns);
 }
 
 /** Counts accounts that have joined or left, without counting all members. */
 const countMembers = (db: Sql, conversationId: number, accountIds: readonly number[], by: 1 | -1) =>
-  db.change(
-    `UPDATE counters SET participants = participants + $2, agent_participants = agent_participants
-       + $3 * (SELECT count(*) FROM accounts WHERE kind = 'agent' AND id = ANY($4::bigint[]))
-     WHERE conversation_id = $1`,
-    [conversationId, by * accountIds.length, by, db.list(accountIds)],
-  );
+  db.change`
+    UPDATE counters SET participants = participants + ${by * accountIds.length},
+      agent_participants = agent_participants + ${by} * (SELECT count(*) FROM accounts
+        WHERE kind = 'agent' AND id = ANY(${accountIds}::bigint[]))
+    WHERE conversation_id = ${conversationId}`;

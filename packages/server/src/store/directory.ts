@@ -2,7 +2,7 @@ import type { Policy } from "@parley/protocol";
 import type { AccountRecord } from "../rules/accounts.ts";
 import { type FoundAccount, type NameQuery, nameRange, withAgents } from "./account-names.ts";
 import { ACCOUNT, ACCOUNTS } from "./account-records.ts";
-import { column, type Sql, type Statement } from "./sql.ts";
+import { type Either, type Fragment, type Sql, sql } from "./sql.ts";
 
 /** Which accounts a viewer meets, lists and finds. */
 export const directoryReads = {
@@ -11,23 +11,29 @@ export const directoryReads = {
    * of the viewer's conversations, and the agents of all of them. In no particular order.
    */
   sharingAccounts: (db: Sql, viewerId: number, accountIds: readonly number[]) =>
-    column<number>(db, `SELECT a.id FROM accounts a WHERE a.id = ANY($2::bigint[]) AND ${IS_MET}`, [
-      viewerId,
-      db.list(accountIds),
-    ]),
+    db.column<number>`
+      SELECT a.id FROM accounts a
+      WHERE a.id = ANY(${accountIds}::bigint[]) AND ${isMet(viewerId)}`,
   /**
    * The people of the directory and the agents that the viewer owns, ordered by username. Erased
    * accounts are returned only if the query names them.
    */
   listAccounts(db: Sql, query: AccountQuery) {
     const { viewerId, directory = "everyone", after = "", usernames, limit } = query;
-    if (!usernames) return db.all<AccountRecord>(LISTS[directory], [viewerId, after, limit]);
-    return db.all<AccountRecord>(
-      `${ACCOUNTS} WHERE a.username = ANY($3::text[]) AND ${IS_LISTED}
-         ${directory === "everyone" ? "" : `AND ${IS_MET}`}
-       ORDER BY a.username LIMIT $4`,
-      [viewerId, after, db.list(usernames), limit],
-    );
+    const isListed = sql`(a.kind = 'human' OR a.owner_id = ${viewerId}) AND a.username > ${after}`;
+    if (usernames) {
+      return db.all<AccountRecord>`
+        ${ACCOUNTS} WHERE a.username = ANY(${usernames}::text[]) AND ${isListed}
+          AND ${directory === "everyone" ? sql`true` : isMet(viewerId)}
+        ORDER BY a.username LIMIT ${limit}`;
+    }
+    const among = (people: Fragment) => sql`(${people}
+      UNION SELECT id FROM accounts WHERE owner_id = ${viewerId}) p
+      ${JOIN} accounts a ON a.id = p.account_id`;
+    const people = peopleOf(directory, viewerId);
+    return db.all<AccountRecord>`
+      SELECT ${ACCOUNT} FROM ${people ? among(people) : sql`accounts a`}
+      WHERE ${isListed} AND a.erased_at IS NULL ORDER BY a.username LIMIT ${limit}`;
   },
   /**
    * The subset of `listAccounts` with a name that starts with the query. The username counts as a
@@ -39,18 +45,19 @@ export const directoryReads = {
     if (!range) return [];
     const { prefix, after, end } = range;
     const { viewerId, directory = "everyone", limit } = query;
-    const found = await db.all<FoundAccount>(SEARCHES[directory], [
-      after.name,
-      after.username,
-      end,
-      prefix,
-      limit,
-      ...(directory === "everyone" ? [] : [viewerId]),
-    ]);
-    const agents = await db.all<AccountRecord>(
-      `${ACCOUNTS} WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
-      [viewerId],
-    );
+    const people = peopleOf(directory, viewerId);
+    const names = people
+      ? sql`(${people}) p ${JOIN} account_names n ON n.account_id = p.account_id`
+      : sql`account_names n`;
+    // An account that matches by several names is found once, under the first of them.
+    const found = await db.all<FoundAccount>`
+      SELECT ${ACCOUNT}, n.name FROM ${names} ${JOIN} accounts a ON a.id = n.account_id
+      WHERE (n.name, n.username) > (${after.name}, ${after.username}) AND n.name < ${end}
+        AND NOT EXISTS (SELECT 1 FROM account_names o
+          WHERE o.account_id = n.account_id AND o.name >= ${prefix} AND o.name < n.name)
+      ORDER BY n.name, n.username LIMIT ${limit}`;
+    const agents = await db.all<AccountRecord>`
+      ${ACCOUNTS} WHERE a.owner_id = ${viewerId} AND a.erased_at IS NULL`;
     return withAgents(found, agents, range, limit);
   },
 };
@@ -77,77 +84,30 @@ export interface FindQuery extends NameQuery {
   limit: number;
 }
 
-/** Whether `listAccounts` returns an account to the viewer, parameter 1, after the username, parameter 2. */
-const IS_LISTED = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
+/** The people of a directory; null if it lists everyone. */
+function peopleOf(directory: Directory, viewerId: number): Fragment | null {
+  if (directory === "everyone") return null;
+  const viewer = sql`SELECT CAST(${viewerId} AS bigint) AS account_id`;
+  if (directory === "none") return viewer;
+  return sql`${viewer}
+    UNION SELECT o.account_id FROM members mine
+      JOIN members o ON o.conversation_id = mine.conversation_id WHERE mine.account_id = ${viewerId}
+    UNION SELECT o.account_id FROM members mine
+      JOIN former_members o ON o.conversation_id = mine.conversation_id
+      WHERE mine.account_id = ${viewerId}`;
+}
 
-/** Whom a viewer meets: the viewer, and who takes or took part in one of the viewer's conversations. */
-const met = (viewer: string) => `SELECT CAST(${viewer} AS bigint) AS account_id
-  UNION SELECT o.account_id FROM members mine
-    JOIN members o ON o.conversation_id = mine.conversation_id WHERE mine.account_id = ${viewer}
-  UNION SELECT o.account_id FROM members mine
-    JOIN former_members o ON o.conversation_id = mine.conversation_id
-    WHERE mine.account_id = ${viewer}`;
-
-/** Whether the viewer, parameter 1, meets the person of an account. */
-const IS_MET = `(coalesce(a.owner_id, a.id) = $1
+/** Whether the viewer meets the person of an account. */
+const isMet = (viewerId: number) => sql`(coalesce(a.owner_id, a.id) = ${viewerId}
   OR EXISTS (SELECT 1 FROM members mine
     JOIN members o ON o.conversation_id = mine.conversation_id
-    WHERE mine.account_id = $1 AND o.account_id = coalesce(a.owner_id, a.id))
+    WHERE mine.account_id = ${viewerId} AND o.account_id = coalesce(a.owner_id, a.id))
   OR EXISTS (SELECT 1 FROM members mine
     JOIN former_members o ON o.conversation_id = mine.conversation_id
-    WHERE mine.account_id = $1 AND o.account_id = coalesce(a.owner_id, a.id)))`;
-
-type Limited = Exclude<Directory, "everyone">;
-type Join = "JOIN" | "CROSS JOIN";
-
-/** The people of a directory that does not list everyone. */
-const peopleOf = (directory: Limited, viewer: string) =>
-  directory === "shared" ? met(viewer) : `SELECT CAST(${viewer} AS bigint) AS account_id`;
+    WHERE mine.account_id = ${viewerId} AND o.account_id = coalesce(a.owner_id, a.id)))`;
 
 /**
- * A statement in which SQLite must not begin with all accounts instead of the few that a viewer meets.
- * It takes CROSS JOIN for that, with a condition that PostgreSQL refuses.
+ * SQLite must not begin with all accounts instead of the few that a viewer meets. It takes CROSS JOIN for
+ * that, with a condition that PostgreSQL refuses.
  */
-const statement = (make: (join: Join) => string): Statement => ({
-  postgres: make("JOIN"),
-  sqlite: make("CROSS JOIN"),
-});
-
-const list = (from: string) => `SELECT ${ACCOUNT} FROM ${from}
-  WHERE ${IS_LISTED} AND a.erased_at IS NULL ORDER BY a.username LIMIT $3`;
-
-const listAmong = (directory: Limited) =>
-  statement((join) =>
-    list(`(${peopleOf(directory, "$1")}
-      UNION SELECT id FROM accounts WHERE owner_id = $1) p ${join} accounts a ON a.id = p.account_id`),
-  );
-
-/** `listAccounts` without names. */
-const LISTS: Record<Directory, Statement> = {
-  everyone: list("accounts a"),
-  shared: listAmong("shared"),
-  none: listAmong("none"),
-};
-
-/** An account that matches by several names is found once, under the first of them. */
-const find = (from: string, join: Join) => `SELECT ${ACCOUNT}, n.name
-  FROM ${from} ${join} accounts a ON a.id = n.account_id
-  WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
-    AND NOT EXISTS (SELECT 1 FROM account_names o
-      WHERE o.account_id = n.account_id AND o.name >= $4 AND o.name < n.name)
-  ORDER BY n.name, n.username LIMIT $5`;
-
-const findAmong = (directory: Limited) =>
-  statement((join) =>
-    find(
-      `(${peopleOf(directory, "$6")}) p ${join} account_names n ON n.account_id = p.account_id`,
-      join,
-    ),
-  );
-
-/** `findAccounts` without agents. Only limited directories have parameter 6, the viewer. */
-const SEARCHES: Record<Directory, Statement> = {
-  everyone: statement((join) => find("account_names n", join)),
-  shared: findAmong("shared"),
-  none: findAmong("none"),
-};
+const JOIN: Either = { postgres: sql`JOIN`, sqlite: sql`CROSS JOIN` };

@@ -1,32 +1,26 @@
-import { getAs, insert, type Sql } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 /** Questions that tools ask the owners of agents during a call. */
 export const elicitationReads = {
   elicitation: (db: Sql, uuid: string) =>
-    getAs(
-      db,
-      toElicitation,
-      `SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content
-       FROM elicitations WHERE uuid = $1`,
-      [uuid],
-    ),
+    db.getAs(toElicitation)`
+      SELECT uuid, call_uuid, conversation_id, owner_id, schema, action, content
+      FROM elicitations WHERE uuid = ${uuid}`,
   /**
    * The questions that the owner has not answered, oldest first. Includes those in messages that were
    * deleted since, and in messages that the owner cannot see any more.
    */
   openElicitations: (db: Sql, ownerId: number) =>
     // Questions of earlier versions have no message.
-    db.all<OpenElicitation>(
-      `SELECT message_uuid, call_uuid FROM elicitations
-       WHERE owner_id = $1 AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`,
-      [ownerId],
-    ),
+    db.all<OpenElicitation>`
+      SELECT message_uuid, call_uuid FROM elicitations
+      WHERE owner_id = ${ownerId} AND action IS NULL AND message_uuid IS NOT NULL ORDER BY uuid`,
 };
 
 export const elicitationWrites = {
   async insertElicitation(db: Sql, asked: NewElicitation): Promise<void> {
     db.changes(asked.conversation_id);
-    await insert(db, "elicitations", { ...asked, schema: JSON.stringify(asked.schema) });
+    await db.insert("elicitations", { ...asked, schema: JSON.stringify(asked.schema) });
   },
   /** Stores the answer, unless the question has one. The unit owns the conversation. */
   async answerElicitation(
@@ -34,22 +28,18 @@ export const elicitationWrites = {
     uuid: string,
     { action, content }: ElicitationAnswer,
   ): Promise<void> {
-    await db.changed(
-      `UPDATE elicitations SET action = $2, content = $3 WHERE uuid = $1 AND action IS NULL
-       RETURNING conversation_id`,
-      [uuid, action, JSON.stringify(content)],
-    );
+    await db.changed`
+      UPDATE elicitations SET action = ${action}, content = ${JSON.stringify(content)}
+      WHERE uuid = ${uuid} AND action IS NULL RETURNING conversation_id`;
   },
   /**
    * Deletes the questions in these messages that have no answer, and returns their UUIDs. The unit owns
    * the conversation.
    */
   async cancelElicitations(db: Sql, messageUuids: readonly string[]): Promise<string[]> {
-    const cancelled = await db.changed<{ uuid: string }>(
-      `DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY($1::uuid[])
-       RETURNING uuid, conversation_id`,
-      [db.list(messageUuids)],
-    );
+    const cancelled = await db.changed<{ uuid: string }>`
+      DELETE FROM elicitations WHERE action IS NULL AND message_uuid = ANY(${messageUuids}::uuid[])
+      RETURNING uuid, conversation_id`;
     return cancelled.map(({ uuid }) => uuid);
   },
   /**
@@ -57,9 +47,8 @@ export const elicitationWrites = {
    * conversation.
    */
   async deleteElicitations(db: Sql, callUuid: string): Promise<void> {
-    await db.changed("DELETE FROM elicitations WHERE call_uuid = $1 RETURNING conversation_id", [
-      callUuid,
-    ]);
+    await db.changed`
+      DELETE FROM elicitations WHERE call_uuid = ${callUuid} RETURNING conversation_id`;
   },
 };
 

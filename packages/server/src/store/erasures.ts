@@ -1,6 +1,6 @@
 import { ACCOUNTS, type AccountRecord, accountAs } from "./account-records.ts";
 import { deleteUnusedFilesOf } from "./files.ts";
-import { allAs, insert, reader, remove, type Sql } from "./sql.ts";
+import { type Fragment, raw, reader, type Sql, sql } from "./sql.ts";
 
 /**
  * The erasure of accounts. `eraseAccount` does what must happen at once. What takes long, such as
@@ -10,26 +10,21 @@ import { allAs, insert, reader, remove, type Sql } from "./sql.ts";
 export const erasureReads = {
   /** Erasures whose steps are not finished, oldest first. */
   openErasures: (db: Sql) =>
-    allAs(
-      db,
-      reader<ErasureRecord>({ flags: ["messages"] }),
-      `SELECT ${accountAs("account")}, e.messages FROM erasures e
-       JOIN accounts a ON a.id = e.account_id ORDER BY e.created_at, e.account_id`,
-    ),
+    db.allAs(readErasure)`
+      SELECT ${accountAs("account")}, e.messages FROM erasures e
+      JOIN accounts a ON a.id = e.account_id ORDER BY e.created_at, e.account_id`,
   /** The accounts that a person owns, erased ones included: agents, and those of incoming hooks. */
   ownedAccounts: (db: Sql, ownerId: number) =>
-    db.all<AccountRecord>(`${ACCOUNTS} WHERE a.owner_id = $1 ORDER BY a.id`, [ownerId]),
+    db.all<AccountRecord>`${ACCOUNTS} WHERE a.owner_id = ${ownerId} ORDER BY a.id`,
   /**
    * Tool calls of which something is stored that only the owner of their agents saw, or whose tools have
    * asked the owner something.
    */
   toolCallsToErase: (db: Sql, ownerId: number) =>
-    db.all<ToolCallPlace>(
-      `SELECT uuid, conversation_id FROM tool_calls
-       WHERE owner_id = $1 AND coalesce(result, error, note, provider_fields) IS NOT NULL
-       UNION SELECT call_uuid, conversation_id FROM elicitations WHERE owner_id = $1`,
-      [ownerId],
-    ),
+    db.all<ToolCallPlace>`
+      SELECT uuid, conversation_id FROM tool_calls
+      WHERE owner_id = ${ownerId} AND coalesce(result, error, note, provider_fields) IS NOT NULL
+      UNION SELECT call_uuid, conversation_id FROM elicitations WHERE owner_id = ${ownerId}`,
 };
 
 export const erasureWrites = {
@@ -47,26 +42,21 @@ export const erasureWrites = {
     { messages, at }: NewErasure,
   ): Promise<boolean> {
     await db.ownRow("accounts", id);
-    const erased = await db.change(
-      `UPDATE accounts
-       SET password_hash = NULL, external_id = NULL, metadata = NULL, policy = NULL, erased_at = $2,
-         suspended_at = coalesce(suspended_at, $2)
-       WHERE id = $1 AND erased_at IS NULL`,
-      [id, at],
-    );
+    const erased = await db.change`
+      UPDATE accounts SET password_hash = NULL, external_id = NULL, metadata = NULL, policy = NULL,
+        erased_at = ${at}, suspended_at = coalesce(suspended_at, ${at})
+      WHERE id = ${id} AND erased_at IS NULL`;
     if (erased === 0) return false;
     // Nobody reads its mentions, hidden messages and final departures any more, and others only add to them.
     db.changesUnowned();
-    await db.change("UPDATE accounts SET erased_at = $2 WHERE owner_id = $1", [id, at]);
-    await db.change(
-      `UPDATE sessions SET user_agent = NULL, network = NULL, ended_at = coalesce(ended_at, $2)
-       WHERE account_id = $1`,
-      [id, at],
-    );
-    for (const sql of DELETIONS) await db.change(sql, [id]);
-    await db.change("DELETE FROM incoming_hooks WHERE creator = $1", [username]);
+    await db.change`UPDATE accounts SET erased_at = ${at} WHERE owner_id = ${id}`;
+    await db.change`
+      UPDATE sessions SET user_agent = NULL, network = NULL, ended_at = coalesce(ended_at, ${at})
+      WHERE account_id = ${id}`;
+    for (const deletion of deletionsOf(id)) await db.change`${deletion}`;
+    await db.change`DELETE FROM incoming_hooks WHERE creator = ${username}`;
     await deleteUnusedFilesOf(db, id);
-    await insert(db, "erasures", { account_id: id, messages, created_at: at });
+    await db.insert("erasures", { account_id: id, messages, created_at: at });
     return true;
   },
   /**
@@ -75,15 +65,13 @@ export const erasureWrites = {
    */
   async eraseToolCalls(db: Sql, conversationId: number, uuids: readonly string[]): Promise<void> {
     await db.own(conversationId);
-    await db.change(
-      `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
-       WHERE uuid = ANY($1::uuid[])`,
-      [db.list(uuids)],
-    );
-    await db.change("DELETE FROM elicitations WHERE call_uuid = ANY($1::uuid[])", [db.list(uuids)]);
+    await db.change`
+      UPDATE tool_calls SET result = NULL, error = NULL, note = NULL, provider_fields = NULL
+      WHERE uuid = ANY(${uuids}::uuid[])`;
+    await db.change`DELETE FROM elicitations WHERE call_uuid = ANY(${uuids}::uuid[])`;
   },
   /** Records that all steps are finished. */
-  finishErasure: (db: Sql, accountId: number) => remove(db, "erasures", { account_id: accountId }),
+  finishErasure: (db: Sql, accountId: number) => db.remove("erasures", { account_id: accountId }),
 };
 
 export interface ToolCallPlace {
@@ -102,6 +90,8 @@ export interface ErasureRecord {
   readonly messages: boolean;
 }
 
+const readErasure = reader<ErasureRecord>({ flags: ["messages"] });
+
 /** Tables whose rows concern one account alone. */
 const PERSONAL = [
   "account_names",
@@ -115,18 +105,20 @@ const PERSONAL = [
   "blocks",
 ];
 
-const OWNED = "SELECT id FROM accounts WHERE owner_id = $1";
-
 /** Statements that delete what other tables have of a person, or of an agent. */
-const DELETIONS = [
-  ...PERSONAL.map((table) => `DELETE FROM ${table} WHERE account_id = $1`),
-  `DELETE FROM final_departures WHERE account_id = $1
-     AND conversation_id IN (SELECT conversation_id FROM former_members WHERE account_id = $1)`,
-  "DELETE FROM agent_keys WHERE owner_id = $1",
-  "DELETE FROM tool_servers WHERE owner_id = $1",
-  `DELETE FROM tool_grants WHERE agent_id = $1 OR agent_id IN (${OWNED})`,
-  "DELETE FROM upload_usage WHERE owner_id = $1",
-  ...["agents", "agent_tokens", "agent_presence"].map(
-    (table) => `DELETE FROM ${table} WHERE account_id = $1 OR account_id IN (${OWNED})`,
-  ),
-];
+function deletionsOf(id: number): Fragment[] {
+  const owned = sql`SELECT id FROM accounts WHERE owner_id = ${id}`;
+  return [
+    ...PERSONAL.map((table) => sql`DELETE FROM ${raw(table)} WHERE account_id = ${id}`),
+    sql`DELETE FROM final_departures WHERE account_id = ${id} AND conversation_id IN (
+      SELECT conversation_id FROM former_members WHERE account_id = ${id})`,
+    sql`DELETE FROM agent_keys WHERE owner_id = ${id}`,
+    sql`DELETE FROM tool_servers WHERE owner_id = ${id}`,
+    sql`DELETE FROM tool_grants WHERE agent_id = ${id} OR agent_id IN (${owned})`,
+    sql`DELETE FROM upload_usage WHERE owner_id = ${id}`,
+    ...["agents", "agent_tokens", "agent_presence"].map(
+      (table) =>
+        sql`DELETE FROM ${raw(table)} WHERE account_id = ${id} OR account_id IN (${owned})`,
+    ),
+  ];
+}

@@ -2,28 +2,26 @@ import type { Account, File } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
 import { publicAccountAs } from "./account-records.ts";
-import { NOT_HIDDEN } from "./message-views.ts";
-import {
-  allAs,
-  column,
-  firstNumber,
-  hasChanged,
-  insert,
-  reader,
-  type Sql,
-  type Value,
-} from "./sql.ts";
+import { notHidden } from "./message-views.ts";
+import { type Fragment, reader, type Sql, sql } from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
 export const fileReads = {
   /** The files with one of these ids, in no particular order. */
   files: (db: Sql, ids: readonly string[]) =>
-    allAs(db, readFile, `${FILES} WHERE f.uuid = ANY($1::uuid[])`, [db.list(ids)]),
+    db.allAs(readFile)`${FILES} WHERE f.uuid = ANY(${ids}::uuid[])`,
   /** Messages with files in a range of a conversation that the viewer can see, newest first. */
   async messagesWithFiles(db: Sql, query: FilesQuery): Promise<MessageFiles[]> {
     const { conversationId, viewerId, after, upTo, limit } = query;
-    const values = [conversationId, viewerId, after, upTo, limit];
-    const found = await allAs(db, readMessageFiles, MESSAGES_WITH_FILES, values);
+    // Found by the index of `files`: reading the wide rows of all messages takes longer.
+    const found = await db.allAs(readMessageFiles)`
+      SELECT m.uuid AS message_id, m.seq, m.created_at,
+        coalesce(m.files, '[]'::jsonb) AS files, ${publicAccountAs("sender")}
+      FROM messages m JOIN accounts a ON a.id = m.sender_id
+      WHERE m.conversation_id = ${conversationId} AND m.seq > ${after} AND m.seq <= ${upTo}
+        AND m.deleted_at IS NULL AND EXISTS (SELECT 1 FROM files f WHERE f.message_id = m.id)
+        AND ${notHidden(viewerId)}
+      ORDER BY m.seq DESC LIMIT ${limit}`;
     return found.map(({ sender, created_at, ...message }) => ({
       ...message,
       sender: publicAccount(sender),
@@ -32,44 +30,32 @@ export const fileReads = {
   },
   /** The ids of files that nothing uses and that were announced before a time, oldest first. */
   unusedFiles: (db: Sql, before: number, limit: number) =>
-    column<string>(
-      db,
-      `SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1
-       ORDER BY created_at LIMIT $2`,
-      [before, limit],
-    ),
+    db.column<string>`
+      SELECT uuid FROM files WHERE used_at IS NULL AND created_at < ${before}
+      ORDER BY created_at LIMIT ${limit}`,
   /** The subset of these blobs that belong to a file. */
   usedBlobs: (db: Sql, ids: readonly string[]) =>
-    column<string>(db, "SELECT blob FROM files WHERE blob = ANY($1::uuid[])", [db.list(ids)]),
+    db.column<string>`SELECT blob FROM files WHERE blob = ANY(${ids}::uuid[])`,
   /** Files of a person that are ready and have an id after this one, ordered by id. */
   filesOf: (db: Sql, ownerId: number, after: string, limit: number) =>
-    allAs(
-      db,
-      readFile,
-      `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
-       ORDER BY f.uuid LIMIT $3`,
-      [ownerId, after, limit],
-    ),
+    db.allAs(readFile)`
+      ${FILES} WHERE f.owner_id = ${ownerId} AND f.uuid > ${after} AND f.status = 'ready'
+      ORDER BY f.uuid LIMIT ${limit}`,
   /** Files that have a blob, found or not, and an id after this one, ordered by id. */
   storedFiles: (db: Sql, after: string, limit: number) =>
-    db.all<StoredFile>(
-      `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
-       FROM files f LEFT JOIN messages m ON m.id = f.message_id
-       WHERE f.blob IS NOT NULL AND f.uuid > $1 ORDER BY f.uuid LIMIT $2`,
-      [after, limit],
-    ),
+    db.all<StoredFile>`
+      SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
+      FROM files f LEFT JOIN messages m ON m.id = f.message_id
+      WHERE f.blob IS NOT NULL AND f.uuid > ${after} ORDER BY f.uuid LIMIT ${limit}`,
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs: (db: Sql, limit: number) =>
-    column<string>(db, "SELECT blob FROM abandoned_blobs LIMIT $1", [limit]),
+    db.column<string>`SELECT blob FROM abandoned_blobs LIMIT ${limit}`,
   /** The announced sizes of all files, of those whose bytes have not arrived too. */
   announcedBytes: (db: Sql) =>
-    firstNumber(db, "SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files"),
+    db.firstNumber`SELECT CAST(coalesce(sum(size), 0) AS bigint) AS bytes FROM files`,
   /** The bytes that `insertFile` has counted for a person on a day. */
   uploadedBytes: (db: Sql, ownerId: number, day: string) =>
-    firstNumber(db, "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2", [
-      ownerId,
-      day,
-    ]),
+    db.firstNumber`SELECT bytes FROM upload_usage WHERE owner_id = ${ownerId} AND day = ${day}`,
 };
 
 export const fileWrites = {
@@ -80,39 +66,25 @@ export const fileWrites = {
   async insertFile(db: Sql, file: NewFile, usage: UploadUsage): Promise<void> {
     const { id, owner_id, conversation_id, name, size, at } = file;
     const row = { uuid: id, owner_id, conversation_id, name, size, created_at: at };
-    await insert(db, "files", row);
-    await db.change(
-      `INSERT INTO upload_usage (owner_id, day, bytes) VALUES ($1, $2, $3)
-       ON CONFLICT (owner_id, day) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes`,
-      [usage.person_id, usage.day, usage.bytes],
-    );
+    await db.insert("files", row);
+    await db.change`
+      INSERT INTO upload_usage (owner_id, day, bytes)
+      VALUES (${usage.person_id}, ${usage.day}, ${usage.bytes})
+      ON CONFLICT (owner_id, day) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes`;
   },
   /**
    * Makes a file ready. Returns false, and changes nothing, if the file is gone, in use, or its bytes
    * have arrived already.
    */
   finishFile: (db: Sql, id: string, content: FileContent) =>
-    hasChanged(
-      db,
-      `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
-         duration_ms = $7, placeholder = $8
-       WHERE uuid = $1 AND status <> 'ready' AND used_at IS NULL`,
-      [
-        id,
-        content.blob,
-        content.type,
-        content.size,
-        content.width,
-        content.height,
-        content.duration_ms,
-        content.placeholder,
-      ],
-    ),
+    db.hasChanged`
+      UPDATE files SET status = 'ready', blob = ${content.blob}, type = ${content.type},
+        size = ${content.size}, width = ${content.width}, height = ${content.height},
+        duration_ms = ${content.duration_ms}, placeholder = ${content.placeholder}
+      WHERE uuid = ${id} AND status <> 'ready' AND used_at IS NULL`,
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
   async failFile(db: Sql, id: string): Promise<void> {
-    await db.change("UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'", [
-      id,
-    ]);
+    await db.change`UPDATE files SET status = 'failed' WHERE uuid = ${id} AND status <> 'ready'`;
   },
   /**
    * Gives files to a message, whose conversation the unit owns. Returns false if one of them is gone, not
@@ -124,18 +96,17 @@ export const fileWrites = {
     messageUuid: string,
     at: number,
   ): Promise<boolean> {
-    const attached = await db.changed<InConversation>(
-      `UPDATE files SET used_at = $3, message_id = (SELECT id FROM messages WHERE uuid = $2)
-       WHERE uuid = ANY($1::uuid[]) AND used_at IS NULL AND status = 'ready'
-       RETURNING conversation_id`,
-      [db.list(ids), messageUuid, at],
-    );
+    const attached = await db.changed<InConversation>`
+      UPDATE files
+      SET used_at = ${at}, message_id = (SELECT id FROM messages WHERE uuid = ${messageUuid})
+      WHERE uuid = ANY(${ids}::uuid[]) AND used_at IS NULL AND status = 'ready'
+      RETURNING conversation_id`;
     checkChanged(db, attached);
     return attached.length === ids.length;
   },
   /** Deletes the files among these that nothing uses, abandons their blobs, and returns how many they are. */
   deleteUnusedFiles: (db: Sql, ids: readonly string[]) =>
-    deleteFiles(db, "uuid = ANY($1::uuid[]) AND used_at IS NULL", db.list(ids)),
+    deleteFiles(db, sql`uuid = ANY(${ids}::uuid[]) AND used_at IS NULL`),
   /**
    * Makes a file ready if its blob was found, and failed if it is missing. Returns false, and changes
    * nothing, if the file is gone, or has another blob or another message by now. The unit owns the
@@ -146,18 +117,17 @@ export const fileWrites = {
     { id, blob, message_uuid }: Omit<StoredFile, "status">,
     isFound: boolean,
   ): Promise<boolean> {
-    const changed = await db.changed<InConversation>(
-      `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
-         AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)
-       RETURNING conversation_id`,
-      [id, blob, message_uuid, isFound ? "ready" : "failed"],
-    );
+    const changed = await db.changed<InConversation>`
+      UPDATE files SET status = ${isFound ? "ready" : "failed"}
+      WHERE uuid = ${id} AND blob = ${blob}
+        AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = ${message_uuid})
+      RETURNING conversation_id`;
     if (message_uuid !== null) checkChanged(db, changed);
     return changed.length > 0;
   },
   /** Forgets abandoned blobs once they are deleted. */
   async forgetBlobs(db: Sql, ids: readonly string[]): Promise<void> {
-    await db.change("DELETE FROM abandoned_blobs WHERE blob = ANY($1::uuid[])", [db.list(ids)]);
+    await db.change`DELETE FROM abandoned_blobs WHERE blob = ANY(${ids}::uuid[])`;
   },
 };
 
@@ -170,45 +140,38 @@ function checkChanged(db: Sql, files: readonly InConversation[]): void {
 }
 
 /**
- * Deletes the files for which a condition with one parameter is true, and abandons their blobs. Returns
- * how many files it deleted.
+ * Deletes the files for which a condition is true, and abandons their blobs. Returns how many files it
+ * deleted.
  */
-async function deleteFiles(db: Sql, where: string, value: Value): Promise<number> {
-  const deleted = await db.changed<{ blob: string | null }>(
-    `DELETE FROM files WHERE ${where} RETURNING blob`,
-    [value],
-  );
+async function deleteFiles(db: Sql, where: Fragment): Promise<number> {
+  const deleted = await db.changed<{ blob: string | null }>`
+    DELETE FROM files WHERE ${where} RETURNING blob`;
   const blobs = deleted.map(({ blob }) => blob).filter((blob) => blob !== null);
   if (blobs.length > 0) {
-    await db.change(
-      "INSERT INTO abandoned_blobs (blob) SELECT blob FROM unnest($1::uuid[]) AS b (blob)",
-      [db.list(blobs)],
-    );
+    await db.change`
+      INSERT INTO abandoned_blobs (blob) SELECT blob FROM unnest(${blobs}::uuid[]) AS b (blob)`;
   }
   return deleted.length;
 }
 
-export const deleteFile = (db: Sql, id: string) => deleteFiles(db, "uuid = $1", id);
+export const deleteFile = (db: Sql, id: string) => deleteFiles(db, sql`uuid = ${id}`);
 
 /** Deletes the files of a message. */
 export const deleteFilesOf = (db: Sql, messageId: number) =>
-  deleteFiles(db, "message_id = $1", messageId);
+  deleteFiles(db, sql`message_id = ${messageId}`);
 
 /** Deletes the files of a person that no message has. */
 export const deleteUnusedFilesOf = (db: Sql, ownerId: number) =>
-  deleteFiles(db, "owner_id = $1 AND used_at IS NULL", ownerId);
+  deleteFiles(db, sql`owner_id = ${ownerId} AND used_at IS NULL`);
 
 /**
  * Makes a file the picture of an account, or of a conversation, whose file it becomes. Returns false for
  * a file that is gone, not ready, used already or of a conversation.
  */
 export const usePicture = (db: Sql, id: string, at: number, conversationId: number | null) =>
-  hasChanged(
-    db,
-    `UPDATE files SET used_at = $2, conversation_id = $3
-     WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
-    [id, at, conversationId],
-  );
+  db.hasChanged`
+    UPDATE files SET used_at = ${at}, conversation_id = ${conversationId}
+    WHERE uuid = ${id} AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`;
 
 export interface FilesQuery {
   conversationId: number;
@@ -236,14 +199,6 @@ type MessageFilesRow = Omit<MessageFiles, "sent_at" | "sender"> & {
 };
 
 const readMessageFiles = reader<MessageFilesRow>({ json: ["files"] });
-
-/** Finds the messages by the index of `files`: reading the wide rows of all messages takes longer. */
-const MESSAGES_WITH_FILES = `SELECT m.uuid AS message_id, m.seq, m.created_at,
-    coalesce(m.files, '[]'::jsonb) AS files, ${publicAccountAs("sender")}
-  FROM messages m JOIN accounts a ON a.id = m.sender_id
-  WHERE m.conversation_id = $1 AND m.seq > $3 AND m.seq <= $4 AND m.deleted_at IS NULL
-    AND EXISTS (SELECT 1 FROM files f WHERE f.message_id = m.id) AND ${NOT_HIDDEN}
-  ORDER BY m.seq DESC LIMIT $5`;
 
 export interface NewFile {
   readonly id: string;
@@ -300,7 +255,7 @@ export interface FileRecord extends File {
 
 export const ANY_STORED_FILE = "SELECT 1 FROM files WHERE blob IS NOT NULL LIMIT 1";
 
-const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
+const FILES = sql`SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
     f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.created_at,
     f.used_at IS NOT NULL AS used, m.uuid AS message_uuid, CASE WHEN o.erased_at IS NOT NULL
       THEN 'erased' WHEN o.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS owner_state

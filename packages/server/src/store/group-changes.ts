@@ -3,7 +3,7 @@ import { iso } from "../rules/time.ts";
 import { accountsById } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { decoded, insert, type Sql } from "./sql.ts";
+import { decoded, json, raw, type Sql } from "./sql.ts";
 
 /** Number of members that lists, events and changes of a group show. */
 export const SHOWN_PARTICIPANTS = 50;
@@ -12,11 +12,10 @@ export const SHOWN_PARTICIPANTS = 50;
 export const groupChangeReads = {
   /** Changes between two values of the group's counter, oldest first. */
   async conversationChanges(db: Sql, query: ChangesQuery): Promise<ConversationChange[]> {
-    const rows = await db.all<GroupChangeRow>(
-      `SELECT ${GROUP_CHANGE} FROM conversation_changes
-       WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
-      [query.conversationId, query.after, query.before, query.limit],
-    );
+    const rows = await db.all<GroupChangeRow>`
+      SELECT ${GROUP_CHANGE} FROM conversation_changes
+      WHERE conversation_id = ${query.conversationId} AND seq > ${query.after}
+        AND seq < ${query.before} ORDER BY seq DESC LIMIT ${query.limit}`;
     return groupChangeViews(db, rows.toReversed());
   },
 };
@@ -32,25 +31,22 @@ export const groupChangeWrites = {
     { actor, changes, at }: NewChanges,
   ): Promise<number> {
     db.changes(conversationId);
-    const [row] = await db.changed<{ seq: number }>(
-      "UPDATE counters SET seq = seq + 1, updated_at = $2 WHERE conversation_id = $1 RETURNING seq",
-      [conversationId, at],
-    );
+    const [row] = await db.changed<{ seq: number }>`
+      UPDATE counters SET seq = seq + 1, updated_at = ${at}
+      WHERE conversation_id = ${conversationId} RETURNING seq`;
     if (!row) throw new Error(`conversation ${conversationId} has no counters`);
     const { seq } = row;
-    const stored = { at, actor_id: actor.id, changes: db.json(changes.map(toStoredChange)) };
-    await insert(db, "conversation_changes", { conversation_id: conversationId, seq, ...stored });
+    const stored = { at, actor_id: actor.id, changes: json(changes.map(toStoredChange)) };
+    await db.insert("conversation_changes", { conversation_id: conversationId, seq, ...stored });
     return seq;
   },
 };
 
 /** The first changes after a value of the counter, oldest first. */
 export const groupChangesSince = (db: Sql, conversationId: number, since: number, limit: number) =>
-  db.all<GroupChangeRow>(
-    `SELECT ${GROUP_CHANGE} FROM conversation_changes
-     WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-    [conversationId, since, limit],
-  );
+  db.all<GroupChangeRow>`
+    SELECT ${GROUP_CHANGE} FROM conversation_changes
+    WHERE conversation_id = ${conversationId} AND seq > ${since} ORDER BY seq LIMIT ${limit}`;
 
 /** Converts rows to changes as all viewers see them. */
 export async function groupChangeViews(
@@ -104,7 +100,7 @@ export interface NewChange {
 }
 
 /** Columns of a `GroupChangeRow`. */
-const GROUP_CHANGE = "seq, at, actor_id, changes";
+const GROUP_CHANGE = raw("seq, at, actor_id, changes");
 
 /** The changes that one call made. */
 export interface GroupChangeRow {

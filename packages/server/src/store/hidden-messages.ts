@@ -1,18 +1,17 @@
 import { incrementOwnCounter, ownCounter } from "./counters.ts";
 import { removeMentionOf } from "./mentions.ts";
 import { countsIn, type MessageRecord } from "./message-records.ts";
-import { exists, type Sql } from "./sql.ts";
+import { raw, type Sql } from "./sql.ts";
 
 const HIDDEN_PER_PAGE = 1000;
 
 /** Messages that an account has deleted for itself alone. */
 export const hiddenMessageReads = {
   isHidden: (db: Sql, message: MessageRecord, accountId: number) =>
-    exists(db, "SELECT 1 FROM hidden WHERE account_id = $1 AND conversation_id = $2 AND seq = $3", [
-      accountId,
-      message.conversation_id,
-      message.seq,
-    ]),
+    db.exists`
+      SELECT 1 FROM hidden
+      WHERE account_id = ${accountId} AND conversation_id = ${message.conversation_id}
+        AND seq = ${message.seq}`,
   /**
    * A page of what an account hid after a value of its own counter. Without `since` the page is empty
    * and `seq` is the current value, to start from. Messages that were hidden in one call share a counter
@@ -21,7 +20,7 @@ export const hiddenMessageReads = {
   async hiddenSince(db: Sql, accountId: number, since: number | undefined): Promise<Hidden> {
     const [current, rows] = await Promise.all([
       ownCounter(db, accountId),
-      since === undefined ? [] : db.all<HiddenRow>(HIDDEN_SINCE, [accountId, since]),
+      since === undefined ? [] : hiddenRows(db, accountId, since),
     ]);
     const next = rows[HIDDEN_PER_PAGE]?.own_seq;
     const page = rows.filter(({ own_seq }) => next === undefined || own_seq < next);
@@ -65,19 +64,17 @@ async function hideMessage(
 ): Promise<number> {
   const { conversation_id, seq } = message;
   db.changes(conversation_id);
-  const hidden = await db.change(
-    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
-     SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2 ON CONFLICT DO NOTHING`,
-    [accountId, conversation_id, seq, ownSeq],
-  );
+  const hidden = await db.change`
+    INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+    SELECT ${accountId}, ${conversation_id}, ${seq}, seq, ${ownSeq} FROM counters
+    WHERE conversation_id = ${conversation_id} ON CONFLICT DO NOTHING`;
   if (hidden === 0) return 0;
   const { humans, agents } = countsIn(message);
   // If the account has not read the message, it is no longer unread.
-  await db.change(
-    `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
-     WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
-    [conversation_id, accountId, seq, humans, agents],
-  );
+  await db.change`
+    UPDATE members SET read_humans = read_humans + ${humans}, read_agents = read_agents + ${agents}
+    WHERE conversation_id = ${conversation_id} AND account_id = ${accountId}
+      AND last_read_seq < ${seq}`;
   await removeMentionOf(db, accountId, message);
   return hidden;
 }
@@ -96,10 +93,12 @@ interface HiddenRow {
 }
 
 /** One more than a page. Live and deleted messages have an index each. */
-const HIDDEN_SINCE = `SELECT c.uuid AS conversation_id, coalesce(live.uuid, dead.uuid) AS id, h.own_seq
+const hiddenRows = (db: Sql, accountId: number, since: number) => db.all<HiddenRow>`
+  SELECT c.uuid AS conversation_id, coalesce(live.uuid, dead.uuid) AS id, h.own_seq
   FROM hidden h JOIN conversations c ON c.id = h.conversation_id
   LEFT JOIN messages live ON live.conversation_id = h.conversation_id AND live.seq = h.seq
     AND live.deleted_at IS NULL
   LEFT JOIN messages dead ON dead.conversation_id = h.conversation_id AND dead.seq = h.seq
     AND dead.deleted_at IS NOT NULL
-  WHERE h.account_id = $1 AND h.own_seq > $2 ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`;
+  WHERE h.account_id = ${accountId} AND h.own_seq > ${since}
+  ORDER BY h.own_seq LIMIT ${raw(HIDDEN_PER_PAGE + 1)}`;

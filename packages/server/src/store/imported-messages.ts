@@ -4,6 +4,7 @@ import type { Awaitable } from "./awaitable.ts";
 import type { ConversationRecord } from "./conversations.ts";
 import { toNewMessage } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
+import { sql } from "./sql.ts";
 
 /** Each dialect has its own form in `hot/`: histories have millions of messages. */
 export interface ImportedMessageWrites {
@@ -70,13 +71,12 @@ export function planImport(
   return { uuids, rows };
 }
 
-/** SQL: `updated_at` of the counters after an import whose latest message has this time. */
-export const importedAt = (at: string, later: "greatest" | "max") =>
-  `CASE WHEN seq = 0 THEN ${at} ELSE ${later}(updated_at, ${at}) END`;
-
-/** The time of the latest of the inserted messages. */
-export const latestTime = (rows: readonly ImportedRow[]) =>
-  Math.max(...rows.map(({ message }) => message.at));
+/** The `updated_at` of the counters after an import of these messages. */
+export function importedAt(rows: readonly ImportedRow[]) {
+  const latest = Math.max(...rows.map(({ message }) => message.at));
+  return sql`CASE WHEN seq = 0 THEN ${latest}::bigint
+    ELSE greatest(updated_at, ${latest}::bigint) END`;
+}
 
 /** What an import returns for each of its messages. */
 export function importResults(

@@ -1,21 +1,17 @@
-import { firstValue, insert, remove, type Sql } from "./sql.ts";
+import { raw, type Sql } from "./sql.ts";
 
 /** Addresses at which other programs post into a group. */
 export const incomingHookReads = {
   incomingHook: (db: Sql, id: string) =>
-    db.get<IncomingHookRecord>(`SELECT ${COLUMNS} FROM incoming_hooks WHERE id = $1`, [id]),
+    db.get<IncomingHookRecord>`SELECT ${COLUMNS} FROM incoming_hooks WHERE id = ${id}`,
   /** The hooks of a conversation, ordered by creation. */
   incomingHooks: (db: Sql, chat: string) =>
-    db.all<IncomingHookRecord>(
-      `SELECT ${COLUMNS} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
-      [chat],
-    ),
+    db.all<IncomingHookRecord>`
+      SELECT ${COLUMNS} FROM incoming_hooks WHERE chat = ${chat} ORDER BY created_at, id`,
   /** The hooks that a person created, by username, ordered by creation. */
   incomingHooksBy: (db: Sql, creator: string) =>
-    db.all<IncomingHookRecord>(
-      `SELECT ${COLUMNS} FROM incoming_hooks WHERE creator = $1 ORDER BY created_at, id`,
-      [creator],
-    ),
+    db.all<IncomingHookRecord>`
+      SELECT ${COLUMNS} FROM incoming_hooks WHERE creator = ${creator} ORDER BY created_at, id`,
 };
 
 export const incomingHookWrites = {
@@ -24,18 +20,17 @@ export const incomingHookWrites = {
    * owns the conversation then.
    */
   async insertIncomingHook(db: Sql, hook: IncomingHookRecord): Promise<void> {
-    await insert(db, "incoming_hooks", { ...hook });
-    const chat = "SELECT id FROM conversations WHERE uuid = $1";
-    const conversationId = await firstValue<number>(db, chat, [hook.chat]);
+    await db.insert("incoming_hooks", { ...hook });
+    const conversationId = await db.firstValue<number>`
+      SELECT id FROM conversations WHERE uuid = ${hook.chat}`;
     if (conversationId === null) return;
     await db.own(conversationId);
-    await db.change(
-      `INSERT INTO former_members (conversation_id, account_id)
-       SELECT $1, id FROM accounts WHERE username = $2 ON CONFLICT DO NOTHING`,
-      [conversationId, hook.account],
-    );
+    await db.change`
+      INSERT INTO former_members (conversation_id, account_id)
+      SELECT ${conversationId}, id FROM accounts WHERE username = ${hook.account}
+      ON CONFLICT DO NOTHING`;
   },
-  deleteIncomingHook: (db: Sql, id: string) => remove(db, "incoming_hooks", { id }),
+  deleteIncomingHook: (db: Sql, id: string) => db.remove("incoming_hooks", { id }),
 };
 
 export interface IncomingHookRecord {
@@ -51,4 +46,4 @@ export interface IncomingHookRecord {
   readonly created_at: number;
 }
 
-const COLUMNS = "id, secret_hash, chat, name, creator, account, created_at";
+const COLUMNS = raw("id, secret_hash, chat, name, creator, account, created_at");

@@ -1,6 +1,6 @@
 import type { File, Turn } from "@parley/protocol";
 import type { AccountRecord, JsonObject } from "./accounts.ts";
-import { allAs, firstNumber, firstValue, reader, type Sql, type Value } from "./sql.ts";
+import { reader, type Sql, sql } from "./sql.ts";
 
 /** A message as units of work handle it. `message-views.ts` has what clients see. */
 export interface MessageRecord {
@@ -44,10 +44,10 @@ export interface NewAction {
   by: AccountRecord;
 }
 
-export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
+export const MESSAGE_TABLES = sql`messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 
-export const MESSAGE_RECORDS = `SELECT m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid,
+export const MESSAGE_RECORDS = sql`SELECT m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid,
     m.seq, m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.imported,
     coalesce(m.mentions, '[]'::jsonb) AS mentions, coalesce(m.files, '[]'::jsonb) AS files,
     m.finalized_at IS NOT NULL AS finalized, m.deleted_at IS NOT NULL AS deleted
@@ -75,26 +75,18 @@ export const SCANNED_IDS = 5000;
  */
 export const messageScanReads = {
   /** The highest row id of a message; zero when there is none. */
-  lastMessageId: (db: Sql) => firstNumber(db, "SELECT coalesce(max(id), 0) AS id FROM messages"),
+  lastMessageId: (db: Sql) => db.firstNumber`SELECT coalesce(max(id), 0) AS id FROM messages`,
   /** The messages of the range that are not deleted and match, ordered by id. */
-  scanMessages(db: Sql, { after, upTo }: MessageRange, filter: MessageFilter) {
-    const scan = (matches: string, value: Value) =>
-      allAs(
-        db,
-        readMessageRecord,
-        `${MESSAGE_RECORDS} WHERE ${IN_RANGE} AND ${matches} ORDER BY m.id`,
-        [after, upTo, value],
-      );
-    return "senderIds" in filter
-      ? scan("m.sender_id = ANY($3::bigint[])", db.list(filter.senderIds))
-      : scan("m.created_at < $3", filter.before);
-  },
+  scanMessages: (db: Sql, range: MessageRange, filter: MessageFilter) =>
+    db.allAs(readMessageRecord)`
+      ${MESSAGE_RECORDS} WHERE ${isIn(range)} AND ${
+        "senderIds" in filter
+          ? sql`m.sender_id = ANY(${filter.senderIds}::bigint[])`
+          : sql`m.created_at < ${filter.before}`
+      } ORDER BY m.id`,
   /** When the oldest message of the range that is not deleted was created; null when there is none. */
-  oldestMessageAt: (db: Sql, { after, upTo }: MessageRange) =>
-    firstValue<number>(db, `SELECT min(m.created_at) AS at FROM messages m WHERE ${IN_RANGE}`, [
-      after,
-      upTo,
-    ]),
+  oldestMessageAt: (db: Sql, range: MessageRange) =>
+    db.firstValue<number>`SELECT min(m.created_at) AS at FROM messages m WHERE ${isIn(range)}`,
 };
 
 /** A range of row ids. */
@@ -111,4 +103,5 @@ export type MessageFilter =
   /** Messages that were created before a time. */
   | { readonly before: number };
 
-const IN_RANGE = "m.id > $1 AND m.id <= $2 AND m.deleted_at IS NULL";
+const isIn = ({ after, upTo }: MessageRange) =>
+  sql`m.id > ${after} AND m.id <= ${upTo} AND m.deleted_at IS NULL`;

@@ -7,31 +7,22 @@ import type { JsonObject } from "./accounts.ts";
 import { componentUses } from "./components.ts";
 import { MESSAGE_TABLES, type NewMessage } from "./message-records.ts";
 import { reactionSummaries } from "./reactions.ts";
-import { decoded, type Sql } from "./sql.ts";
+import { decoded, type Sql, sql } from "./sql.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
-export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
+export const MESSAGE = sql`m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
   a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files, m.tool_calls, m.metadata`;
 
-/** True unless the viewer, parameter 2, has hidden the message. */
-export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
-  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
+/** True unless the viewer has hidden the message. */
+export const notHidden = (viewerId: number) => sql`NOT EXISTS (SELECT 1 FROM hidden h
+  WHERE h.account_id = ${viewerId} AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-/** The messages of the conversation, parameter 1, that the viewer, parameter 2, can see. */
-export const VISIBLE_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
-  WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
-
-const LATEST_MESSAGE = `${VISIBLE_MESSAGES} ORDER BY m.seq DESC LIMIT 1`;
-
-const LATEST_MESSAGES = `SELECT ${MESSAGE} FROM unnest($1::bigint[]) AS k (id)
-  JOIN messages m ON m.id = (SELECT m.id FROM messages m WHERE m.conversation_id = k.id
-    AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY m.seq DESC LIMIT 1)
-  JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id`;
-
-const STREAMED = `SELECT message_id, text FROM chunks WHERE message_id = ANY($1::bigint[])
-  ORDER BY message_id, byte_offset`;
+/** The messages of the conversation that the viewer can see. */
+export const visibleMessages = (conversationId: number, viewerId: number) => sql`
+  SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = ${conversationId} AND m.deleted_at IS NULL AND ${notHidden(viewerId)}`;
 
 export interface MessageRow extends AccountRow {
   id: number;
@@ -142,8 +133,12 @@ export async function latestMessages(
   const [id] = conversationIds;
   // A list costs more than a single id.
   const rows = await (conversationIds.length === 1 && id !== undefined
-    ? db.all<MessageRow>(LATEST_MESSAGE, [id, viewerId])
-    : db.all<MessageRow>(LATEST_MESSAGES, [db.list(conversationIds), viewerId]));
+    ? db.all<MessageRow>`${visibleMessages(id, viewerId)} ORDER BY m.seq DESC LIMIT 1`
+    : db.all<MessageRow>`
+      SELECT ${MESSAGE} FROM unnest(${conversationIds}::bigint[]) AS k (id)
+      JOIN messages m ON m.id = (SELECT m.id FROM messages m WHERE m.conversation_id = k.id
+        AND m.deleted_at IS NULL AND ${notHidden(viewerId)} ORDER BY m.seq DESC LIMIT 1)
+      JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id`);
   const messages = await viewMessages(db, rows, viewerId);
   return new Map(rows.map((row, place) => [row.conversation_id, messages[place] as Message]));
 }
@@ -152,7 +147,9 @@ export async function latestMessages(
 async function streamedTexts(db: Sql, messageIds: readonly number[]): Promise<Map<number, string>> {
   const texts = new Map<number, string>();
   if (messageIds.length === 0) return texts;
-  const rows = await db.all<{ message_id: number; text: string }>(STREAMED, [db.list(messageIds)]);
+  const rows = await db.all<{ message_id: number; text: string }>`
+    SELECT message_id, text FROM chunks WHERE message_id = ANY(${messageIds}::bigint[])
+    ORDER BY message_id, byte_offset`;
   for (const { message_id, text } of rows) {
     texts.set(message_id, (texts.get(message_id) ?? "") + text);
   }

@@ -14,53 +14,56 @@ import {
 import {
   MESSAGE,
   type MessageRow,
-  NOT_HIDDEN,
-  VISIBLE_MESSAGES,
+  notHidden,
   viewMessages,
+  visibleMessages,
 } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { column, firstValue, type Sql, update } from "./sql.ts";
+import { json, type Sql, sql } from "./sql.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
 export const messageReads = {
   /** The message, deleted or not. A write unit owns its conversation from then on. */
   async message(db: Sql, uuid: string): Promise<MessageRecord | null> {
-    const row = await db.getOwned(CONVERSATION_OF, MESSAGE_BY_UUID, uuid);
+    const row = await db.getOwned(
+      sql`SELECT conversation_id FROM messages WHERE uuid = ${uuid}`,
+      sql`${MESSAGE_RECORDS} WHERE m.uuid = ${uuid}`,
+    );
     return row && readMessageRecord(row);
   },
   /** The subset of these messages that the viewer can see, in the given order. */
   async messageViews(db: Sql, uuids: readonly string[], viewerId: number): Promise<Message[]> {
-    const rows = await db.all<MessageRow>(MESSAGES_BY_UUID, [db.list(uuids), viewerId]);
+    const rows = await db.all<MessageRow>`
+      SELECT ${MESSAGE} FROM unnest(${uuids}::uuid[]) WITH ORDINALITY AS k (uuid, place)
+      JOIN messages m ON m.uuid = k.uuid
+      JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
+      WHERE m.deleted_at IS NULL AND ${notHidden(viewerId)} ORDER BY k.place`;
     return viewMessages(db, rows, viewerId);
   },
   /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
   sentBefore: (db: Sql, conversationId: number, senderId: number, clientMsgId: string) =>
-    firstValue<string>(
-      db,
-      `SELECT uuid FROM messages
-       WHERE conversation_id = $1 AND sender_id = $2 AND client_msg_id = $3`,
-      [conversationId, senderId, clientMsgId],
-    ),
+    db.firstValue<string>`
+      SELECT uuid FROM messages
+      WHERE conversation_id = ${conversationId} AND sender_id = ${senderId}
+        AND client_msg_id = ${clientMsgId}`,
   /** The uuids of an account's messages in a range that are not deleted, oldest first. */
   sentIn: (db: Sql, query: SentQuery) =>
-    column<string>(
-      db,
-      `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
-         AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`,
-      [query.conversationId, query.senderId, query.after, query.upTo],
-    ),
+    db.column<string>`
+      SELECT uuid FROM messages
+      WHERE conversation_id = ${query.conversationId} AND sender_id = ${query.senderId}
+        AND seq > ${query.after} AND seq <= ${query.upTo} AND deleted_at IS NULL ORDER BY seq`,
   /** A page of messages that the viewer can see, oldest first. */
   async messagePage(
     db: Sql,
     { conversationId, viewerId, from, limit }: MessagePageQuery,
   ): Promise<{ items: Message[]; has_more: boolean }> {
     const isNewer = from?.direction === "newer";
-    const rows = await db.all<MessageRow>(isNewer ? NEWER_MESSAGES : OLDER_MESSAGES, [
-      conversationId,
-      viewerId,
-      from?.seq ?? LAST_SEQ,
-      limit + 1,
-    ]);
+    const visible = visibleMessages(conversationId, viewerId);
+    const rows = isNewer
+      ? await db.all<MessageRow>`
+        ${visible} AND m.seq > ${from.seq} ORDER BY m.seq LIMIT ${limit + 1}`
+      : await db.all<MessageRow>`
+        ${visible} AND m.seq < ${from?.seq ?? LAST_SEQ} ORDER BY m.seq DESC LIMIT ${limit + 1}`;
     const page = rows.slice(0, limit);
     if (!isNewer) page.reverse();
     return { items: await viewMessages(db, page, viewerId), has_more: rows.length > limit };
@@ -71,16 +74,16 @@ export const messageReads = {
    */
   async contextMessages(db: Sql, query: ContextQuery): Promise<Message[]> {
     const { conversationId, viewerId, upTo, answers, limit } = query;
+    const visible = visibleMessages(conversationId, viewerId);
     const [later, earlier] = await Promise.all([
-      db.all<MessageRow>(LATER_ANSWERS, [
-        conversationId,
-        viewerId,
-        upTo,
-        answers.upTo,
-        answers.agentId,
-        answers.toBefore,
-      ]),
-      db.all<MessageRow>(CONTEXT_MESSAGES, [conversationId, viewerId, upTo, limit]),
+      db.all<MessageRow>`
+        ${visible} AND m.seq > ${upTo} AND m.seq <= ${answers.upTo}
+          AND m.finalized_at IS NOT NULL AND m.sender_id = ${answers.agentId}
+          AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
+            WHERE t.message_id = m.id AND g.seq < ${answers.toBefore}) ORDER BY m.seq DESC`,
+      db.all<MessageRow>`
+        ${visible} AND m.seq <= ${upTo} AND m.finalized_at IS NOT NULL
+        ORDER BY m.seq DESC LIMIT ${limit}`,
     ]);
     return viewMessages(db, [...later, ...earlier], viewerId);
   },
@@ -101,10 +104,9 @@ export const messageWrites = {
     checkNotDeleted(message);
     const { id, mentions: before } = message;
     const version = await incrementCounter(db, message.conversation_id);
-    await db.change(
-      "UPDATE messages SET content = $2, mentions = $3, edited_at = $4, version = $5 WHERE id = $1",
-      [id, content, toStoredMentions(db, mentions), at, version],
-    );
+    await db.change`
+      UPDATE messages SET content = ${content}, mentions = ${toStoredMentions(mentions)},
+        edited_at = ${at}, version = ${version} WHERE id = ${id}`;
     // Imported messages are unread for nobody.
     if (!message.imported) {
       const removed = before.filter((username) => !mentions.includes(username));
@@ -122,7 +124,7 @@ export const messageWrites = {
   async setMessageFiles(db: Sql, message: MessageRecord, files: readonly File[]): Promise<number> {
     checkNotDeleted(message);
     const version = await incrementCounter(db, message.conversation_id);
-    await update(db, "messages", { id: message.id }, { files: db.json(files), version });
+    await db.update("messages", { id: message.id }, { files: json(files), version });
     return version;
   },
   /**
@@ -184,26 +186,6 @@ export interface ContextQuery {
 /** Larger than any counter value. */
 export const LAST_SEQ = Number.MAX_SAFE_INTEGER;
 
-const CONVERSATION_OF = "SELECT conversation_id FROM messages WHERE uuid = $1";
-
-const OLDER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4`;
-const NEWER_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 ORDER BY m.seq LIMIT $4`;
-
-const CONTEXT_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq <= $3 AND m.finalized_at IS NOT NULL
-  ORDER BY m.seq DESC LIMIT $4`;
-
-const LATER_ANSWERS = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.seq <= $4
-  AND m.finalized_at IS NOT NULL AND m.sender_id = $5
-  AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
-    WHERE t.message_id = m.id AND g.seq < $6) ORDER BY m.seq DESC`;
-
-const MESSAGES_BY_UUID = `SELECT ${MESSAGE}
-  FROM unnest($1::uuid[]) WITH ORDINALITY AS k (uuid, place) JOIN messages m ON m.uuid = k.uuid
-  JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
-  WHERE m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY k.place`;
-
-const MESSAGE_BY_UUID = `${MESSAGE_RECORDS} WHERE m.uuid = $1`;
-
 /** Turns a message into a tombstone. */
 async function deleteMessage(
   db: Sql,
@@ -216,23 +198,21 @@ async function deleteMessage(
   await removeMentions(db, message.mentions, message);
   await Promise.all([
     // For those who have not read the message, and have not hidden it, it is no longer unread.
-    db.change(
-      `UPDATE members SET read_humans = read_humans + $3, read_agents = read_agents + $4
-       WHERE conversation_id = $1 AND last_read_seq < $2 AND NOT EXISTS (
-         SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
-           AND h.conversation_id = $1 AND h.seq = $2)`,
-      [conversation_id, seq, humans, agents],
-    ),
-    db.change("DELETE FROM reactions WHERE message_id = $1", [id]),
-    db.change("DELETE FROM component_uses WHERE message_id = $1", [id]),
-    db.change("DELETE FROM tool_calls WHERE message_id = $1", [id]),
+    db.change`
+      UPDATE members SET read_humans = read_humans + ${humans},
+        read_agents = read_agents + ${agents}
+      WHERE conversation_id = ${conversation_id} AND last_read_seq < ${seq} AND NOT EXISTS (
+        SELECT 1 FROM hidden h WHERE h.account_id = members.account_id
+          AND h.conversation_id = ${conversation_id} AND h.seq = ${seq})`,
+    db.change`DELETE FROM reactions WHERE message_id = ${id}`,
+    db.change`DELETE FROM component_uses WHERE message_id = ${id}`,
+    db.change`DELETE FROM tool_calls WHERE message_id = ${id}`,
     message.files.length > 0 && deleteFilesOf(db, id),
-    db.change(
-      `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
-         uses = 0, files = NULL, tool_calls = NULL, metadata = NULL, deleted_at = $2, version = $3
-       WHERE id = $1`,
-      [id, at, version],
-    ),
+    db.change`
+      UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
+        uses = 0, files = NULL, tool_calls = NULL, metadata = NULL, deleted_at = ${at},
+        version = ${version}
+      WHERE id = ${id}`,
     db.index(message, null),
   ]);
 }

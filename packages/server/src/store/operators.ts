@@ -1,49 +1,48 @@
 import { nameRange } from "./account-names.ts";
 import { ACCOUNT, type AccountRecord } from "./account-records.ts";
 import type { Metadata } from "./accounts.ts";
-import { allAs, exists, given, hasChanged, insertNew, reader, type Sql } from "./sql.ts";
+import { type Fragment, given, reader, type Sql, sql } from "./sql.ts";
 
 /** What operators see of people and of the service, and who they are. PARLEY_OPERATORS names further ones. */
 export const operatorReads = {
   isOperator: (db: Sql, accountId: number) =>
-    exists(db, "SELECT 1 FROM operators WHERE account_id = $1", [accountId]),
+    db.exists`SELECT 1 FROM operators WHERE account_id = ${accountId}`,
   /** Ordered by username. */
   operators: (db: Sql) =>
     // A cross join keeps SQLite from reading all accounts in the order of usernames.
-    db.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM operators o CROSS JOIN accounts a WHERE a.id = o.account_id
-       ORDER BY a.username`,
-    ),
+    db.all<AccountRecord>`
+      SELECT ${ACCOUNT} FROM operators o CROSS JOIN accounts a WHERE a.id = o.account_id
+      ORDER BY a.username`,
   /** Ordered by username. */
   managedAccounts(db: Sql, filters: ManagedAccountQuery) {
     const { query, username, suspended, after = "", limit } = filters;
-    const { where, values, bind } = given({
+    const where = given({
       "a.username > ?": after,
       "a.username = ?": username,
       [`a.suspended_at IS ${suspended ? "NOT " : ""}NULL`]: suspended,
     });
-    const sql = `SELECT ${ACCOUNT}, a.external_id, a.metadata, a.created_at,
+    return db.allAs(readAccount)`
+      SELECT ${ACCOUNT}, a.external_id, a.metadata, a.created_at,
         (SELECT max(s.last_used_at) FROM sessions s WHERE s.account_id = a.id) AS last_used_at,
         EXISTS (SELECT 1 FROM operators o WHERE o.account_id = a.id) AS is_operator
       FROM accounts a WHERE a.kind = 'human' AND a.erased_at IS NULL AND ${where}
-        ${query === undefined ? "" : `AND ${matches(query, bind)}`}
-      ORDER BY a.username LIMIT ${bind(limit)}`;
-    return allAs(db, readAccount, sql, values);
+        AND ${query === undefined ? sql`true` : matches(query)}
+      ORDER BY a.username LIMIT ${limit}`;
   },
   /** People are active if they have used a session since the given times. */
   async statistics(db: Sql, activeSince: { day: number; month: number }): Promise<Statistics> {
-    const [row] = await db.all<Statistics>(
-      `SELECT
+    const [row] = await db.all<Statistics>`
+      SELECT
         (SELECT count(*) FROM accounts WHERE kind = 'human' AND erased_at IS NULL) AS people,
         (SELECT count(*) FROM accounts
           WHERE suspended_at IS NOT NULL AND erased_at IS NULL) AS suspended,
-        (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= $1) AS active_day,
-        (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= $2) AS active_month,
+        (SELECT count(DISTINCT account_id) FROM sessions
+          WHERE last_used_at >= ${activeSince.day}) AS active_day,
+        (SELECT count(DISTINCT account_id) FROM sessions
+          WHERE last_used_at >= ${activeSince.month}) AS active_month,
         (SELECT count(*) FROM conversations) AS conversations,
         (SELECT coalesce(max(id), 0) FROM messages) AS messages,
-        (SELECT count(*) FROM turns WHERE status IN ('waiting', 'running')) AS open_turns`,
-      [activeSince.day, activeSince.month],
-    );
+        (SELECT count(*) FROM turns WHERE status IN ('waiting', 'running')) AS open_turns`;
     return row as Statistics;
   },
 };
@@ -51,19 +50,16 @@ export const operatorReads = {
 export const operatorWrites = {
   /** Returns false, and changes nothing, when the account is an operator already. */
   addOperator: (db: Sql, accountId: number, at: number) =>
-    insertNew(db, "operators", { account_id: accountId, created_at: at }),
+    db.insertNew("operators", { account_id: accountId, created_at: at }),
   /** Returns false when the account is not an operator. */
   removeOperator: (db: Sql, accountId: number) =>
-    hasChanged(db, "DELETE FROM operators WHERE account_id = $1", [accountId]),
+    db.hasChanged`DELETE FROM operators WHERE account_id = ${accountId}`,
   /** Suspends an account, or with null restores it. Returns false when nothing changed. */
   async setSuspended(db: Sql, accountId: number, at: number | null): Promise<boolean> {
     await db.ownRow("accounts", accountId);
-    return hasChanged(
-      db,
-      `UPDATE accounts SET suspended_at = $2
-       WHERE id = $1 AND (suspended_at IS NULL) = (CAST($2 AS bigint) IS NOT NULL)`,
-      [accountId, at],
-    );
+    return db.hasChanged`
+      UPDATE accounts SET suspended_at = ${at}
+      WHERE id = ${accountId} AND (suspended_at IS NULL) = (CAST(${at} AS bigint) IS NOT NULL)`;
   },
 };
 
@@ -91,12 +87,12 @@ export interface ManagedAccountRecord extends AccountRecord {
 
 const readAccount = reader<ManagedAccountRecord>({ json: ["metadata"], flags: ["is_operator"] });
 
-function matches(query: string, bind: (value: string) => string): string {
-  const isNamed = `a.external_id = ${bind(query)}`;
+function matches(query: string): Fragment {
+  const isNamed = sql`a.external_id = ${query}`;
   const range = nameRange({ query });
   if (!range) return isNamed;
-  return `(${isNamed} OR a.id IN (SELECT n.account_id FROM account_names n
-    WHERE n.name >= ${bind(range.prefix)} AND n.name < ${bind(range.end)}))`;
+  return sql`(${isNamed} OR a.id IN (SELECT n.account_id FROM account_names n
+    WHERE n.name >= ${range.prefix} AND n.name < ${range.end}))`;
 }
 
 export interface Statistics {

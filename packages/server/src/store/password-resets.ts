@@ -1,26 +1,23 @@
 import { type AccountRecord, accountAs } from "./account-records.ts";
-import { getAs, reader, remove, type Sql, upsert } from "./sql.ts";
+import { reader, type Sql } from "./sql.ts";
 
 /** Links with which people set a new password. An account has one at most, of which only a hash is stored. */
 export const passwordResetReads = {
   /** The link with the token of that hash, also after it has expired. */
   passwordReset: (db: Sql, tokenHash: string) =>
-    getAs(
-      db,
+    db.getAs(
       reader<PasswordResetRecord>(),
-      `SELECT ${accountAs("account")}, r.expires_at FROM password_resets r
-       JOIN accounts a ON a.id = r.account_id WHERE r.token_hash = $1`,
-      [tokenHash],
-    ),
+    )`SELECT ${accountAs("account")}, r.expires_at FROM password_resets r
+      JOIN accounts a ON a.id = r.account_id WHERE r.token_hash = ${tokenHash}`,
 };
 
 export const passwordResetWrites = {
   /** Stores the link of an account, in place of an earlier one. */
   setPasswordReset: (db: Sql, { account_id, ...reset }: NewPasswordReset) =>
-    upsert(db, "password_resets", { account_id }, reset),
+    db.upsert("password_resets", { account_id }, reset),
   /** Deletes the link of an account, if it has one. */
   removePasswordReset: (db: Sql, accountId: number) =>
-    remove(db, "password_resets", { account_id: accountId }),
+    db.remove("password_resets", { account_id: accountId }),
 };
 
 export interface PasswordResetRecord {

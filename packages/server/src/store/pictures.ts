@@ -1,17 +1,15 @@
 import { ACCOUNTS } from "./account-records.ts";
 import { type AccountRecord, countName } from "./accounts.ts";
 import { deleteFile, usePicture } from "./files.ts";
-import { type Sql, update } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 /** Pictures of accounts and groups: files that were uploaded for no conversation. */
 export const pictureReads = {
   /** The pictures of those among these accounts that have one, in no particular order. */
   avatars: (db: Sql, accountIds: readonly number[]) =>
-    db.all<AvatarRecord>(
-      `SELECT id AS account_id, picture_id AS file_id FROM accounts
-       WHERE id = ANY($1::bigint[]) AND picture_id IS NOT NULL`,
-      [db.list(accountIds)],
-    ),
+    db.all<AvatarRecord>`
+      SELECT id AS account_id, picture_id AS file_id FROM accounts
+      WHERE id = ANY(${accountIds}::bigint[]) AND picture_id IS NOT NULL`,
 };
 
 /**
@@ -30,14 +28,15 @@ export const pictureWrites = {
     fileId: string | null,
     at: number,
   ): Promise<AccountRecord | null> {
-    const ofAccount = "SELECT picture_id FROM accounts WHERE id = $1";
-    if (!(await db.get(ofAccount, [accountId]))) throw new Error(`account ${accountId} is missing`);
+    const current = () =>
+      db.get<PictureRow>`SELECT picture_id FROM accounts WHERE id = ${accountId}`;
+    if (!(await current())) throw new Error(`account ${accountId} is missing`);
     await db.ownRow("accounts", accountId);
-    const former = await db.get<PictureRow>(ofAccount, [accountId]);
+    const former = await current();
     if (!(await replace(db, former, fileId, at, null))) return null;
     const version = await countName(db);
-    await update(db, "accounts", { id: accountId }, { picture_id: fileId, version });
-    return db.get<AccountRecord>(`${ACCOUNTS} WHERE a.id = $1`, [accountId]);
+    await db.update("accounts", { id: accountId }, { picture_id: fileId, version });
+    return db.get<AccountRecord>`${ACCOUNTS} WHERE a.id = ${accountId}`;
   },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
   async setChatPicture(
@@ -47,11 +46,10 @@ export const pictureWrites = {
     at: number,
   ): Promise<boolean> {
     db.changes(conversationId);
-    const former = await db.get<PictureRow>("SELECT picture_id FROM conversations WHERE id = $1", [
-      conversationId,
-    ]);
+    const former = await db.get<PictureRow>`
+      SELECT picture_id FROM conversations WHERE id = ${conversationId}`;
     if (!(await replace(db, former, fileId, at, conversationId))) return false;
-    await update(db, "conversations", { id: conversationId }, { picture_id: fileId });
+    await db.update("conversations", { id: conversationId }, { picture_id: fileId });
     return true;
   },
 };

@@ -4,7 +4,7 @@ import { iso } from "../rules/time.ts";
 import { type AccountRecord, PUBLIC_ACCOUNT } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
 import type { MessageRecord } from "./message-records.ts";
-import { insertNew, remove, type Sql } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 export const reactionReads = {
   /** The account's reaction with this emoji; null when there is none. */
@@ -14,22 +14,20 @@ export const reactionReads = {
     reactor: AccountRecord,
     emoji: string,
   ): Promise<Reaction | null> {
-    const row = await db.get<{ created_at: number }>(
-      "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
-      [message.id, reactor.id, emoji],
-    );
+    const row = await db.get<{ created_at: number }>`
+      SELECT created_at FROM reactions
+      WHERE message_id = ${message.id} AND account_id = ${reactor.id} AND emoji = ${emoji}`;
     return row && toReaction(message, reactor, { emoji, ...row });
   },
   /** Reactions to a message, oldest first. */
   async reactions(db: Sql, query: ReactionsQuery): Promise<PlacedReaction[]> {
     const { message, emoji, after, limit } = query;
-    const rows = await db.all<ReactionRow>(
-      `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
-       FROM reactions r JOIN accounts a ON a.id = r.account_id
-       WHERE r.message_id = $1 AND r.id > $2 AND r.emoji = coalesce($3, r.emoji)
-       ORDER BY r.id LIMIT $4`,
-      [message.id, after ?? 0, emoji ?? null, limit],
-    );
+    const rows = await db.all<ReactionRow>`
+      SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
+      FROM reactions r JOIN accounts a ON a.id = r.account_id
+      WHERE r.message_id = ${message.id} AND r.id > ${after ?? 0}
+        AND r.emoji = coalesce(${emoji ?? null}, r.emoji)
+      ORDER BY r.id LIMIT ${limit}`;
     return rows.map((row) => ({ place: row.id, reaction: toReaction(message, row, row) }));
   },
   /** The different emoji of a message, and how many of its reactions are this account's. */
@@ -39,11 +37,9 @@ export const reactionReads = {
     accountId: number,
   ): Promise<{ emoji: readonly string[]; own: number }> {
     await db.own(message.conversation_id);
-    const rows = await db.all<{ emoji: string; own: number }>(
-      `SELECT emoji, count(*) FILTER (WHERE account_id = $2) AS own FROM reactions
-       WHERE message_id = $1 GROUP BY emoji`,
-      [message.id, accountId],
-    );
+    const rows = await db.all<{ emoji: string; own: number }>`
+      SELECT emoji, count(*) FILTER (WHERE account_id = ${accountId}) AS own FROM reactions
+      WHERE message_id = ${message.id} GROUP BY emoji`;
     return {
       emoji: rows.map(({ emoji }) => emoji),
       own: rows.reduce((sum, { own }) => sum + own, 0),
@@ -51,13 +47,11 @@ export const reactionReads = {
   },
   /** Reactions of an account to messages that are not deleted, oldest first. */
   reactionsBy: (db: Sql, { accountId, after, limit }: ReactionsByQuery) =>
-    db.all<ReactionRecord>(
-      `SELECT r.id AS place, m.uuid AS message_id, c.uuid AS conversation_id, r.emoji, r.created_at
-       FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
-       JOIN conversations c ON c.id = m.conversation_id
-       WHERE r.account_id = $1 AND r.id > $2 ORDER BY r.id LIMIT $3`,
-      [accountId, after, limit],
-    ),
+    db.all<ReactionRecord>`
+      SELECT r.id AS place, m.uuid AS message_id, c.uuid AS conversation_id, r.emoji, r.created_at
+      FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
+      JOIN conversations c ON c.id = m.conversation_id
+      WHERE r.account_id = ${accountId} AND r.id > ${after} ORDER BY r.id LIMIT ${limit}`,
 };
 
 /** Each method increments the counter of the message's conversation and returns its new value. */
@@ -67,7 +61,7 @@ export const reactionWrites = {
     const { reactor, emoji, at } = reaction;
     const version = await incrementCounter(db, message.conversation_id);
     const [added] = await Promise.all([
-      insertNew(db, "reactions", {
+      db.insertNew("reactions", {
         message_id: message.id,
         account_id: reactor.id,
         emoji,
@@ -87,7 +81,7 @@ export const reactionWrites = {
   ): Promise<number> {
     const version = await incrementCounter(db, message.conversation_id);
     const [removed] = await Promise.all([
-      remove(db, "reactions", { message_id: message.id, account_id: reactorId, emoji }),
+      db.remove("reactions", { message_id: message.id, account_id: reactorId, emoji }),
       countReaction(db, message, -1, version),
     ]);
     if (removed === 0) throw new Error(`message ${message.uuid} has no such reaction`);
@@ -152,11 +146,9 @@ const toReaction = (
 });
 
 const countReaction = (db: Sql, message: MessageRecord, by: 1 | -1, version: number) =>
-  db.change("UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1", [
-    message.id,
-    by,
-    version,
-  ]);
+  db.change`
+    UPDATE messages SET reactions = reactions + ${by}, version = ${version}
+    WHERE id = ${message.id}`;
 
 /** How often messages have each emoji, and whether the viewer reacted with it, in order of its first use. */
 export async function reactionSummaries(
@@ -165,18 +157,14 @@ export async function reactionSummaries(
   viewerId: number,
 ): Promise<Map<number, ReactionSummary[]>> {
   if (messageIds.length === 0) return new Map();
-  const rows = await db.all<{ message_id: number; emoji: string; count: number; own: number }>(
-    SUMMARIES,
-    [db.list(messageIds), viewerId],
-  );
+  const rows = await db.all<{ message_id: number; emoji: string; count: number; own: number }>`
+    SELECT message_id, emoji, count(*) AS count,
+      count(*) FILTER (WHERE account_id = ${viewerId}) AS own
+    FROM reactions WHERE message_id = ANY(${messageIds}::bigint[])
+    GROUP BY message_id, emoji ORDER BY min(id)`;
   const summaries = new Map<number, ReactionSummary[]>(messageIds.map((id) => [id, []]));
   for (const { message_id, emoji, count, own } of rows) {
     summaries.get(message_id)?.push({ emoji, count, reacted: own > 0 });
   }
   return summaries;
 }
-
-const SUMMARIES = `SELECT message_id, emoji, count(*) AS count,
-    count(*) FILTER (WHERE account_id = $2) AS own
-  FROM reactions WHERE message_id = ANY($1::bigint[])
-  GROUP BY message_id, emoji ORDER BY min(id)`;

@@ -1,21 +1,19 @@
 import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { publicAccountAs } from "./account-records.ts";
-import { allAs, getAs, given, hasChanged, insertNew, prune, reader, type Sql } from "./sql.ts";
+import { given, reader, type Sql, sql } from "./sql.ts";
 
 /** Messages that people reported to the operators. */
 export const reportReads = {
-  report: (db: Sql, id: string) => getAs(db, toReport, `${REPORTS} WHERE r.id = $1`, [id]),
+  report: (db: Sql, id: string) => db.getAs(toReport)`${REPORTS} WHERE r.id = ${id}`,
   /** Reports that match, newest first. */
-  reports(db: Sql, { resolved, reporterId, before, limit }: ReportQuery) {
-    const { where, values, bind } = given({
-      [`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`]: resolved,
-      "r.reporter_id = ?": reporterId,
-      "r.id < ?": before,
-    });
-    const sql = `${REPORTS} WHERE ${where} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
-    return allAs(db, toReport, sql, values);
-  },
+  reports: (db: Sql, { resolved, reporterId, before, limit }: ReportQuery) =>
+    db.allAs(toReport)`
+      ${REPORTS} WHERE ${given({
+        [`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`]: resolved,
+        "r.reporter_id = ?": reporterId,
+        "r.id < ?": before,
+      })} ORDER BY r.id DESC LIMIT ${limit}`,
 };
 
 export const reportWrites = {
@@ -27,19 +25,16 @@ export const reportWrites = {
       message: encodeReported(message),
       around: JSON.stringify(around),
     };
-    return insertNew(db, "reports", row);
+    return db.insertNew("reports", row);
   },
   /** Returns false, and changes nothing, when the report is resolved already or does not exist. */
   resolveReport: (db: Sql, id: string, { at, by, note }: Resolution) =>
-    hasChanged(
-      db,
-      `UPDATE reports SET resolved_at = $2, resolved_by = $3, note = $4
-       WHERE id = $1 AND resolved_at IS NULL`,
-      [id, at, by, note],
-    ),
+    db.hasChanged`
+      UPDATE reports SET resolved_at = ${at}, resolved_by = ${by}, note = ${note}
+      WHERE id = ${id} AND resolved_at IS NULL`,
   /** Deletes up to `most` reports resolved before a time, and returns how many it deleted. */
   pruneReports: (db: Sql, before: number, most: number) =>
-    prune(db, "reports", "resolved_at", before, most),
+    db.prune("reports", "resolved_at", before, most),
 };
 
 export interface NewReport {
@@ -82,7 +77,7 @@ export interface ReportQuery {
 }
 
 /** Selects `ReportRow`s: with the reporter's account and the sender's as they are now. */
-const REPORTS = `SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
+const REPORTS = sql`SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
     r.resolved_by, r.note, ${publicAccountAs("reporter")}, ${publicAccountAs("sender", "sender")}
   FROM reports r JOIN accounts a ON a.id = r.reporter_id
   JOIN accounts sender ON sender.id = r.sender_id`;

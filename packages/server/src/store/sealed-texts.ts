@@ -1,17 +1,15 @@
-import { column, type Sql } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 import type { WebhookRecord } from "./webhooks.ts";
 
 /** What is sealed with the master key, whatever it is. */
 export const sealedTextReads = {
   /** The beginnings of all sealed texts, which name the master key: `v1.<id>`. Each once. */
   sealPrefixes: (db: Sql) =>
-    column<string>(
-      db,
-      `SELECT substr(sealed, 1, 15) AS prefix FROM agent_keys
-       UNION SELECT substr(secret, 1, 15) FROM webhooks
-       UNION SELECT substr(secret, 1, 15) FROM second_factors
-       UNION SELECT substr(secrets, 1, 15) FROM tool_servers WHERE secrets IS NOT NULL`,
-    ),
+    db.column<string>`
+      SELECT substr(sealed, 1, 15) AS prefix FROM agent_keys
+      UNION SELECT substr(secret, 1, 15) FROM webhooks
+      UNION SELECT substr(secret, 1, 15) FROM second_factors
+      UNION SELECT substr(secrets, 1, 15) FROM tool_servers WHERE secrets IS NOT NULL`,
 };
 
 /** Everything that is sealed with the master key, as it is stored. */

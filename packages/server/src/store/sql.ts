@@ -1,73 +1,283 @@
 import type { Awaitable } from "./awaitable.ts";
 
-/** A parameter of a statement. Objects are passed by `json`, lists by `list`. */
-export type Value = string | number | boolean | null | Encoded;
+/** A list is passed for `= ANY(${ids}::bigint[])` and `unnest(${names}::text[])`. */
+export type Value = string | number | boolean | null | Json | readonly (number | string | null)[];
 
-/** `$1` stands for the first. */
-export type Values = readonly Value[];
+/** An object or a list that is stored as JSON, or that a statement reads as JSON: see `json`. */
+export class Json {
+  readonly value: object;
+  constructor(value: object) {
+    this.value = value;
+  }
+}
 
-/** What `json` and `list` return: how a dialect takes an object or a list. */
-export type Encoded = { readonly [key: string]: unknown } | readonly unknown[] | string;
+export const json = (value: object | null | undefined) => (value ? new Json(value) : null);
+
+/** A part of a statement, made by `sql`, with values and other parts in it. */
+export class Fragment {
+  /** The pieces between its parts, or a text that has `?` in their places. It identifies the text. */
+  readonly text: TemplateStringsArray | string;
+  readonly parts: readonly Part[];
+  constructor(text: TemplateStringsArray | string, parts: readonly Part[] = []) {
+    this.text = text;
+    this.parts = parts;
+  }
+}
+
+/** What the dialects write in different ways. */
+export interface Either {
+  readonly postgres: Fragment;
+  readonly sqlite: Fragment;
+}
+
+/** A function is called for the value each time the statement runs. */
+export type Part = Value | Fragment | Either | (() => Value);
+
+/** What a tag of a template gets. */
+export type Template = [text: TemplateStringsArray, ...parts: Part[]];
 
 /**
- * A statement in PostgreSQL's dialect, which SQLite's side rewrites (see `sqlite/dialect.ts`), or one
- * form for each dialect where that is not possible. It is a constant, or one of few variants: both
- * sides keep what they prepare.
+ * A fragment in PostgreSQL's dialect, which SQLite's side rewrites (see `sqlite/dialect.ts`). Fragments
+ * and constants of `raw` become part of the text, other values its parameters.
  */
-export type Statement = string | { readonly postgres: string; readonly sqlite: string };
+export const sql = (...[text, ...parts]: Template) => new Fragment(text, parts);
+
+/** A name or a number that is part of the text. There are few for each place: both sides keep what they prepare. */
+export const raw = (text: string | number) => new Fragment(`${text}`);
 
 /**
  * The current time in milliseconds, in a statement. PostgreSQL takes its own clock, the only one that all
  * nodes share; SQLite's side passes that of this process.
  */
-export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+export const NOW: Either = {
+  postgres: sql`(extract(epoch FROM clock_timestamp()) * 1000)::bigint`,
+  sqlite: sql`${() => Date.now()}`,
+};
 
 /**
- * How the methods of the store run statements in a unit of work. SQLite answers synchronously,
- * PostgreSQL in the order of the calls: what needs an earlier result awaits it.
+ * How the methods of the store run statements in a unit of work: `all`, `get` and others are tags of
+ * templates in PostgreSQL's dialect, like `sql`. SQLite answers synchronously, PostgreSQL in the order of
+ * the calls: what needs an earlier result awaits it.
  */
-export interface Sql {
-  all<Row>(sql: Statement, values?: Values): Awaitable<Row[]>;
+export abstract class Sql {
+  abstract all<Row>(...statement: Template): Awaitable<Row[]>;
   /** The first row. */
-  get<Row>(sql: Statement, values?: Values): Awaitable<Row | null>;
+  abstract get<Row>(...statement: Template): Awaitable<Row | null>;
   /** Runs a statement that changes something, and returns the number of changed rows. */
-  change(sql: Statement, values?: Values): Awaitable<number>;
+  abstract change(...statement: Template): Awaitable<number>;
   /**
    * The rows that a statement with RETURNING has changed. The method has stated that it changes the
    * conversations whose ids they have as `conversation_id`.
    */
-  changed<Row>(sql: Statement, values?: Values): Awaitable<Row[]>;
+  abstract changed<Row>(...statement: Template): Awaitable<Row[]>;
   /**
    * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
    * reads its latest state. Units that only read own nothing.
    */
-  own(conversationId: number): Awaitable<void>;
+  abstract own(conversationId: number): Awaitable<void>;
   /**
-   * The row that `sql` finds by a value, whose conversation a write unit owns from then on, and then a
-   * row of another table with the id. `place` finds its `conversation_id` alone.
+   * The row that `row` finds, whose conversation a write unit owns from then on, and then the turn with
+   * an id. `place` finds its `conversation_id` alone.
    */
-  getOwned(place: string, sql: string, value: Value, also?: OwnedTable): Awaitable<Place | null>;
+  abstract getOwned(place: Fragment, row: Fragment, turnId?: number): Awaitable<Place | null>;
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
-  ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
+  abstract ownFree(conversationIds: readonly number[]): Awaitable<number[]>;
   /**
    * States that this method changes a conversation. Throws if the unit does not own it. A method that
    * has not stated it, and owns no conversation itself, cannot run a statement that changes one.
    */
-  changes(conversationId: number): void;
+  abstract changes(conversationId: number): void;
   /** States that this method needs to own no conversation: no other unit decides by what it changes. */
-  changesUnowned(): void;
+  abstract changesUnowned(): void;
   /**
    * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
    * the counter of names. A unit owns them in this order, after the conversation.
    */
-  ownRow(table: OwnedTable, id: number): Awaitable<void>;
+  abstract ownRow(table: OwnedTable, id: number): Awaitable<void>;
   /** Makes search find a message by this text; null if it shall not be found any more. */
-  index(message: IndexedMessage, text: string | null): Awaitable<void>;
-  /** A list of numbers or texts, for `= ANY($1::bigint[])` and `unnest($1::text[])`. */
-  list(values: readonly (number | string | null)[]): Encoded;
-  /** An object or a list that is stored as JSON, or that a statement reads as JSON. */
-  json(value: object): Encoded;
-  json(value: object | null | undefined): Encoded | null;
+  abstract index(message: IndexedMessage, text: string | null): Awaitable<void>;
+
+  /** The rows, each converted. */
+  allAs<Row, Result>(to: (row: Row) => Result) {
+    return async (...statement: Template): Promise<Result[]> =>
+      (await this.all<Row>(...statement)).map(to);
+  }
+
+  /** The first row, converted. */
+  getAs<Row, Result>(to: (row: Row) => Result) {
+    return async (...statement: Template): Promise<Result | null> => {
+      const row = await this.get<Row>(...statement);
+      return row && to(row);
+    };
+  }
+
+  /** Whether a statement finds a row. */
+  async exists(...statement: Template): Promise<boolean> {
+    return (await this.get(...statement)) !== null;
+  }
+
+  /** The values of the only column that a statement selects. */
+  column<Each>(...statement: Template): Promise<Each[]> {
+    return this.allAs(onlyValue<Each>)(...statement);
+  }
+
+  /** The value of the only column in the first row; null if there is no row. */
+  firstValue<Each>(...statement: Template): Promise<Each | null> {
+    return this.getAs(onlyValue<Each>)(...statement);
+  }
+
+  /** The number in the only column of the first row; zero if there is no row, or it is null. */
+  async firstNumber(...statement: Template): Promise<number> {
+    return (await this.firstValue<number>(...statement)) ?? 0;
+  }
+
+  /** Runs a statement that changes something, and returns whether it did. */
+  async hasChanged(...statement: Template): Promise<boolean> {
+    return (await this.change(...statement)) > 0;
+  }
+
+  /** Inserts a row with these columns. Returns how many it inserted: none if there is a conflict. */
+  insert(table: string, row: Columns, onConflict = ""): Awaitable<number> {
+    const columns = Object.keys(row);
+    const text = `INSERT INTO ${table} (${columns.join(", ")})
+      VALUES (${columns.map(() => "?").join(", ")}) ${onConflict}`;
+    return this.change`${new Fragment(text, Object.values(row))}`;
+  }
+
+  /** Inserts a row unless there is one that it conflicts with. Returns whether it did. */
+  async insertNew(table: string, row: Columns): Promise<boolean> {
+    return (await this.insert(table, row, "ON CONFLICT DO NOTHING")) > 0;
+  }
+
+  /** Inserts a row, or sets these columns of the row with the same keys. */
+  async upsert(table: string, keys: Columns, columns: Columns): Promise<void> {
+    const set = Object.keys(columns).map((column) => `${column} = excluded.${column}`);
+    const onConflict = `ON CONFLICT (${Object.keys(keys).join(", ")}) DO UPDATE SET ${set.join(", ")}`;
+    await this.insert(table, { ...keys, ...columns }, onConflict);
+  }
+
+  /** Sets columns of the rows with these keys. A column that is undefined stays as it is. */
+  async update(table: string, keys: Columns, columns: Given): Promise<void> {
+    const set = joined(columns, ", ", " = ?");
+    if (set.parts.length === 0) return;
+    await this.change`UPDATE ${raw(table)} SET ${set} WHERE ${joined(keys, " AND ", " = ?")}`;
+  }
+
+  /** Deletes the rows with these keys, and returns how many there were. */
+  remove(table: string, keys: Columns): Awaitable<number> {
+    return this.change`DELETE FROM ${raw(table)} WHERE ${joined(keys, " AND ", " = ?")}`;
+  }
+
+  /** Deletes up to `most` rows whose time is before another one, and returns how many it deleted. */
+  prune(table: string, time: string, before: number, most: number): Awaitable<number> {
+    const found = sql`SELECT id FROM ${raw(table)} WHERE ${raw(time)} < ${before} LIMIT ${most}`;
+    return this.change`DELETE FROM ${raw(table)} WHERE id IN (${found})`;
+  }
+}
+
+const onlyValue = <Each>(row: Record<string, Each>) => Object.values(row)[0] as Each;
+
+/** Values by their columns. */
+type Columns = Readonly<Record<string, Value>>;
+
+/** Values by their columns or conditions, those that are undefined left out. */
+type Given = Readonly<Record<string, Value | undefined>>;
+
+/** The texts among these whose value is given. One without `?` has none. */
+function joined(given: Given, by: string, end = ""): Fragment {
+  const texts: string[] = [];
+  const values: Value[] = [];
+  for (const [start, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const text = `${start}${end}`;
+    texts.push(text);
+    if (text.includes("?")) values.push(value);
+  }
+  return new Fragment(texts.join(by), values);
+}
+
+/**
+ * The conditions among these whose value is given, `?` in their place: a statement that has no others
+ * uses an index.
+ */
+export const given = (conditions: Given): Fragment =>
+  joined({ true: null, ...conditions }, " AND ");
+
+/** How a dialect makes statements of templates. */
+export interface Dialect<Prepared> {
+  readonly name: keyof Either;
+  /** The form in which its driver takes a list, or an object or a list as JSON. */
+  encode(value: Json | Exclude<Value, Json | string | number | boolean | null>): unknown;
+  /** Prepares a statement, with `$1` for the first of its values. */
+  prepare(text: string): Prepared;
+}
+
+/** Statements whose templates begin in the same way. */
+interface Branch<Prepared> {
+  readonly next: Map<Fragment["text"], Branch<Prepared>>;
+  /** Those that go on with a value. */
+  value: Branch<Prepared> | null;
+  prepared: Prepared | null;
+}
+
+/**
+ * Returns a function that finds what is prepared of a statement, and adds its values to a list. The text
+ * of a statement is made once, however often it runs: it is found by the identity of its templates.
+ */
+export function preparing<Prepared>({ name, encode, prepare }: Dialect<Prepared>) {
+  const branch = (): Branch<Prepared> => ({ next: new Map(), value: null, prepared: null });
+  const root = branch();
+
+  function follow(
+    from: Branch<Prepared>,
+    { text, parts }: Statement,
+    values: unknown[],
+  ): Branch<Prepared> {
+    let found = from.next.get(text);
+    if (!found) {
+      found = branch();
+      from.next.set(text, found);
+    }
+    for (const part of parts) {
+      const fragment = fragmentOf(part, name);
+      if (fragment) {
+        found = follow(found, fragment, values);
+        continue;
+      }
+      const value = typeof part === "function" ? part() : (part as Value);
+      values.push(typeof value === "object" && value !== null ? encode(value) : value);
+      found = found.value ??= branch();
+    }
+    return found;
+  }
+
+  return (statement: Statement, values: unknown[]): Prepared => {
+    const found = follow(root, statement, values);
+    found.prepared ??= prepare(textOf(statement, name));
+    return found.prepared;
+  };
+}
+
+type Statement = Pick<Fragment, "text" | "parts">;
+
+function fragmentOf(part: Part, dialect: keyof Either): Fragment | null {
+  if (typeof part !== "object" || part === null) return null;
+  if (part instanceof Fragment) return part;
+  return "postgres" in part ? part[dialect] : null;
+}
+
+function textOf(statement: Statement, dialect: keyof Either): string {
+  let values = 0;
+  const written = ({ text, parts }: Statement): string => {
+    const pieces = typeof text === "string" ? text.split("?") : text;
+    const rest = parts.map((part, place) => {
+      const fragment = fragmentOf(part, dialect);
+      return `${fragment ? written(fragment) : `$${++values}`}${pieces[place + 1]}`;
+    });
+    return `${pieces[0]}${rest.join("")}`;
+  };
+  // A template may begin in a line of its own.
+  return written(statement).trim();
 }
 
 /** What belongs to a conversation. */
@@ -143,132 +353,6 @@ export const reader =
     return read as Read;
   };
 
-/** Collects the values of a statement that is put together. `bind` returns the placeholder of a value. */
-function bindings(): { values: Value[]; bind: (value: Value) => string } {
-  const values: Value[] = [];
-  return { values, bind: (value) => `$${values.push(value)}` };
-}
-
-/**
- * The conditions among these whose value is given, `?` in their place: a statement that has no others
- * uses an index.
- */
-export function given(conditions: Readonly<Record<string, Value | undefined>>) {
-  const { values, bind } = bindings();
-  const where = Object.entries(conditions).flatMap(([condition, value]) =>
-    value === undefined ? [] : [condition.replace("?", () => bind(value))],
-  );
-  return { where: where.join(" AND ") || "true", values, bind };
-}
-
-/** The rows of a statement, each converted. */
-export async function allAs<Row, Result>(
-  db: Sql,
-  to: (row: Row) => Result,
-  sql: Statement,
-  values?: Values,
-): Promise<Result[]> {
-  return (await db.all<Row>(sql, values)).map(to);
-}
-
-/** The first row, converted. */
-export async function getAs<Row, Result>(
-  db: Sql,
-  to: (row: Row) => Result,
-  sql: Statement,
-  values?: Values,
-): Promise<Result | null> {
-  const row = await db.get<Row>(sql, values);
-  return row && to(row);
-}
-
-/** Whether a statement finds a row. */
-export async function exists(db: Sql, sql: Statement, values?: Values): Promise<boolean> {
-  return (await db.get(sql, values)) !== null;
-}
-
-/** The values of the only column that a statement selects. */
-export async function column<Each>(db: Sql, sql: Statement, values?: Values): Promise<Each[]> {
-  return allAs(db, (row: Record<string, Each>) => Object.values(row)[0] as Each, sql, values);
-}
-
-/** The value of the only column in the first row; null if there is no row. */
-export async function firstValue<Each>(
-  db: Sql,
-  sql: Statement,
-  values?: Values,
-): Promise<Each | null> {
-  return getAs(db, (row: Record<string, Each>) => Object.values(row)[0] as Each, sql, values);
-}
-
-/** Runs a statement that changes something, and returns whether it did. */
-export async function hasChanged(db: Sql, sql: Statement, values?: Values): Promise<boolean> {
-  return (await db.change(sql, values)) > 0;
-}
-
-/** The number in the only column of the first row; zero if there is no row, or it is null. */
-export async function firstNumber(db: Sql, sql: Statement, values?: Values): Promise<number> {
-  return (await firstValue<number>(db, sql, values)) ?? 0;
-}
-
-/** Values by their columns. */
-type Columns = Readonly<Record<string, Value>>;
-
-/** Inserts a row with these columns. Returns how many it inserted: none if there is a conflict. */
-export function insert(db: Sql, table: string, row: Columns, onConflict = ""): Awaitable<number> {
-  const columns = Object.keys(row);
-  const places = columns.map((_, place) => `$${place + 1}`);
-  return db.change(
-    `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places.join(", ")}) ${onConflict}`,
-    Object.values(row),
-  );
-}
-
-/** Inserts a row unless there is one that it conflicts with. Returns whether it did. */
-export const insertNew = async (db: Sql, table: string, row: Columns): Promise<boolean> =>
-  (await insert(db, table, row, "ON CONFLICT DO NOTHING")) > 0;
-
-/** Inserts a row, or sets these columns of the row with the same keys. */
-export async function upsert(
-  db: Sql,
-  table: string,
-  keys: Columns,
-  columns: Columns,
-): Promise<void> {
-  const set = Object.keys(columns).map((column) => `${column} = excluded.${column}`);
-  const onConflict = `ON CONFLICT (${Object.keys(keys).join(", ")}) DO UPDATE SET ${set.join(", ")}`;
-  await insert(db, table, { ...keys, ...columns }, onConflict);
-}
-
-/** Sets columns of the rows with these keys. A column that is undefined stays as it is. */
-export async function update(
-  db: Sql,
-  table: string,
-  keys: Columns,
-  columns: Readonly<Record<string, Value | undefined>>,
-): Promise<void> {
-  const { values, bind } = bindings();
-  const set = Object.entries(columns).flatMap(([column, value]) =>
-    value === undefined ? [] : [`${column} = ${bind(value)}`],
-  );
-  if (set.length === 0) return;
-  const found = Object.entries(keys).map(([column, value]) => `${column} = ${bind(value)}`);
-  await db.change(`UPDATE ${table} SET ${set.join(", ")} WHERE ${found.join(" AND ")}`, values);
-}
-
-/** Deletes the rows with these keys, and returns how many there were. */
-export function remove(db: Sql, table: string, keys: Columns): Awaitable<number> {
-  const found = Object.keys(keys).map((column, place) => `${column} = $${place + 1}`);
-  return db.change(`DELETE FROM ${table} WHERE ${found.join(" AND ")}`, Object.values(keys));
-}
-
-/** Deletes up to `most` rows whose time is before another one, and returns how many it deleted. */
-export const prune = (db: Sql, table: string, time: string, before: number, most: number) =>
-  db.change(
-    `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${time} < $1 LIMIT $2)`,
-    [before, most],
-  );
-
 /** Statements that change conversations, except that they insert one: nobody else sees it yet. */
 const CHANGES_CONVERSATION = new RegExp(
   [
@@ -282,16 +366,9 @@ const CHANGES_CONVERSATION = new RegExp(
 /** What a statement changes: a conversation, also one that its rows name, or something else. */
 export type Effect = "conversation" | "named" | "other";
 
-const effects = new Map<string, Effect>();
-
-export function effectOf(sql: string): Effect {
-  let effect = effects.get(sql);
-  if (!effect) {
-    const isNamed = /\bRETURNING\b.*\bconversation_id\b/s.test(sql);
-    effect = !CHANGES_CONVERSATION.test(sql) ? "other" : isNamed ? "named" : "conversation";
-    effects.set(sql, effect);
-  }
-  return effect;
+export function effectOf(text: string): Effect {
+  if (!CHANGES_CONVERSATION.test(text)) return "other";
+  return /\bRETURNING\b.*\bconversation_id\b/s.test(text) ? "named" : "conversation";
 }
 
 export const notStated = (sql: string) =>

@@ -2,46 +2,36 @@ import { callOfMessage, type DetailedCall, type ShownCall } from "../rules/tool-
 import type { ContextCall } from "../rules/tool-context.ts";
 import { type AccountRecord, accountAs } from "./account-records.ts";
 import { incrementCounter } from "./counters.ts";
-import { allAs, insert, reader, type Sql, update } from "./sql.ts";
+import { json, reader, type Sql, sql } from "./sql.ts";
 
 /** What agents asked tools for. Deleting a message deletes its calls. */
 export const toolCallReads = {
   /** A write unit owns the conversation of the call from then on. */
   async toolCall(db: Sql, uuid: string): Promise<ToolCallRecord | null> {
-    const place = "SELECT conversation_id FROM tool_calls WHERE uuid = $1";
-    const row = await db.getOwned(place, `${TOOL_CALLS} WHERE t.uuid = $1`, uuid);
+    const row = await db.getOwned(
+      sql`SELECT conversation_id FROM tool_calls WHERE uuid = ${uuid}`,
+      sql`${TOOL_CALLS} WHERE t.uuid = ${uuid}`,
+    );
     return row && readCall(row);
   },
   /** The calls of messages, in the given order of these, then as the model asked for them. */
   async toolCallsOf(db: Sql, messageIds: readonly number[]): Promise<ToolCallRecord[]> {
     if (messageIds.length === 0) return [];
-    return allAs(
-      db,
-      readCall,
-      `${TOOL_CALLS} JOIN unnest($1::bigint[]) WITH ORDINALITY AS k (id, place)
-         ON k.id = t.message_id
-       ORDER BY k.place, t.position`,
-      [db.list(messageIds)],
-    );
+    return db.allAs(readCall)`
+      ${TOOL_CALLS} JOIN unnest(${messageIds}::bigint[]) WITH ORDINALITY AS k (id, place)
+        ON k.id = t.message_id
+      ORDER BY k.place, t.position`;
   },
   /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
   pendingToolCalls: (db: Sql, ownerId: number, now: number) =>
-    allAs(
-      db,
-      readCall,
-      `${TOOL_CALLS} WHERE t.owner_id = $1 AND t.status = 'pending'
-         AND t.expires_at > $2 AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
-      [ownerId, now],
-    ),
+    db.allAs(readCall)`
+      ${TOOL_CALLS} WHERE t.owner_id = ${ownerId} AND t.status = 'pending'
+        AND t.expires_at > ${now} AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
   /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
   expiredToolCalls: (db: Sql, now: number, limit: number) =>
-    allAs(
-      db,
-      readCall,
-      `${TOOL_CALLS} WHERE t.status = 'pending' AND t.expires_at <= $1
-       ORDER BY t.expires_at LIMIT $2`,
-      [now, limit],
-    ),
+    db.allAs(readCall)`
+      ${TOOL_CALLS} WHERE t.status = 'pending' AND t.expires_at <= ${now}
+      ORDER BY t.expires_at LIMIT ${limit}`,
 };
 
 /** The unit owns the conversation of the call. */
@@ -52,7 +42,7 @@ export const toolCallWrites = {
    */
   async insertToolCall(db: Sql, call: NewToolCall): Promise<number> {
     db.changes(call.conversation_id);
-    await insert(db, "tool_calls", {
+    await db.insert("tool_calls", {
       ...call,
       provider_fields: call.provider_fields && JSON.stringify(call.provider_fields),
       arguments: JSON.stringify(call.arguments),
@@ -65,7 +55,7 @@ export const toolCallWrites = {
    */
   async updateToolCall(db: Sql, call: ToolCallRecord, change: ToolCallChange): Promise<number> {
     db.changes(call.conversation_id);
-    await update(db, "tool_calls", { uuid: call.uuid }, change);
+    await db.update("tool_calls", { uuid: call.uuid }, change);
     return showCalls(db, call);
   },
   /**
@@ -74,7 +64,7 @@ export const toolCallWrites = {
    */
   async startToolCall(db: Sql, call: ToolCallRecord, at: number): Promise<void> {
     db.changes(call.conversation_id);
-    await update(db, "tool_calls", { uuid: call.uuid }, { started_at: at });
+    await db.update("tool_calls", { uuid: call.uuid }, { started_at: at });
   },
 };
 
@@ -114,7 +104,7 @@ export type ToolCallChange = Pick<ToolCallRecord, "status"> &
   >;
 
 /** Selects calls with their agent, message and conversation. */
-const TOOL_CALLS = `SELECT t.uuid, t.message_id, m.uuid AS message_uuid,
+const TOOL_CALLS = sql`SELECT t.uuid, t.message_id, m.uuid AS message_uuid,
     t.conversation_id, c.uuid AS conversation_uuid, t.agent_id, t.owner_id, t.round,
     t.position, t.text_bytes, t.model_id, t.provider_fields, t.server_id, t.server, t.tool, t.title,
     t.fingerprint, t.arguments, t.status, t.result, t.error, t.decided_by, t.note, t.created_at,
@@ -132,12 +122,10 @@ async function showCalls(
   { message_id, conversation_id }: Pick<ToolCallRecord, "message_id" | "conversation_id">,
 ): Promise<number> {
   const version = await incrementCounter(db, conversation_id);
-  const calls = await db.all<ShownCall>(
-    `SELECT uuid, server, tool, title, status, decided_by, expires_at
-     FROM tool_calls WHERE message_id = $1 ORDER BY position`,
-    [message_id],
-  );
-  const tool_calls = db.json(calls.map(callOfMessage));
-  await update(db, "messages", { id: message_id }, { tool_calls, version });
+  const calls = await db.all<ShownCall>`
+    SELECT uuid, server, tool, title, status, decided_by, expires_at
+    FROM tool_calls WHERE message_id = ${message_id} ORDER BY position`;
+  const tool_calls = json(calls.map(callOfMessage));
+  await db.update("messages", { id: message_id }, { tool_calls, version });
   return version;
 }

@@ -1,22 +1,20 @@
 import type { ToolGrant, ToolServer } from "@parley/protocol";
 import { SEALED, type SealedToolSecrets } from "./sealed-texts.ts";
-import { allAs, getAs, hasChanged, insert, reader, type Sql, update } from "./sql.ts";
+import { json, raw, reader, type Sql, sql } from "./sql.ts";
 
 /** The tool servers that people added, and the tools that their agents may use. */
 export const toolReads = {
   /** The servers of a person, ordered by creation. */
   toolServers: (db: Sql, ownerId: number) =>
-    allAs(db, readServer, `${TOOL_SERVERS} WHERE owner_id = $1 ORDER BY created_at, id`, [ownerId]),
-  toolServer: (db: Sql, id: string) => getAs(db, readServer, `${TOOL_SERVERS} WHERE id = $1`, [id]),
+    db.allAs(readServer)`${TOOL_SERVERS} WHERE owner_id = ${ownerId} ORDER BY created_at, id`,
+  toolServer: (db: Sql, id: string) => db.getAs(readServer)`${TOOL_SERVERS} WHERE id = ${id}`,
   /** The grants of an agent, ordered by server and tool. */
   toolGrants: (db: Sql, agentId: number) =>
-    db.all<ToolGrantRecord>(
-      `SELECT server_id, tool, policy, fingerprint FROM tool_grants
-       WHERE agent_id = $1 ORDER BY position, server_id, tool`,
-      [agentId],
-    ),
+    db.all<ToolGrantRecord>`
+      SELECT server_id, tool, policy, fingerprint FROM tool_grants
+      WHERE agent_id = ${agentId} ORDER BY position, server_id, tool`,
   /** The sealed secrets of all servers, for the rotation of the key that seals them. */
-  sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>(SEALED.toolSecrets),
+  sealedToolSecrets: (db: Sql) => db.all<SealedToolSecrets>`${raw(SEALED.toolSecrets)}`,
 };
 
 export const toolWrites = {
@@ -34,7 +32,7 @@ export const toolWrites = {
     const others = await namesOf(db, owner_id);
     if (others.length >= most) return "full";
     if (others.some((other) => other.name === name)) return "taken";
-    await insert(db, "tool_servers", { ...server });
+    await db.insert("tool_servers", { ...server });
     return "added";
   },
   /**
@@ -48,16 +46,13 @@ export const toolWrites = {
   ): Promise<void> {
     const known = tools && JSON.stringify(tools);
     const state = { status, error, tools: known, contacted_at: at };
-    await update(db, "tool_servers", { id, url }, state);
+    await db.update("tool_servers", { id, url }, state);
   },
   /** Replaces the sealed secrets, and the address. Returns false if the secrets were changed since they were read. */
   replaceToolSecrets: (db: Sql, server: KnownToolSecrets, secrets: string | null, url?: string) =>
-    hasChanged(
-      db,
-      `UPDATE tool_servers SET secrets = $3, url = coalesce($4, url)
-       WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2`,
-      [server.id, server.secrets, secrets, url ?? null],
-    ),
+    db.hasChanged`
+      UPDATE tool_servers SET secrets = ${secrets}, url = coalesce(${url ?? null}, url)
+      WHERE id = ${server.id} AND secrets IS NOT DISTINCT FROM ${server.secrets}`,
   /** Returns false, and changes nothing, when another server of its owner has the name. */
   async renameToolServer(
     db: Sql,
@@ -67,32 +62,30 @@ export const toolWrites = {
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
     if (others.some((other) => other.name === name && other.id !== id)) return false;
-    await update(db, "tool_servers", { id }, { name });
+    await db.update("tool_servers", { id }, { name });
     return true;
   },
   /** Deletes a server and all grants of its tools. */
   async deleteToolServer(db: Sql, id: string): Promise<void> {
-    await db.change("DELETE FROM tool_servers WHERE id = $1", [id]);
-    await db.change("DELETE FROM tool_grants WHERE server_id = $1", [id]);
+    await db.change`DELETE FROM tool_servers WHERE id = ${id}`;
+    await db.change`DELETE FROM tool_grants WHERE server_id = ${id}`;
   },
   /** Replaces all grants of an agent. No two of them may be for the same tool. */
   async setToolGrants(db: Sql, agentId: number, grants: readonly ToolGrantRecord[]): Promise<void> {
     await db.ownRow("accounts", agentId);
-    await db.change("DELETE FROM tool_grants WHERE agent_id = $1", [agentId]);
-    await db.change(
-      `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
-       SELECT $1, server_id, tool, policy, fingerprint, position
-       FROM jsonb_to_recordset($2::jsonb)
-         AS g (server_id text, tool text, policy text, fingerprint text, position integer)`,
-      [agentId, db.json(grants.map((grant, position) => ({ ...grant, position })))],
-    );
+    await db.remove("tool_grants", { agent_id: agentId });
+    const placed = grants.map((grant, position) => ({ ...grant, position }));
+    await db.change`
+      INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint, position)
+      SELECT ${agentId}, server_id, tool, policy, fingerprint, position
+      FROM jsonb_to_recordset(${json(placed)}::jsonb)
+        AS g (server_id text, tool text, policy text, fingerprint text, position integer)`;
   },
 };
 
 const namesOf = (db: Sql, ownerId: number) =>
-  db.all<{ id: string; name: string }>("SELECT id, name FROM tool_servers WHERE owner_id = $1", [
-    ownerId,
-  ]);
+  db.all<{ id: string; name: string }>`
+    SELECT id, name FROM tool_servers WHERE owner_id = ${ownerId}`;
 
 /** A tool as its server describes it. */
 export interface ToolRecord {
@@ -139,7 +132,7 @@ export interface ToolGrantRecord extends Omit<ToolGrant, "changed"> {
   readonly fingerprint: string;
 }
 
-const TOOL_SERVERS = `SELECT id, owner_id, name, url, secrets, status, error, tools,
+const TOOL_SERVERS = sql`SELECT id, owner_id, name, url, secrets, status, error, tools,
     contacted_at, created_at FROM tool_servers`;
 
 const readServer = reader<ToolServerRecord>({ json: ["tools"] });

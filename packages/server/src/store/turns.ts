@@ -5,68 +5,54 @@ import type { Awaitable } from "./awaitable.ts";
 import { incrementCounter } from "./counters.ts";
 import { addMentions, toStoredMentions } from "./mentions.ts";
 import type { MessageRecord } from "./message-records.ts";
-import {
-  allAs,
-  column,
-  firstNumber,
-  getAs,
-  hasChanged,
-  NOW,
-  reader,
-  type Sql,
-  type Statement,
-  update,
-} from "./sql.ts";
+import { type Either, json, NOW, raw, reader, type Sql, sql } from "./sql.ts";
 import { type Reservation, releaseUsage, reserveUsage, settleUsage } from "./usage.ts";
 
 export const turnReads = {
-  /** Whether any turn waits or runs. */
-  hasOpenTurns: async (db: Sql) => (await firstNumber(db, OPEN_TURN)) > 0,
+  /** Whether any turn waits or runs. SQLite uses a partial index only where a query has its condition. */
+  hasOpenTurns: (db: Sql) =>
+    db.exists`
+      SELECT id FROM (SELECT id FROM turns WHERE status = 'waiting' UNION ALL
+        SELECT id FROM turns WHERE status = 'running') AS open LIMIT 1`,
   /** A write unit owns its conversation from then on, and no other unit appends to its message. */
   async turn(db: Sql, id: number): Promise<TurnRecord | null> {
-    const place = "SELECT conversation_id FROM turns WHERE id = $1";
     // Chunks are appended without owning the conversation: owning the turn holds them off.
-    const row = await db.getOwned(place, `${TURNS} WHERE t.id = $1`, id, "turns");
+    const row = await db.getOwned(
+      sql`SELECT conversation_id FROM turns WHERE id = ${id}`,
+      sql`${TURNS} WHERE t.id = ${id}`,
+      id,
+    );
     return row && toTurn(row);
   },
   /** The turn that wrote the message; null for a message that no turn wrote. */
   turnOfMessage: (db: Sql, message: MessageRecord) =>
-    getAs(db, toTurn, `${TURNS} WHERE t.message_id = $1`, [message.id]),
+    db.getAs(toTurn)`${TURNS} WHERE t.message_id = ${message.id}`,
   /** Turns of a conversation that wait or run, oldest first. A write unit owns the conversation then. */
   async openTurns(db: Sql, conversationId: number): Promise<TurnRecord[]> {
     await db.own(conversationId);
-    return allAs(
-      db,
-      toTurn,
-      `${TURNS} WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') ORDER BY t.id`,
-      [conversationId],
-    );
+    return db.allAs(toTurn)`
+      ${TURNS} WHERE t.conversation_id = ${conversationId} AND t.status IN ('waiting', 'running')
+      ORDER BY t.id`;
   },
   /** The conversations in which agents of the owner have turns that wait or run. */
   async conversationsWithOpenTurns(db: Sql, ownerId: number): Promise<number[]> {
-    const ofStatus = (status: string) => `SELECT t.conversation_id AS id
-      FROM accounts a JOIN turns t ON t.agent_id = a.id
-      WHERE a.owner_id = $1 AND t.status = '${status}'`;
-    const sql = `${ofStatus("waiting")} UNION ${ofStatus("running")}`;
-    return column<number>(db, sql, [ownerId]);
+    const ofStatus = (status: string) => sql`
+      SELECT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
+      WHERE a.owner_id = ${ownerId} AND t.status = ${raw(`'${status}'`)}`;
+    return db.column<number>`${ofStatus("waiting")} UNION ${ofStatus("running")}`;
   },
   /** The text that a message has streamed so far; empty once the message is finalized. */
   async streamed(db: Sql, messageId: number): Promise<string> {
-    const rows = await db.all<{ text: string }>(
-      "SELECT text FROM chunks WHERE message_id = $1 ORDER BY byte_offset",
-      [messageId],
-    );
+    const rows = await db.all<{ text: string }>`
+      SELECT text FROM chunks WHERE message_id = ${messageId} ORDER BY byte_offset`;
     return rows.map(({ text }) => text).join("");
   },
   /** The length of that text in bytes. */
   streamedBytes: (db: Sql, messageId: number) =>
-    firstNumber(db, "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1", [
-      messageId,
-    ]),
+    db.firstNumber`SELECT max(byte_offset) AS length FROM chunks WHERE message_id = ${messageId}`,
   /** The turns of an external agent that it can claim now, oldest first, at most `most`. */
   async claimableTurns(db: Sql, agentId: number, most: number): Promise<TurnRecord[]> {
-    const sql = `${CLAIMABLE} ORDER BY min(t.id) LIMIT $2`;
-    return turnsOf(db, await db.all<TurnHead>(sql, [agentId, most]));
+    return turnsOf(db, await db.all`${claimable(agentId)} ORDER BY min(t.id) LIMIT ${most}`);
   },
 };
 
@@ -80,29 +66,18 @@ export const turnWrites = {
   async queueTurn(db: Sql, turn: NewTurn): Promise<void> {
     db.changes(turn.conversation_id);
     if (turn.open_ended && (await foldTurn(db, turn))) return;
-    await db.change(
-      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status,
-         created_at, continues_id)
-       SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
-       FROM messages WHERE uuid = $3`,
-      [
-        turn.agent_id,
-        turn.conversation_id,
-        turn.trigger_uuid,
-        turn.open_ended,
-        turn.refusal,
-        turn.at,
-        turn.continues_uuid ?? null,
-      ],
-    );
+    await db.change`
+      INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status,
+        created_at, continues_id)
+      SELECT ${turn.agent_id}, ${turn.conversation_id}, id, ${turn.open_ended}, ${turn.refusal},
+        'waiting', ${turn.at}, (SELECT id FROM messages WHERE uuid = ${turn.continues_uuid ?? null})
+      FROM messages WHERE uuid = ${turn.trigger_uuid}`;
   },
   /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
   async dropTurns(db: Sql, ids: readonly number[]): Promise<void> {
-    await db.changed(
-      `DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'
-       RETURNING conversation_id`,
-      [db.list(ids)],
-    );
+    await db.changed`
+      DELETE FROM turns WHERE id = ANY(${ids}::bigint[]) AND status = 'waiting'
+      RETURNING conversation_id`;
   },
   /**
    * Claims waiting turns for a node, oldest first: at most one for each agent and conversation, and
@@ -117,11 +92,9 @@ export const turnWrites = {
     most: number,
     share = (waiting: number) => waiting,
   ): Promise<ClaimedTurns> {
-    const waiting = await db.all<TurnHead>(
-      `${HEADS} AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
-       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
-      [most],
-    );
+    const waiting = await db.all<TurnHead>`
+      ${HEADS} AND (a.provider IS DISTINCT FROM ${EXTERNAL} OR t.refusal IS NOT NULL)
+      GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT ${most}`;
     const mine = waiting.slice(0, share(waiting.length));
     const turns = await claimHeads(db, mine, node, leaseMs);
     const more = turns.length < mine.length || mine.length === most;
@@ -136,11 +109,9 @@ export const turnWrites = {
     { agentId, turnId }: { agentId: number; turnId: number | null },
     leaseMs: number,
   ): Promise<{ turn: TurnRecord | null; busy: boolean }> {
-    const heads = await db.all<TurnHead>(
-      `SELECT h.id, h.conversation_id FROM (${CLAIMABLE}) h
-       WHERE h.id = coalesce($2, h.id) ORDER BY h.id LIMIT 1`,
-      [agentId, turnId],
-    );
+    const heads = await db.all<TurnHead>`
+      SELECT h.id, h.conversation_id FROM (${claimable(agentId)}) h
+      WHERE h.id = coalesce(${turnId}, h.id) ORDER BY h.id LIMIT 1`;
     const [turn = null] = await claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
     return { turn, busy: turn === null && heads.length > 0 };
   },
@@ -154,7 +125,19 @@ export const turnWrites = {
     leaseMs: number,
     most: number,
   ): Promise<TurnRecord[]> {
-    const heads = await db.all<TurnHead>(OFFLINE_TURNS, [most, offlineMs, unclaimedMs]);
+    const wasSeen = sql`SELECT 1 FROM agent_presence p
+      WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - ${offlineMs}::bigint`;
+    // `tries` is 0 for turns that ended without a program.
+    const hadTurn = sql`SELECT 1 FROM turns e WHERE e.agent_id = t.agent_id AND e.tries > 0
+      AND e.started_at > ${NOW} - ${unclaimedMs}::bigint - ${raw(LONG_TURN_MS)}
+      AND e.finished_at > ${NOW} - ${unclaimedMs}::bigint`;
+    const heads = await db.all<TurnHead>`
+      ${HEADS} AND a.provider = ${EXTERNAL} AND t.refusal IS NULL AND (
+        (t.created_at <= ${NOW} - ${offlineMs}::bigint AND NOT EXISTS (${wasSeen}))
+        OR (t.created_at <= ${NOW} - ${unclaimedMs}::bigint AND NOT EXISTS (${hadTurn})
+          AND NOT EXISTS (SELECT 1 FROM turns r
+            WHERE r.agent_id = t.agent_id AND r.status = 'running')))
+      GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT ${most}`;
     return claimHeads(db, heads, EXTERNAL_NODE, leaseMs);
   },
   /**
@@ -163,9 +146,14 @@ export const turnWrites = {
    * turns that an earlier process has left, whatever their lease.
    */
   async abandonedTurns(db: Sql, node: string): Promise<TurnRecord[]> {
-    const found = await db.all<TurnHead>(ABANDONED_TURNS, [node]);
+    const abandoned = sql`SELECT t.id, t.conversation_id FROM turns t
+      WHERE t.status = 'running' AND ${isAbandoned(node)}`;
+    // `+ 0` keeps SQLite from reading all turns in the order of their ids, instead of those that run.
+    const found = await db.all<TurnHead>`${abandoned} ORDER BY t.id + 0 LIMIT 100`;
     const free = await ownedAmong(db, found);
-    return turnsOf(db, await db.all<TurnHead>(LOCK_ABANDONED, [node, db.list(free)]));
+    const locked = await db.all<TurnHead>`
+      ${abandoned} AND t.id = ANY(${free}::bigint[]) ORDER BY t.id FOR UPDATE SKIP LOCKED`;
+    return turnsOf(db, locked);
   },
   /**
    * Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. The same unit
@@ -174,11 +162,9 @@ export const turnWrites = {
   async adoptTurn(db: Sql, id: number, node: string, leaseMs: number): Promise<void> {
     const turn = await turnReads.turn(db, id);
     if (turn) await releaseUsage(db, turn);
-    await db.change(
-      `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0,
-         input_tokens = NULL WHERE id = $1`,
-      [id, node, leaseMs],
-    );
+    await db.change`
+      UPDATE turns SET node = ${node}, lease_until = ${NOW} + ${leaseMs}, reserved = 0,
+        estimated_input = 0, input_tokens = NULL WHERE id = ${id}`;
   },
   /**
    * Renews the leases of the turns among these that the node runs. With `leaseMs` 0 they end, so that
@@ -187,13 +173,12 @@ export const turnWrites = {
   async renewLeases(db: Sql, node: string, ids: readonly number[], leaseMs: number): Promise<void> {
     // A renewal waits for no lock: nobody takes over a turn that a transaction of this node is changing.
     db.changesUnowned();
-    const mode = leaseMs > 0 ? "FOR UPDATE SKIP LOCKED" : "FOR UPDATE";
-    await db.change(
-      `UPDATE turns SET lease_until = ${NOW} + $2
-       WHERE id IN (SELECT id FROM turns
-         WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[]) ORDER BY id ${mode})`,
-      [node, leaseMs, db.list(ids)],
-    );
+    const mode = leaseMs > 0 ? sql`FOR UPDATE SKIP LOCKED` : sql`FOR UPDATE`;
+    await db.change`
+      UPDATE turns SET lease_until = ${NOW} + ${leaseMs}
+      WHERE id IN (SELECT id FROM turns
+        WHERE status = 'running' AND node = ${node} AND id = ANY(${ids}::bigint[])
+        ORDER BY id ${mode})`;
   },
   /**
    * Gives a claimed turn its message, its model and its start time. The same unit has claimed or read
@@ -204,11 +189,10 @@ export const turnWrites = {
     id: number,
     { messageUuid, model, at }: { messageUuid: string; model: string; at: number },
   ): Promise<void> {
-    await db.changed(
-      `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
-         started_at = $4 WHERE id = $1 RETURNING conversation_id`,
-      [id, messageUuid, model, at],
-    );
+    await db.changed`
+      UPDATE turns
+      SET message_id = (SELECT id FROM messages WHERE uuid = ${messageUuid}), model = ${model},
+      started_at = ${at} WHERE id = ${id} RETURNING conversation_id`;
   },
   /**
    * Reserves the most that a turn may spend, in place of what it has reserved before. The turn has
@@ -221,21 +205,21 @@ export const turnWrites = {
     const columns = {
       reserved,
       estimated_input: input_tokens,
-      context_ids: db.json(context_ids),
+      context_ids: json(context_ids),
       by_operator,
       input_tokens: null,
     };
-    await update(db, "turns", { id: turn.id }, columns);
+    await db.update("turns", { id: turn.id }, columns);
   },
   /** Stores what the calls of the model have taken so far. */
   async setRounds(db: Sql, id: number, rounds: readonly TurnRound[]): Promise<void> {
     db.changesUnowned();
-    await update(db, "turns", { id }, { rounds: db.json(rounds) });
+    await db.update("turns", { id }, { rounds: json(rounds) });
   },
   /** Stores how far the calls of the provider have come. Does nothing once the turn has ended. */
   async setAttempt(db: Sql, id: number, { tries, input_tokens }: TurnAttempt): Promise<void> {
     db.changesUnowned();
-    await update(db, "turns", { id, status: "running" }, { tries, input_tokens });
+    await db.update("turns", { id, status: "running" }, { tries, input_tokens });
   },
   /**
    * Finalizes the message of a running turn, and replaces what the turn has reserved by what it has
@@ -247,35 +231,21 @@ export const turnWrites = {
     if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
     const { status, content, mentions, error, usage, at } = finished;
     const version = await incrementCounter(db, conversation_id);
-    const [place] = await db.changed<{ seq: number; sender_id: number }>(
-      `UPDATE messages SET content = $2, mentions = $3::jsonb, turn = $4::jsonb, finalized_at = $5,
-         version = $6 WHERE id = $1 RETURNING seq, sender_id`,
-      [
-        message_id,
-        content,
-        toStoredMentions(db, mentions),
-        db.json(toShownTurn(turn, finished)),
-        at,
-        version,
-      ],
-    );
+    const shown = json(toShownTurn(turn, finished));
+    const [place] = await db.changed<{ seq: number; sender_id: number }>`
+      UPDATE messages SET content = ${content}, mentions = ${toStoredMentions(mentions)}::jsonb,
+        turn = ${shown}::jsonb, finalized_at = ${at}, version = ${version}
+      WHERE id = ${message_id} RETURNING seq, sender_id`;
     if (place) await addMentions(db, mentions, { conversation_id, ...place });
     await Promise.all([
-      db.change("DELETE FROM chunks WHERE message_id = $1", [message_id]),
+      db.change`DELETE FROM chunks WHERE message_id = ${message_id}`,
       db.index({ id: message_id, conversation_id }, content),
       settleUsage(db, turn, finished),
-      db.change(
-        `UPDATE turns SET status = $2, error = $3::jsonb, finished_at = $4, input_tokens = $5,
-           output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
-        [
-          turn.id,
-          status,
-          db.json(error),
-          at,
-          usage?.input_tokens ?? null,
-          usage?.output_tokens ?? null,
-        ],
-      ),
+      db.change`
+        UPDATE turns SET status = ${status}, error = ${json(error)}::jsonb, finished_at = ${at},
+          input_tokens = ${usage?.input_tokens ?? null},
+          output_tokens = ${usage?.output_tokens ?? null}, reserved = 0, node = NULL,
+          lease_until = NULL WHERE id = ${turn.id}`,
     ]);
     return version;
   },
@@ -408,59 +378,29 @@ interface TurnHead {
 }
 
 /** Selects `TurnHead`s: the first waiting turns where no turn of the agent runs. */
-const HEADS = `SELECT min(t.id) AS id, t.conversation_id
+const HEADS = sql`SELECT min(t.id) AS id, t.conversation_id
   FROM turns t JOIN accounts a ON a.id = t.agent_id
   WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
     AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
 
-/** The turns that the program of an external agent, parameter 1, can claim. */
-const CLAIMABLE = `${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL GROUP BY t.conversation_id`;
+/** The turns that the program of an external agent can claim. */
+const claimable = (agentId: number) => sql`
+  ${HEADS} AND t.agent_id = ${agentId} AND t.refusal IS NULL GROUP BY t.conversation_id`;
 
 /** Turns that began earlier are not read to find out whether an agent had one until now. */
 const LONG_TURN_MS = 3_600_000;
-
-/**
- * At most `$1` turns of external agents that have waited for `$2` and whose agents were not seen since, or
- * that have waited for `$3` and whose agents have had no turn since. `tries` is 0 for turns that ended
- * without a program.
- */
-// SQLite uses a partial index only where a query contains exactly its condition.
-const OPEN_TURN = `SELECT id FROM (
-  SELECT id FROM turns WHERE status = 'waiting' UNION ALL
-  SELECT id FROM turns WHERE status = 'running') AS open LIMIT 1`;
-
-const OFFLINE_TURNS = `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND (
-    (t.created_at <= ${NOW} - $2::bigint AND NOT EXISTS (SELECT 1 FROM agent_presence p
-      WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - $2::bigint))
-    OR (t.created_at <= ${NOW} - $3::bigint
-      AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id AND r.status = 'running')
-      AND NOT EXISTS (SELECT 1 FROM turns e WHERE e.agent_id = t.agent_id AND e.tries > 0
-        AND e.started_at > ${NOW} - $3::bigint - ${LONG_TURN_MS}
-        AND e.finished_at > ${NOW} - $3::bigint)))
-  GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`;
 
 /**
  * Whether a running turn is abandoned. PostgreSQL: nodes of earlier versions are not in the table, their
  * turns have leases alone. SQLite: one process owns the database, so that a turn which another process
  * runs is left over from a crash.
  */
-const IS_ABANDONED = {
-  postgres: `t.lease_until <= ${NOW} AND (t.node = $1
+const isAbandoned = (node: string): Either => ({
+  postgres: sql`t.lease_until <= ${NOW} AND (t.node = ${node}
     OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = t.node AND n.alive_until > ${NOW}))`,
-  sqlite: `(t.lease_until <= ${NOW} OR (t.node IS NOT $1 AND t.node IS NOT '${EXTERNAL_NODE}'))`,
-};
-
-const whereAbandoned = (more: string): Statement => {
-  const select = (isAbandoned: string) => `SELECT t.id, t.conversation_id FROM turns t
-    WHERE t.status = 'running' AND ${isAbandoned} ${more}`;
-  return { postgres: select(IS_ABANDONED.postgres), sqlite: select(IS_ABANDONED.sqlite) };
-};
-
-// `+ 0` keeps SQLite from reading all turns in the order of their ids, instead of those that run.
-const ABANDONED_TURNS = whereAbandoned("ORDER BY t.id + 0 LIMIT 100");
-const LOCK_ABANDONED = whereAbandoned(
-  "AND t.id = ANY($2::bigint[]) ORDER BY t.id FOR UPDATE SKIP LOCKED",
-);
+  sqlite: sql`(t.lease_until <= ${NOW}
+    OR (t.node IS NOT ${node} AND t.node IS NOT ${EXTERNAL_NODE}))`,
+});
 
 /** Claims those of these turns whose conversations no other transaction holds at this moment. */
 async function claimHeads(
@@ -471,13 +411,11 @@ async function claimHeads(
 ): Promise<TurnRecord[]> {
   const free = await ownedAmong(db, heads);
   if (free.length === 0) return [];
-  const claimed = await db.changed<{ id: number }>(
-    `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
-     WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
-       SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
-         AND r.conversation_id = turns.conversation_id) RETURNING id`,
-    [db.list(free), node, leaseMs],
-  );
+  const claimed = await db.changed<{ id: number }>`
+    UPDATE turns SET status = 'running', node = ${node}, lease_until = ${NOW} + ${leaseMs}
+    WHERE id = ANY(${free}::bigint[]) AND status = 'waiting' AND NOT EXISTS (
+      SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
+        AND r.conversation_id = turns.conversation_id) RETURNING id`;
   return turnsOf(db, claimed);
 }
 
@@ -489,25 +427,24 @@ async function ownedAmong(db: Sql, heads: readonly TurnHead[]): Promise<number[]
 
 async function turnsOf(db: Sql, found: readonly { id: number }[]): Promise<TurnRecord[]> {
   if (found.length === 0) return [];
-  return allAs(db, toTurn, `${TURNS} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id`, [
-    db.list(found.map(({ id }) => id)),
-  ]);
+  return db.allAs(toTurn)`
+    ${TURNS} WHERE t.id = ANY(${found.map(({ id }) => id)}::bigint[]) ORDER BY t.id`;
 }
 
 /** Returns false, and changes nothing, unless as many turns wait as may, and one of them can be folded. */
-const foldTurn = (db: Sql, turn: NewTurn) =>
-  hasChanged(
-    db,
-    `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
-     WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
-         AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
-       AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
-         AND status = 'waiting') >= $5`,
-    [turn.agent_id, turn.conversation_id, turn.trigger_uuid, turn.refusal, turn.most_waiting],
-  );
+const foldTurn = (db: Sql, turn: NewTurn) => {
+  const waiting = sql`FROM turns WHERE agent_id = ${turn.agent_id}
+    AND conversation_id = ${turn.conversation_id} AND status = 'waiting'`;
+  return db.hasChanged`
+    UPDATE turns SET folded = true,
+      trigger_id = (SELECT id FROM messages WHERE uuid = ${turn.trigger_uuid})
+    WHERE id = (SELECT max(id) ${waiting} AND open_ended
+        AND refusal IS NOT DISTINCT FROM ${turn.refusal})
+      AND (SELECT count(*) ${waiting}) >= ${turn.most_waiting}`;
+};
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
-const TURNS = `SELECT t.id, t.conversation_id, c.uuid AS conversation_uuid,
+const TURNS = sql`SELECT t.id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
     g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
     t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids,

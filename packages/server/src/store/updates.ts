@@ -4,9 +4,9 @@ import { MESSAGE_TABLES } from "./message-records.ts";
 import {
   MESSAGE,
   type MessageRow,
-  NOT_HIDDEN,
-  VISIBLE_MESSAGES,
+  notHidden,
   viewMessages,
+  visibleMessages,
 } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
 import type { Sql } from "./sql.ts";
@@ -22,16 +22,21 @@ export const updateReads = {
     // One deletion of many messages is one change: the page has all of them. On the last page are the
     // messages that stream: their text grows without being counted.
     const further = await (page.has_more
-      ? db.all<MessageRow>(CHANGED_MESSAGES, [id, viewerId, page.seq - 1, LAST_SEQ, page.seq])
-      : db.all<MessageRow>(STREAMING_MESSAGES, [id, viewerId, since]));
+      ? changedMessages(db, query, { after: page.seq - 1, upTo: page.seq, most: LAST_SEQ })
+      : streamingMessages(db, query));
     const found = new Map([...page.messages, ...further].map((row) => [row.id, row]));
     const live = [...found.values()].filter(({ deleted_at }) => deleted_at === null);
     const deleted = [...found.values()].filter(({ deleted_at }) => deleted_at !== null);
     const upTo = page.has_more ? page.seq : LAST_SEQ;
-    const hidden = await db.all<{ uuid: string }>(HIDDEN_SINCE, [id, viewerId, since, upTo]);
+    // CROSS JOIN keeps SQLite from beginning with all messages of the conversation.
+    const hidden = await db.column<string>`
+      SELECT m.uuid FROM hidden h CROSS JOIN messages m
+      WHERE h.account_id = ${viewerId} AND h.conversation_id = ${id}
+        AND h.at_seq >= ${since} AND h.at_seq <= ${upTo}
+        AND m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL`;
     return {
       messages: await viewMessages(db, live, viewerId),
-      deleted_ids: [...deleted, ...hidden].map(({ uuid }) => uuid),
+      deleted_ids: [...deleted.map(({ uuid }) => uuid), ...hidden],
       changes: await groupChangeViews(db, page.changes),
       seq: page.seq,
       has_more: page.has_more,
@@ -40,12 +45,17 @@ export const updateReads = {
 };
 
 /** Cuts a page off what was found, in the order of the counter. */
-async function updatesPage(db: Sql, { conversationId: id, viewerId, since, limit }: UpdatesQuery) {
+async function updatesPage(db: Sql, query: UpdatesQuery) {
+  const { conversationId: id, viewerId, since, limit } = query;
   const most = limit + 1;
   const [counter, created, changed, changes] = await Promise.all([
-    db.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", [id]),
-    db.all<MessageRow>(CREATED_MESSAGES, [id, viewerId, since, most]),
-    db.all<MessageRow>(CHANGED_MESSAGES, [id, viewerId, since, most, LAST_SEQ]),
+    db.get<{ seq: number }>`SELECT seq FROM counters WHERE conversation_id = ${id}`,
+    // The messages that never changed, in the order of the index `messages_live`. The index
+    // `messages_changed` has the others in the order of their latest change.
+    db.all<MessageRow>`
+      ${visibleMessages(id, viewerId)} AND m.seq > ${since} AND m.version = m.seq
+      ORDER BY m.seq LIMIT ${most}`,
+    changedMessages(db, query, { after: since, upTo: LAST_SEQ, most }),
     groupChangesSince(db, id, since, most),
   ]);
   const messages = [...created, ...changed].sort((one, other) => one.version - other.version);
@@ -79,25 +89,22 @@ export interface Updates {
   has_more: boolean;
 }
 
-/**
- * The messages after a value of the counter that never changed, in their order: that of the index
- * `messages_live`. The index `messages_changed` has the others in the order of their latest change.
- */
-const CREATED_MESSAGES = `${VISIBLE_MESSAGES} AND m.seq > $3 AND m.version = m.seq
-  ORDER BY m.seq LIMIT $4`;
-
 /** The messages that changed after a value of the counter and up to another, in that order. */
-const CHANGED_MESSAGES = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
-  WHERE m.conversation_id = $1 AND m.version > m.seq AND m.version > $3 AND m.version <= $5
-    AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN}) ORDER BY m.version LIMIT $4`;
+const changedMessages = (
+  db: Sql,
+  { conversationId, viewerId }: UpdatesQuery,
+  { after, upTo, most }: { after: number; upTo: number; most: number },
+) => db.all<MessageRow>`
+  SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
+  WHERE m.conversation_id = ${conversationId} AND m.version > m.seq
+    AND m.version > ${after} AND m.version <= ${upTo}
+    AND (m.deleted_at IS NOT NULL OR ${notHidden(viewerId)}) ORDER BY m.version LIMIT ${most}`;
 
 /** With the condition of the index. Waiting turns have no message. */
-const STREAMING_MESSAGES = `SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
+const streamingMessages = (db: Sql, { conversationId, viewerId, since }: UpdatesQuery) =>
+  db.all<MessageRow>`
+    SELECT ${MESSAGE} FROM turns t JOIN messages m ON m.id = t.message_id
     JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
-  WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') AND m.seq <= $3
-    AND m.version <= $3 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
-
-/** `CROSS JOIN` keeps SQLite from beginning with all messages of the conversation. */
-const HIDDEN_SINCE = `SELECT m.uuid FROM hidden h CROSS JOIN messages m
-  WHERE h.account_id = $2 AND h.conversation_id = $1 AND h.at_seq >= $3 AND h.at_seq <= $4
-    AND m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL`;
+    WHERE t.conversation_id = ${conversationId} AND t.status IN ('waiting', 'running')
+      AND m.seq <= ${since} AND m.version <= ${since} AND m.deleted_at IS NULL
+      AND ${notHidden(viewerId)}`;

@@ -1,6 +1,6 @@
 import type { Turn, UsageRow } from "@parley/protocol";
 import { dayOf } from "../rules/time.ts";
-import { firstNumber, insert, type Sql } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 /** The time over which the turns of an agent are limited. */
 const TURN_WINDOW_MS = 60_000;
@@ -14,18 +14,14 @@ export const usageReads = {
   async spending(db: Sql, agentId: number, conversationId: number, now: number): Promise<Spending> {
     await db.ownRow("accounts", agentId);
     const [spent, recent] = await Promise.all([
-      db.all<{ conversation_id: number; used: number }>(
-        `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
-         FROM agent_usage WHERE agent_id = $1 AND day = $2`,
-        [agentId, dayOf(now)],
-      ),
+      db.all<{ conversation_id: number; used: number }>`
+        SELECT conversation_id, input_tokens + output_tokens + reserved AS used
+        FROM agent_usage WHERE agent_id = ${agentId} AND day = ${dayOf(now)}`,
       // Turns without an estimate have not called the provider.
-      firstNumber(
-        db,
-        `SELECT count(*) AS count FROM turns
-         WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`,
-        [agentId, now - TURN_WINDOW_MS],
-      ),
+      db.firstNumber`
+        SELECT count(*) AS count FROM turns
+        WHERE agent_id = ${agentId} AND started_at > ${now - TURN_WINDOW_MS}
+          AND estimated_input > 0`,
     ]);
     return {
       today: spent.reduce((sum, { used }) => sum + used, 0),
@@ -40,26 +36,24 @@ export const usageReads = {
    */
   async operatorSpending(db: Sql, ownerId: number, provider: string, now: number): Promise<number> {
     await db.ownRow("accounts", ownerId);
-    return firstNumber(
-      db,
-      `SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
-       FROM accounts a JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
-       WHERE a.owner_id = $1 AND (a.provider = $2 OR a.provider_day = $3)`,
-      [ownerId, provider, dayOf(now)],
-    );
+    const today = dayOf(now);
+    return db.firstNumber`
+      SELECT CAST(coalesce(sum(u.operator_tokens), 0) AS bigint) AS used
+      FROM accounts a JOIN agent_usage u ON u.agent_id = a.id AND u.day = ${today}
+      WHERE a.owner_id = ${ownerId} AND (a.provider = ${provider} OR a.provider_day = ${today})`;
   },
   /** Usage of an owner's agents by day, agent and conversation; both days are inclusive. */
-  usage: (db: Sql, ownerId: number, since: number | null, until: number | null) =>
-    db.all<UsageRow>(
-      `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,
-         u.input_tokens, u.output_tokens
-       FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
-       JOIN conversations c ON c.id = u.conversation_id
-       WHERE a.owner_id = $1 AND u.day >= coalesce($2, u.day) AND u.day <= coalesce($3, u.day)
-         AND u.turns > 0
-       ORDER BY u.day, a.username, c.id`,
-      [ownerId, since === null ? null : dayOf(since), until === null ? null : dayOf(until)],
-    ),
+  usage(db: Sql, ownerId: number, since: number | null, until: number | null) {
+    const [first, last] = [since, until].map((time) => (time === null ? null : dayOf(time)));
+    return db.all<UsageRow>`
+      SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,
+        u.input_tokens, u.output_tokens
+      FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
+      JOIN conversations c ON c.id = u.conversation_id
+      WHERE a.owner_id = ${ownerId} AND u.day >= coalesce(${first ?? null}, u.day)
+        AND u.day <= coalesce(${last ?? null}, u.day) AND u.turns > 0
+      ORDER BY u.day, a.username, c.id`;
+  },
 };
 
 export interface Spending {
@@ -138,8 +132,7 @@ type UsageDelta = Partial<Record<Count, number>> & Record<"reserved" | "operator
 async function addUsage(db: Sql, turn: SpendingTurn, delta: UsageDelta): Promise<void> {
   const place = { agent_id: turn.agent.id, conversation_id: turn.conversation_id };
   const sums = Object.keys(delta).map((name) => `${name} = agent_usage.${name} + excluded.${name}`);
-  await insert(
-    db,
+  await db.insert(
     "agent_usage",
     { ...place, day: dayOf(turn.started_at ?? 0), ...delta },
     `ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET ${sums.join(", ")}`,

@@ -8,8 +8,8 @@ import {
   type LogEntry,
 } from "../changes.ts";
 import type { Connection } from "../postgres/connection.ts";
-import type { Unit } from "../postgres/unit.ts";
-import { NOW } from "../sql.ts";
+import { prepared, type Unit } from "../postgres/unit.ts";
+import { NOW, raw, sql } from "../sql.ts";
 
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;
@@ -33,14 +33,14 @@ export const changeWriter =
   async (connection: Connection, changes: readonly Change[]): Promise<Cursor | null> => {
     const body = encodeChanges(changes);
     if (body === null) return null;
-    // The WHERE clause assigns the transaction's xid before the id is taken, see `openGaps`.
-    const [entry] = await connection.run<{ id: number }>(
-      `INSERT INTO changes (at, node, body) SELECT ${NOW}, $1, $2
-       WHERE pg_current_xact_id() IS NOT NULL RETURNING id`,
-      [node, body],
-    );
+    const [entry] = await connection.run<{ id: number }>(APPEND.text, [node, body]);
     return entry?.id ?? null;
   };
+
+// The WHERE clause assigns the transaction's xid before the id is taken, see `openGaps`.
+const APPEND = prepared(sql`
+  INSERT INTO changes (at, node, body) SELECT ${NOW}, $1, $2
+  WHERE pg_current_xact_id() IS NOT NULL RETURNING id`);
 
 /** Whether an entry was committed. Resolves once that is certain, or with false when the store closes. */
 export async function wasCommitted(
@@ -107,15 +107,13 @@ interface PageQuery {
 
 async function readPage(unit: Unit, gaps: Gaps, query: PageQuery): Promise<Page> {
   const { after, limit, skippedNode } = query;
-  const rows = await unit.all<EntryRow>(
-    `SELECT id, node, CASE WHEN node = $3 THEN '[]' ELSE body END AS body
-     FROM changes WHERE id > $1 ORDER BY id LIMIT $2`,
-    [after, limit, skippedNode],
-  );
+  const rows = await unit.all<EntryRow>`
+    SELECT id, node, CASE WHEN node = ${skippedNode} THEN '[]' ELSE body END AS body
+    FROM changes WHERE id > ${after} ORDER BY id LIMIT ${limit}`;
   if (rows.at(-1)?.id === after + rows.length || rows.length === 0) {
     return { entries: rows.map(entryOf), isBlocked: false };
   }
-  const pruned = await unit.get<{ up_to: number }>("SELECT up_to FROM changes_pruned");
+  const pruned = await unit.get<{ up_to: number }>`SELECT up_to FROM changes_pruned`;
   if (after < (pruned?.up_to ?? 0)) return { entries: null, isBlocked: false };
   const settled = await gaps.settledUpTo(unit);
   const blocked = rows.findIndex(
@@ -130,14 +128,13 @@ async function readPage(unit: Unit, gaps: Gaps, query: PageQuery): Promise<Page>
 async function findHead(unit: Unit, gaps: Gaps): Promise<{ cursor: Cursor; isFinal: boolean }> {
   const settled = await gaps.settledUpTo(unit);
   // If the whole log is checked, its first entry follows the pruned ones.
-  const row = await unit.get<{ last: number | null; before_gap: number | null }>(
-    `SELECT max(id) AS last,
-       min(previous) FILTER (WHERE id <> previous + 1 AND id - 1 > $1) AS before_gap
-     FROM (SELECT id, coalesce(lag(id) OVER (ORDER BY id), CASE WHEN count(*) OVER () < $2 THEN
-           coalesce((SELECT up_to FROM changes_pruned), 0) ELSE id - 1 END) AS previous
-       FROM (SELECT id FROM changes ORDER BY id DESC LIMIT $2) newest) pairs`,
-    [settled, HEAD_ENTRIES],
-  );
+  const row = await unit.get<{ last: number | null; before_gap: number | null }>`
+    SELECT max(id) AS last,
+      min(previous) FILTER (WHERE id <> previous + 1 AND id - 1 > ${settled}) AS before_gap
+    FROM (SELECT id, coalesce(lag(id) OVER (ORDER BY id),
+          CASE WHEN count(*) OVER () < ${raw(HEAD_ENTRIES)} THEN
+          coalesce((SELECT up_to FROM changes_pruned), 0) ELSE id - 1 END) AS previous
+      FROM (SELECT id FROM changes ORDER BY id DESC LIMIT ${raw(HEAD_ENTRIES)}) newest) pairs`;
   const last = row?.last ?? 0;
   if (row?.before_gap == null) return { cursor: last, isFinal: true };
   await gaps.watch(unit, row.before_gap + 1, last);
@@ -167,9 +164,8 @@ function openGaps(): Gaps {
   return {
     async settledUpTo(unit) {
       if (horizons.length === 0) return 0;
-      const row = await unit.get<{ xmin: number }>(
-        "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin",
-      );
+      const row = await unit.get<{ xmin: number }>`
+        SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin`;
       const reached = horizons.filter(({ xid }) => xid <= (row?.xmin ?? 0));
       const settled = Math.max(0, ...reached.map(({ upTo }) => upTo));
       // The newest one that was reached stays: a later call asks about a snapshot of its own.
@@ -178,9 +174,7 @@ function openGaps(): Gaps {
     },
     async watch(unit, missing, visible) {
       if (horizons.some(({ upTo }) => upTo >= missing)) return;
-      const row = await unit.get<{ xid: number }>(
-        "SELECT pg_current_xact_id()::text::bigint AS xid",
-      );
+      const row = await unit.get<{ xid: number }>`SELECT pg_current_xact_id()::text::bigint AS xid`;
       if (row) horizons.push({ upTo: visible, xid: row.xid });
     },
   };

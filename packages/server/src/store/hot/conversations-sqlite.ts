@@ -19,18 +19,32 @@ export const hotConversationReads: Methods<keyof HotConversationReads> = {
 export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
   markRead: (db, conversationId, accountId, seq) => {
     db.changes(conversationId);
-    const before = db.get<{ last_read_seq: number }>(POSITION, [conversationId, accountId]);
+    const before = db.get<{ last_read_seq: number }>`
+      SELECT last_read_seq FROM members
+      WHERE conversation_id = ${conversationId} AND account_id = ${accountId}`;
     if (!before || before.last_read_seq >= seq) return false;
-    const read = db.get<Latest>(LATEST, [conversationId, seq]) ?? NO_MESSAGE;
-    const gone = db.get<Totals>(GONE_AFTER, [conversationId, read.seq, accountId]) ?? NOTHING;
-    const { humans, agents } = gone;
-    db.change(MARK_READ, [
-      conversationId,
-      accountId,
-      seq,
-      read.human_n + humans,
-      read.agent_n + agents,
-    ]);
+    const read =
+      db.get<Latest>`
+        SELECT seq, human_n, agent_n FROM messages
+        WHERE conversation_id = ${conversationId} AND seq <= ${seq} AND deleted_at IS NULL
+        ORDER BY seq DESC LIMIT 1` ?? NO_MESSAGE;
+    const gone =
+      db.get<Totals>`
+        SELECT coalesce(sum(1 - by_agent), 0) AS humans, coalesce(sum(by_agent), 0) AS agents FROM (
+          SELECT by_agent FROM messages
+          WHERE conversation_id = ${conversationId} AND seq > ${read.seq}
+            AND deleted_at IS NOT NULL AND NOT imported
+          UNION ALL
+          SELECT m.by_agent FROM hidden h CROSS JOIN messages m
+            ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+          WHERE h.account_id = ${accountId} AND h.conversation_id = ${conversationId}
+            AND h.seq > ${read.seq} AND NOT m.imported)` ?? NOTHING;
+    db.change`
+      UPDATE members SET last_read_seq = ${seq}, read_humans = ${read.human_n + gone.humans},
+        read_agents = ${read.agent_n + gone.agents},
+        unread_mentions = (SELECT count(*) FROM mentions WHERE account_id = ${accountId}
+          AND conversation_id = ${conversationId} AND seq > ${seq})
+      WHERE conversation_id = ${conversationId} AND account_id = ${accountId}`;
     return true;
   },
 };
@@ -38,7 +52,10 @@ export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
 type Row = Omit<ConversationRecord, "joined"> & Counters & { joined: number };
 
 function readRecord(db: Port, uuid: string, viewerId: number): ConversationRecord | null {
-  const row = db.get<Row>(RECORD, [uuid, viewerId]);
+  const row = db.get<Row>`
+    SELECT ${CONVERSATION}, k.humans, k.agents, EXISTS (SELECT 1 FROM members m
+      WHERE m.conversation_id = c.id AND m.account_id = ${viewerId}) AS joined, ${blockOf(viewerId)}
+    FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ${uuid}`;
   if (!row) return null;
   const { humans, agents, ...fields } = row;
   const record = { ...fields, joined: row.joined === 1 };
@@ -46,35 +63,12 @@ function readRecord(db: Port, uuid: string, viewerId: number): ConversationRecor
   return record;
 }
 
-const RECORD = `SELECT ${CONVERSATION}, k.humans, k.agents,
-    EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = $2)
-      AS joined,
-    ${blockOf("$2")}
-  FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = $1`;
-
-const POSITION = "SELECT last_read_seq FROM members WHERE conversation_id = $1 AND account_id = $2";
-
 interface Latest {
   readonly seq: number;
   readonly human_n: number;
   readonly agent_n: number;
 }
 const NO_MESSAGE: Latest = { seq: 0, human_n: 0, agent_n: 0 };
-const LATEST = `SELECT seq, human_n, agent_n FROM messages
-  WHERE conversation_id = $1 AND seq <= $2 AND deleted_at IS NULL ORDER BY seq DESC LIMIT 1`;
 
 type Totals = Pick<Counters, "humans" | "agents">;
 const NOTHING: Totals = { humans: 0, agents: 0 };
-const GONE_AFTER = `SELECT coalesce(sum(1 - by_agent), 0) AS humans,
-    coalesce(sum(by_agent), 0) AS agents FROM (
-    SELECT by_agent FROM messages
-    WHERE conversation_id = $1 AND seq > $2 AND deleted_at IS NOT NULL AND NOT imported
-    UNION ALL
-    SELECT m.by_agent FROM hidden h CROSS JOIN messages m
-      ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
-    WHERE h.account_id = $3 AND h.conversation_id = $1 AND h.seq > $2 AND NOT m.imported)`;
-
-const MARK_READ = `UPDATE members SET last_read_seq = $3, read_humans = $4, read_agents = $5,
-    unread_mentions = (SELECT count(*) FROM mentions
-      WHERE account_id = $2 AND conversation_id = $1 AND seq > $3)
-  WHERE conversation_id = $1 AND account_id = $2`;

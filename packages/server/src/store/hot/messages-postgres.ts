@@ -6,7 +6,6 @@ import {
   type ImportedRow,
   importedAt,
   importResults,
-  latestTime,
   planImport,
 } from "../imported-messages.ts";
 import { addMentions } from "../mentions.ts";
@@ -15,7 +14,8 @@ import { type StoredAction, toNewMessage, toStoredAction } from "../message-view
 import type { HotMessageWrites } from "../messages.ts";
 import { searchVector } from "../postgres/search.ts";
 import { type Batch, list, textList } from "../postgres/transaction.ts";
-import type { Methods } from "../postgres/unit.ts";
+import { type Methods, prepared } from "../postgres/unit.ts";
+import { json, sql } from "../sql.ts";
 
 export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
   insertMessage: async (unit, message) => {
@@ -68,7 +68,8 @@ interface Details {
  * inserts the messages, moves their senders' read positions, and indexes them for search.
  */
 const INSERT: Batch<NewRow, number | null> = {
-  sql: `WITH given AS (
+  statement: prepared(sql`
+    WITH given AS (
       SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::boolean[], $5::text[],
         $6::text[], $7::jsonb[], $8::bigint[], $9::tsvector[]) AS g (uuid, conversation_id, sender_id,
         by_agent, content, client_msg_id, details, at, words)
@@ -98,7 +99,7 @@ const INSERT: Batch<NewRow, number | null> = {
       SELECT i.id, i.conversation_id, n.words FROM inserted i
       JOIN counted n ON n.conversation_id = i.conversation_id WHERE n.words IS NOT NULL
     )
-    SELECT conversation_id, seq FROM counted`,
+    SELECT conversation_id, seq FROM counted`),
   writes: true,
   // Arrays: PostgreSQL parses them at half the cost of a JSON list of objects.
   values: (rows) => [
@@ -136,48 +137,47 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
   importMessages: async (unit, conversation, messages) => {
     const { id } = conversation;
     unit.changes(id);
+    const sent = messages.map((each) => ({
+      sender_id: each.sender.id,
+      client_msg_id: each.client_msg_id,
+    }));
     const [before, stored] = await Promise.all([
-      unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", [id]),
-      unit.all<{ uuid: string; sender_id: number; client_msg_id: string }>(
-        `SELECT m.uuid, m.sender_id, m.client_msg_id
-         FROM jsonb_to_recordset($2::jsonb) AS g (sender_id bigint, client_msg_id text)
-         JOIN messages m ON m.conversation_id = $1 AND m.sender_id = g.sender_id
-           AND m.client_msg_id = g.client_msg_id`,
-        [
-          id,
-          messages.map(({ sender, client_msg_id }) => ({ sender_id: sender.id, client_msg_id })),
-        ],
-      ),
+      unit.get<{ seq: number }>`SELECT seq FROM counters WHERE conversation_id = ${id}`,
+      unit.all<{ uuid: string; sender_id: number; client_msg_id: string }>`
+        SELECT m.uuid, m.sender_id, m.client_msg_id
+        FROM jsonb_to_recordset(${json(sent)}::jsonb) AS g (sender_id bigint, client_msg_id text)
+        JOIN messages m ON m.conversation_id = ${id} AND m.sender_id = g.sender_id
+          AND m.client_msg_id = g.client_msg_id`,
     ]);
     if (!before) throw new Error(`conversation ${id} has no counters`);
     const { uuids, rows } = planImport(messages, stored, before.seq);
     const last = rows.at(-1);
+    // The totals stay as they are, so that the messages are unread for nobody.
     if (last) {
-      await unit.write(IMPORT, [id, rows.map(toImportRow(id)), last.seq, latestTime(rows)]);
+      await unit.write`
+        WITH given AS (
+          SELECT * FROM jsonb_to_recordset(${json(rows.map(toImportRow(id)))}::jsonb) AS g (uuid uuid,
+            seq bigint, sender_id bigint, by_agent boolean, content text, client_msg_id text,
+            mentions jsonb, metadata jsonb, at bigint, words text)
+        ), counted AS (
+          UPDATE counters SET seq = ${last.seq}, updated_at = ${importedAt(rows)}
+          WHERE conversation_id = ${id}
+          RETURNING humans, agents
+        ), inserted AS (
+          INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
+            agent_n, content, client_msg_id, mentions, metadata, created_at, finalized_at, imported)
+          SELECT g.uuid, ${id}, g.seq, g.seq, g.sender_id, g.by_agent, n.humans, n.agents,
+            g.content,
+            g.client_msg_id, g.mentions, g.metadata, g.at, g.at, true
+          FROM given g CROSS JOIN counted n ORDER BY g.seq
+          RETURNING id, uuid
+        )
+        INSERT INTO search (message_id, conversation_id, words)
+        SELECT i.id, ${id}, g.words::tsvector FROM inserted i JOIN given g ON g.uuid = i.uuid`;
     }
     return importResults(conversation, uuids, rows);
   },
 };
-
-/** Inserts imported messages. The totals stay as they are, so that they are unread for nobody. */
-const IMPORT = `WITH given AS (
-    SELECT * FROM jsonb_to_recordset($2::jsonb) AS g (uuid uuid, seq bigint, sender_id bigint,
-      by_agent boolean, content text, client_msg_id text, mentions jsonb, metadata jsonb, at bigint,
-      words text)
-  ), counted AS (
-    UPDATE counters SET seq = $3, updated_at = ${importedAt("$4::bigint", "greatest")}
-    WHERE conversation_id = $1
-    RETURNING humans, agents
-  ), inserted AS (
-    INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
-      agent_n, content, client_msg_id, mentions, metadata, created_at, finalized_at, imported)
-    SELECT g.uuid, $1, g.seq, g.seq, g.sender_id, g.by_agent, n.humans, n.agents, g.content,
-      g.client_msg_id, g.mentions, g.metadata, g.at, g.at, true
-    FROM given g CROSS JOIN counted n ORDER BY g.seq
-    RETURNING id, uuid
-  )
-  INSERT INTO search (message_id, conversation_id, words)
-  SELECT i.id, $1, g.words::tsvector FROM inserted i JOIN given g ON g.uuid = i.uuid`;
 
 const toImportRow =
   (conversationId: number) =>

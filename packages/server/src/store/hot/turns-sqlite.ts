@@ -6,10 +6,21 @@ export const hotTurnWrites: Methods<keyof HotTurnWrites> = {
     db.changesUnowned();
     return chunks
       .filter(({ turn_id, text, offset, first, at }) => {
-        const answer = db.get<{ message_id: number }>(PLACE, [turn_id, offset, text, node]);
+        // Apart from the insertion: a statement that reads the table it inserts into needs a temporary one.
+        const answer = db.get<{ message_id: number }>`
+          SELECT message_id FROM turns t
+          WHERE id = ${turn_id} AND status = 'running' AND node = ${node}
+            AND ${offset} - octet_length(${text}) = coalesce(
+              (SELECT max(c.byte_offset) FROM chunks c WHERE c.message_id = t.message_id), 0)`;
         if (!answer) return true;
-        db.change(INSERT, [answer.message_id, offset, text]);
-        if (first) db.change(SET_FIRST_TOKEN, [turn_id, at]);
+        db.change`
+          INSERT INTO chunks (message_id, byte_offset, text)
+          VALUES (${answer.message_id}, ${offset}, ${text})`;
+        if (first) {
+          db.change`
+            UPDATE turns SET first_token_at = ${at}
+            WHERE id = ${turn_id} AND first_token_at IS NULL`;
+        }
         return false;
       })
       .map(({ turn_id }) => turn_id);
@@ -17,13 +28,3 @@ export const hotTurnWrites: Methods<keyof HotTurnWrites> = {
   // There are no others who would ask.
   renewNode: () => {},
 };
-
-/** Apart from the insertion: a statement that reads the table it inserts into needs a temporary one. */
-const PLACE = `SELECT message_id FROM turns t WHERE id = $1 AND status = 'running' AND node = $4
-  AND $2 - octet_length($3) = coalesce(
-    (SELECT max(c.byte_offset) FROM chunks c WHERE c.message_id = t.message_id), 0)`;
-
-const INSERT = "INSERT INTO chunks (message_id, byte_offset, text) VALUES ($1, $2, $3)";
-
-const SET_FIRST_TOKEN =
-  "UPDATE turns SET first_token_at = $2 WHERE id = $1 AND first_token_at IS NULL";

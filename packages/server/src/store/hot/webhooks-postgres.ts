@@ -1,6 +1,6 @@
 import type { Batch } from "../postgres/transaction.ts";
-import type { Methods } from "../postgres/unit.ts";
-import { NOW } from "../sql.ts";
+import { type Methods, prepared } from "../postgres/unit.ts";
+import { NOW, sql } from "../sql.ts";
 import {
   type AttemptedDelivery,
   DELIVERY,
@@ -22,12 +22,13 @@ export const hotWebhookWrites: Methods<"finishAttempts"> = {
 };
 
 const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
-  sql: `SELECT place, ${DELIVERY} FROM jsonb_to_recordset($1::text::jsonb)
+  statement: prepared(sql`
+    SELECT place, ${DELIVERY} FROM jsonb_to_recordset($1::text::jsonb)
       AS l (place integer, of_webhook text, of_lane text, most integer)
     CROSS JOIN LATERAL (SELECT ${DELIVERY} FROM deliveries
       WHERE webhook_id = of_webhook AND lane = of_lane AND status = 'pending'
       ORDER BY id LIMIT most) next
-    ORDER BY place, id`,
+    ORDER BY place, id`),
   writes: false,
   values: (calls) => [
     JSON.stringify(
@@ -57,7 +58,8 @@ interface Finished {
  * another node queues meanwhile is noticed, even if the statement does not see the delivery yet.
  */
 const finishAttempts: Batch<Finished, boolean> = {
-  sql: `WITH finished AS (
+  statement: prepared(sql`
+    WITH finished AS (
       SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS f (place integer, webhook_id text,
         lane text, claim bigint, version bigint, retry_ms bigint, deliveries jsonb)
     ), held AS (
@@ -76,7 +78,7 @@ const finishAttempts: Batch<Finished, boolean> = {
           WHERE d.webhook_id = l.webhook_id AND d.lane = l.lane AND d.status = 'pending'
             AND d.id NOT IN (SELECT id FROM ended WHERE status <> 'pending')) THEN ${NOW} END)
       FROM held WHERE l.webhook_id = held.webhook_id AND l.lane = held.lane
-    ) SELECT place FROM held`,
+    ) SELECT place FROM held`),
   writes: true,
   values: (calls) => [
     JSON.stringify(

@@ -136,7 +136,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       listener = handler;
     },
     background,
-    ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
+    ready: () => on(reading, async (run) => void (await run.get`SELECT 1`)),
     close: async () => {
       isClosed = true;
       await pruning.stop();

@@ -53,15 +53,14 @@ export async function reindex(
   text: string | null,
 ): Promise<void> {
   if (text === null) {
-    await db.change("DELETE FROM search WHERE message_id = $1", [id]);
+    await db.change`DELETE FROM search WHERE message_id = ${id}`;
     return;
   }
-  await db.change(
-    `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
-     ON CONFLICT (message_id) DO UPDATE
-       SET conversation_id = excluded.conversation_id, words = excluded.words`,
-    [id, conversation_id, searchVector(conversation_id, text)],
-  );
+  await db.change`
+    INSERT INTO search (message_id, conversation_id, words)
+    VALUES (${id}, ${conversation_id}, ${searchVector(conversation_id, text)}::tsvector)
+    ON CONFLICT (message_id) DO UPDATE
+      SET conversation_id = excluded.conversation_id, words = excluded.words`;
 }
 
 /**

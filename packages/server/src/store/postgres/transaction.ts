@@ -1,6 +1,6 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
-import type { OwnedTable } from "../sql.ts";
+import type { Effect, OwnedTable } from "../sql.ts";
 import { aborted, type Connection, type Rows } from "./connection.ts";
 
 /**
@@ -25,9 +25,15 @@ export class Conflict extends Error {
   }
 }
 
+/** The text of a statement, with `$1` for its first value. */
+export interface Prepared {
+  readonly text: string;
+  readonly effect: Effect;
+}
+
 /** One statement for many calls. */
 export interface Batch<Call, Result> {
-  readonly sql: string;
+  readonly statement: Prepared;
   /** Whether it changes something. */
   readonly writes: boolean;
   readonly values: (calls: readonly Call[]) => unknown[];
@@ -270,7 +276,7 @@ export class Transaction {
     const values = calls.map(({ call }) => call as never);
     try {
       const only = calls.length === 1 ? (calls[0] as BatchedCall).run : null;
-      const rows = await this.run<never>(only, batch.sql, batch.values(values));
+      const rows = await this.run<never>(only, batch.statement.text, batch.values(values));
       const results = batch.results(rows, values);
       for (const [place, { answer }] of calls.entries()) answer.resolve(results[place]);
     } catch (error) {

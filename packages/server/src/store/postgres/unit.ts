@@ -2,30 +2,40 @@ import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import {
   checkOwned,
-  type Encoded,
   effectOf,
+  type Fragment,
   type IndexedMessage,
+  Json,
   notStated,
   type OwnedTable,
   type Place,
-  type Sql,
-  type Statement,
-  type Value,
+  preparing,
+  Sql,
+  sql,
+  type Template,
 } from "../sql.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 import { reindex } from "./search.ts";
-import { type Batch, textList, type UnitRun } from "./transaction.ts";
+import { type Batch, type Prepared, textList, type UnitRun } from "./transaction.ts";
 
-const textOf = (sql: Statement) => (typeof sql === "string" ? sql : sql.postgres);
+const prepare = preparing<Prepared>({
+  name: "postgres",
+  encode: (value) => (value instanceof Json ? value.value : textList(value)),
+  prepare: (text) => ({ text, effect: effectOf(text) }),
+});
+
+/** Prepares a statement whose values are passed by their places, `$1` for the first. */
+export const prepared = (statement: Fragment): Prepared => prepare(statement, []);
 
 /** The port for a call of a method, in a unit that runs. */
-export class Unit implements Sql {
+export class Unit extends Sql {
   private readonly run: UnitRun;
   /** Whether the method has stated what it changes. */
   private isStated = false;
 
   constructor(run: UnitRun) {
+    super();
     this.run = run;
   }
 
@@ -34,90 +44,84 @@ export class Unit implements Sql {
     return new Unit(this.run);
   }
 
-  all<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.run.transaction.run<Row>(this.run, textOf(sql), values);
+  override all<Row>(...template: Template): Promise<Row[]> {
+    const values: unknown[] = [];
+    const { text } = prepare(sql(...template), values);
+    return this.run.transaction.run<Row>(this.run, text, values);
   }
 
-  async get<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row | null> {
-    return (await this.all<Row>(sql, values))[0] ?? null;
+  override async get<Row>(...template: Template): Promise<Row | null> {
+    return (await this.all<Row>(...template))[0] ?? null;
   }
 
-  async change(sql: Statement, values: readonly unknown[] = []): Promise<number> {
-    return (await this.write(sql, values)).count;
+  override async change(...template: Template): Promise<number> {
+    return (await this.write(...template)).count;
   }
 
-  async changed<Row>(sql: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    const text = textOf(sql);
-    if (effectOf(text) !== "named") return this.write<Row>(sql, values);
-    const rows = await this.run.write<Row & { conversation_id: number }>(text, values);
-    for (const { conversation_id } of rows) this.changes(conversation_id);
+  override async changed<Row>(...template: Template): Promise<Row[]> {
+    const values: unknown[] = [];
+    const { text, effect } = prepare(sql(...template), values);
+    if (effect === "conversation") this.check({ text, effect });
+    const rows = await this.run.write<Row & Place>(text, values);
+    if (effect === "named") for (const row of rows) this.changes(row.conversation_id);
     return rows;
   }
 
   /** Runs a statement that changes something, and returns the rows of RETURNING with their count. */
-  async write<Row = never>(sql: Statement, values: readonly unknown[] = []): Promise<Rows<Row>> {
-    const text = textOf(sql);
-    this.check(text);
-    return this.run.write<Row>(text, values);
+  async write<Row = never>(...template: Template): Promise<Rows<Row>> {
+    const values: unknown[] = [];
+    const prepared = prepare(sql(...template), values);
+    this.check(prepared);
+    return this.run.write<Row>(prepared.text, values);
   }
 
   /** Makes a call in one statement with the calls of other units at the same time. */
   together<Each, Result>(batch: Batch<Each, Result>, call: Each): Promise<Result> {
-    if (batch.writes) this.check(batch.sql);
+    if (batch.writes) this.check(batch.statement);
     return this.run.together(batch, call);
   }
 
-  private check(sql: string): void {
-    if (!this.isStated && effectOf(sql) !== "other") throw notStated(sql);
+  private check({ text, effect }: Prepared): void {
+    if (!this.isStated && effect !== "other") throw notStated(text);
   }
 
-  own(conversationId: number): Awaitable<void> {
+  override own(conversationId: number): Awaitable<void> {
     this.isStated = true;
     return this.run.transaction.own(this.run, "counters", conversationId);
   }
 
-  async getOwned(place: string, sql: string, value: Value, also?: OwnedTable) {
-    if (this.run.transaction.options.readOnly) return this.get<Place>(sql, [value]);
+  override async getOwned(place: Fragment, row: Fragment, turnId?: number): Promise<Place | null> {
+    if (this.run.transaction.options.readOnly) return this.get<Place>`${row}`;
     // Owned first: what is read before may be outdated by the time the unit owns the conversation.
-    const found = await this.get<Place>(place, [value]);
+    const found = await this.get<Place>`${place}`;
     if (!found) return null;
     await this.own(found.conversation_id);
-    if (also) await this.ownRow(also, Number(value));
-    return this.get<Place>(sql, [value]);
+    if (turnId !== undefined) await this.ownRow("turns", turnId);
+    return this.get<Place>`${row}`;
   }
 
-  async ownFree(conversationIds: readonly number[]): Promise<number[]> {
+  override async ownFree(conversationIds: readonly number[]): Promise<number[]> {
     this.isStated = true;
     const own = (id: number) => this.run.transaction.ownFree(this.run, "counters", id);
     const owned = await Promise.all(conversationIds.map(own));
     return conversationIds.filter((_, place) => owned[place]);
   }
 
-  changes(conversationId: number): void {
+  override changes(conversationId: number): void {
     this.isStated = true;
     checkOwned(this.run.owned.has(`counters:${conversationId}`), conversationId);
   }
 
-  changesUnowned(): void {
+  override changesUnowned(): void {
     this.isStated = true;
   }
 
-  ownRow(table: OwnedTable, id: number): Awaitable<void> {
+  override ownRow(table: OwnedTable, id: number): Awaitable<void> {
     return this.run.transaction.own(this.run, table, id);
   }
 
-  index(message: IndexedMessage, text: string | null): Promise<void> {
+  override index(message: IndexedMessage, text: string | null): Promise<void> {
     return reindex(this, message, text);
-  }
-
-  list(values: readonly (number | string | null)[]): string {
-    return textList(values);
-  }
-
-  json(value: object): Encoded;
-  json(value: object | null | undefined): Encoded | null;
-  json(value: object | null | undefined): Encoded | null {
-    return (value ?? null) as Encoded | null;
   }
 
   /** Hands a change to subscribers once the unit has committed. */

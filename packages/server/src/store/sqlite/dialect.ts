@@ -1,21 +1,6 @@
-import { NOW, type Statement } from "../sql.ts";
-
 /** Rewrites a statement of PostgreSQL's dialect, as far as the store uses it, for SQLite. */
-export function compiled(statement: Statement): string {
-  const sql = textOf(statement);
-  const parameters = [...sql.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
-  const timed = sql.replaceAll(NOW, () => `$${Math.max(0, ...parameters) + 1}`);
-  return RULES.reduce(
-    (text, [pattern, replacement]) => text.replaceAll(pattern, replacement),
-    timed,
-  );
-}
-
-/** Whether the current time is the last parameter of a statement, which callers do not pass. */
-export const usesNow = (statement: Statement): boolean => textOf(statement).includes(NOW);
-
-const textOf = (statement: Statement) =>
-  typeof statement === "string" ? statement : statement.sqlite;
+export const compiled = (statement: string): string =>
+  RULES.reduce((text, [pattern, replacement]) => text.replaceAll(pattern, replacement), statement);
 
 type Rule = readonly [pattern: RegExp, replacement: (...found: string[]) => string];
 

@@ -5,16 +5,19 @@ import {
   checkOwned,
   type Effect,
   effectOf,
+  type Fragment,
   type IndexedMessage,
+  Json,
   notStated,
   type OwnedTable,
   type Place,
-  type Sql,
-  type Statement,
-  type Values,
+  preparing,
+  Sql,
+  sql,
+  type Template,
 } from "../sql.ts";
 import type { WriteTx } from "../store.ts";
-import { compiled, usesNow } from "./dialect.ts";
+import { compiled } from "./dialect.ts";
 import { KnownConversations } from "./known-conversations.ts";
 
 type Bindings = SQLQueryBindings[];
@@ -27,8 +30,6 @@ interface Prepared {
   readonly isKnown: boolean;
   /** Whether it names a table whose rows `later` sets. */
   readonly needsRows: boolean;
-  /** Whether the current time is its last parameter. */
-  readonly isTimed: boolean;
   readonly statement: ReturnType<Database["query"]>;
 }
 
@@ -46,8 +47,8 @@ export class Connection {
   readonly #begin: ReturnType<Database["query"]>;
   readonly #dataVersion: ReturnType<Database["query"]>;
   readonly #owned = new Set<number>();
-  readonly #statements = new Map<Statement, Prepared>();
-  readonly #later = new Map<string, { readonly statement: Statement; readonly values: Values }>();
+  readonly #find: (statement: Fragment, values: Bindings) => Prepared;
+  readonly #later = new Map<string, { readonly prepared: Prepared; readonly values: Bindings }>();
   #version: unknown;
 
   constructor(db: Database, { readOnly = false } = {}) {
@@ -55,6 +56,20 @@ export class Connection {
     this.#begin = db.query("BEGIN IMMEDIATE");
     this.#dataVersion = db.query("PRAGMA data_version");
     this.known = readOnly ? null : new KnownConversations();
+    this.#find = preparing<Prepared>({
+      name: "sqlite",
+      encode: (value) => JSON.stringify(value instanceof Json ? value.value : value),
+      prepare: (text) => {
+        const sql = compiled(text);
+        return {
+          sql,
+          effect: effectOf(sql),
+          isKnown: CHANGES_KNOWN.test(sql),
+          needsRows: SET_LATER.test(sql),
+          statement: db.query(sql),
+        };
+      },
+    });
   }
 
   /** Begins a transaction, which may follow one of another process. */
@@ -75,15 +90,14 @@ export class Connection {
    * Sets a row of `counters` or `members` before the next statement that names its table, and at the
    * latest when the transaction ends: once for all units that set it. The last values count.
    */
-  later(row: string, statement: Statement, values: Values): void {
-    this.#later.set(row, { statement, values });
+  later(row: string, statement: Fragment): void {
+    const values: Bindings = [];
+    this.#later.set(row, { prepared: this.#find(statement, values), values });
   }
 
   /** Sets the rows that are still to be set. */
   flush(): void {
-    for (const { statement, values } of this.#later.values()) {
-      this.#find(statement).statement.run(...(values as Bindings));
-    }
+    for (const { prepared, values } of this.#later.values()) prepared.statement.run(...values);
     this.#later.clear();
   }
 
@@ -114,26 +128,9 @@ export class Connection {
     checkOwned(this.#owned.has(conversationId), conversationId);
   }
 
-  prepared(statement: Statement): Prepared {
-    const found = this.#find(statement);
+  prepared(template: Template, values: Bindings): Prepared {
+    const found = this.#find(sql(...template), values);
     if (found.needsRows) this.flush();
-    return found;
-  }
-
-  #find(statement: Statement): Prepared {
-    let found = this.#statements.get(statement);
-    if (!found) {
-      const sql = compiled(statement);
-      found = {
-        sql,
-        effect: effectOf(sql),
-        isKnown: CHANGES_KNOWN.test(sql),
-        needsRows: SET_LATER.test(sql),
-        isTimed: usesNow(statement),
-        statement: this.#db.query(sql),
-      };
-      this.#statements.set(statement, found);
-    }
     return found;
   }
 }
@@ -141,12 +138,13 @@ export class Connection {
 /** Makes the port for a call of a method. */
 export const portOf = (connection: Connection) => () => new Port(connection);
 
-export class Port implements Sql {
+export class Port extends Sql {
   private readonly connection: Connection;
   /** The conversation that the method has stated to change; null: several, or none that is owned. */
   private stated: number | null | undefined;
 
   constructor(connection: Connection) {
+    super();
     this.connection = connection;
   }
 
@@ -154,34 +152,36 @@ export class Port implements Sql {
     return this.connection.known;
   }
 
-  all<Row>(sql: Statement, values: Values = NONE): Row[] {
-    const prepared = this.connection.prepared(sql);
-    return prepared.statement.all(...bound(prepared, values)) as Row[];
+  override all<Row>(...template: Template): Row[] {
+    const values: Bindings = [];
+    return this.connection.prepared(template, values).statement.all(...values) as Row[];
   }
 
-  get<Row>(sql: Statement, values: Values = NONE): Row | null {
-    const prepared = this.connection.prepared(sql);
-    return prepared.statement.get(...bound(prepared, values)) as Row | null;
+  override get<Row>(...template: Template): Row | null {
+    const values: Bindings = [];
+    return this.connection.prepared(template, values).statement.get(...values) as Row | null;
   }
 
-  change(sql: Statement, values: Values = NONE): number {
-    const prepared = this.connection.prepared(sql);
+  override change(...template: Template): number {
+    const values: Bindings = [];
+    const prepared = this.connection.prepared(template, values);
     if (prepared.effect !== "other") this.check(prepared);
-    const { changes } = prepared.statement.run(...bound(prepared, values));
+    const { changes } = prepared.statement.run(...values);
     if (changes > 0) this.connection.wrote = true;
     if (prepared.isKnown) this.known?.drop(this.stated ?? null);
     return changes;
   }
 
   /** Sets a row as `Connection.later` does. The caller keeps `known` up to date. */
-  later(row: string, sql: Statement, values: Values): void {
-    this.connection.later(row, sql, values);
+  later(row: string): (...template: Template) => void {
+    return (...template) => this.connection.later(row, sql(...template));
   }
 
-  changed<Row>(sql: Statement, values: Values = NONE): Row[] {
-    const prepared = this.connection.prepared(sql);
+  override changed<Row>(...template: Template): Row[] {
+    const values: Bindings = [];
+    const prepared = this.connection.prepared(template, values);
     if (prepared.effect === "conversation") this.check(prepared);
-    const rows = this.all<{ conversation_id: number }>(sql, values);
+    const rows = prepared.statement.all(...values) as { conversation_id: number }[];
     if (rows.length > 0) this.connection.wrote = true;
     if (prepared.effect === "named") {
       for (const { conversation_id } of rows) this.changes(conversation_id);
@@ -199,55 +199,40 @@ export class Port implements Sql {
     this.stated = isOnly ? conversationId : null;
   }
 
-  own(conversationId: number): void {
+  override own(conversationId: number): void {
     this.state(conversationId);
     this.connection.own(conversationId);
   }
 
-  getOwned(_place: string, sql: string, value: Values[number]): Place | null {
-    const row = this.get<Place>(sql, [value]);
+  override getOwned(_place: Fragment, found: Fragment): Place | null {
+    const row = this.get<Place>`${found}`;
     if (row) this.own(row.conversation_id);
     return row;
   }
 
-  ownFree(conversationIds: readonly number[]): number[] {
+  override ownFree(conversationIds: readonly number[]): number[] {
     for (const id of conversationIds) this.own(id);
     return [...conversationIds];
   }
 
-  changes(conversationId: number): void {
+  override changes(conversationId: number): void {
     this.state(conversationId);
     this.connection.changes(conversationId);
   }
 
-  changesUnowned(): void {
+  override changesUnowned(): void {
     this.stated = null;
   }
 
-  ownRow(_table: OwnedTable, _id: number): void {
+  override ownRow(_table: OwnedTable, _id: number): void {
     // The unit that runs is the only one.
   }
 
   /** The indexer reads the text itself. */
-  index({ id }: IndexedMessage): void {
-    this.change("INSERT INTO search_changes (message_id) VALUES ($1)", [id]);
-  }
-
-  list(values: readonly (number | string | null)[]): string {
-    return JSON.stringify(values);
-  }
-
-  json(value: object): string;
-  json(value: object | null | undefined): string | null;
-  json(value: object | null | undefined): string | null {
-    return value ? JSON.stringify(value) : null;
+  override index({ id }: IndexedMessage): void {
+    this.change`INSERT INTO search_changes (message_id) VALUES (${id})`;
   }
 }
-
-const NONE: Values = [];
-
-const bound = ({ isTimed }: Prepared, values: Values) =>
-  (isTimed ? [...values, Date.now()] : values) as Bindings;
 
 /** Methods of the store's interface that take the port as their first argument. */
 export type Methods<Names extends keyof WriteTx> = {
