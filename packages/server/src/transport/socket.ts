@@ -110,6 +110,7 @@ interface Dependencies {
 }
 
 const SESSION_ENDED = unauthorized("the session has ended");
+const ANSWERED = Promise.resolve();
 /** Clients keep their token, and make the call again. */
 const CLOSING = unavailable("the socket is being closed, please reconnect");
 
@@ -124,7 +125,7 @@ class Connection implements Client, Reader {
   readonly kind: Authenticated["kind"];
   readonly #shared: Dependencies;
   readonly #origin: Origin;
-  readonly #account: Authenticated["account"];
+  #account: Authenticated["account"];
   /** Aborted when the socket is closed. Most calls need no signal, so most sockets have none. */
   #gone: AbortController | null = null;
   #socket: Socket | null = null;
@@ -139,7 +140,7 @@ class Connection implements Client, Reader {
   /** Set while frames wait until earlier calls are paid for. */
   #paying: NodeJS.Timeout | null = null;
   /** Resolves after the reply to the last call without an id: such replies keep the order of the calls. */
-  #lastWithoutId: Promise<void> = Promise.resolve();
+  #lastWithoutId = ANSWERED;
 
   constructor(shared: Dependencies, who: Authenticated, origin: Origin) {
     this.#shared = shared;
@@ -155,6 +156,8 @@ class Connection implements Client, Reader {
     const { hub, log } = this.#shared.services;
     this.#socket = socket;
     this.#person = hub.enter(this.#account, this);
+    // All sockets of an account share its record.
+    this.#account = this.#person.account;
     this.#listen(this.#person).catch((error) => {
       log.error({ err: error, session_id: this.session_id }, "socket open failed");
       this.close(1011, "internal error");
