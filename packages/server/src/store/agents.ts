@@ -64,12 +64,7 @@ export const agentWrites = {
   setAgentLimits: (db: Sql, accountId: number, limits: AgentLimits) =>
     db.upsert("agents", { account_id: accountId }, { ...limits, limits_set: true }),
   /** Changes nothing when the agent is not a member of the conversation. */
-  async setAlwaysOn(
-    db: Sql,
-    conversationId: number,
-    accountId: number,
-    alwaysOn: boolean,
-  ): Promise<void> {
+  async setAlwaysOn(db: Sql, conversationId: number, accountId: number, alwaysOn: boolean) {
     db.changes(conversationId);
     const member = { conversation_id: conversationId, account_id: accountId };
     await db.update("members", member, { always_on: alwaysOn });

@@ -85,12 +85,7 @@ export const blockWrites = {
   setAddedBy: (db: Sql, accountId: number, addedBy: AddedBy) =>
     changeAccount(db, accountId, { added_by: addedBy }),
   /** Remembers that an account left the conversation for good. */
-  async leaveForGood(
-    db: Sql,
-    conversationId: number,
-    accountId: number,
-    at: number,
-  ): Promise<void> {
+  async leaveForGood(db: Sql, conversationId: number, accountId: number, at: number) {
     db.changes(conversationId);
     const departure = { conversation_id: conversationId, account_id: accountId, left_at: at };
     await db.insertNew("final_departures", departure);

@@ -178,13 +178,7 @@ export const changeWrites = {
   async renewHistory(db: Sql): Promise<void> {
     await db.change`UPDATE history SET id = ${Bun.randomUUIDv7()}`;
   },
-  async claimSubscription(
-    db: Sql,
-    name: string,
-    node: string,
-    leaseMs: number,
-    from: Cursor,
-  ): Promise<Cursor | null> {
+  async claimSubscription(db: Sql, name: string, node: string, leaseMs: number, from: Cursor) {
     // Does not wait: a node that is paused while it saves the cursor must not delay the others.
     const [claimed] = await db.changed<{ cursor: Cursor }>`
       UPDATE subscriptions SET node = ${node}, leased_until = ${NOW} + ${leaseMs}::bigint

@@ -37,10 +37,7 @@ export const componentWrites = {
 };
 
 /** The uses of components by message, oldest first. */
-export async function componentUses(
-  db: Sql,
-  messageIds: readonly number[],
-): Promise<Map<number, ComponentUse[]>> {
+export async function componentUses(db: Sql, messageIds: readonly number[]) {
   if (messageIds.length === 0) return new Map();
   const rows = await db.all<ComponentUseRow>`
     SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}

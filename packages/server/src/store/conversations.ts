@@ -76,12 +76,7 @@ export const conversationWrites = {
     await db.update("conversations", { id: conversationId }, { direct_pair: null });
   },
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
-  async insertMembers(
-    db: Sql,
-    conversationId: number,
-    accountIds: readonly number[],
-    at: number,
-  ): Promise<void> {
+  async insertMembers(db: Sql, conversationId: number, accountIds: readonly number[], at: number) {
     db.changes(conversationId);
     await Promise.all([
       db.change`
@@ -98,11 +93,7 @@ export const conversationWrites = {
     ]);
   },
   /** Makes the members among these accounts former members, until they are inserted again. */
-  async deleteMembers(
-    db: Sql,
-    conversationId: number,
-    accountIds: readonly number[],
-  ): Promise<void> {
+  async deleteMembers(db: Sql, conversationId: number, accountIds: readonly number[]) {
     db.changes(conversationId);
     const rows = await db.changed<{ account_id: number }>`
       DELETE FROM members

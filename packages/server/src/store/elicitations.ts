@@ -23,11 +23,7 @@ export const elicitationWrites = {
     await db.insert("elicitations", { ...asked, schema: JSON.stringify(asked.schema) });
   },
   /** Stores the answer, unless the question has one. The unit owns the conversation. */
-  async answerElicitation(
-    db: Sql,
-    uuid: string,
-    { action, content }: ElicitationAnswer,
-  ): Promise<void> {
+  async answerElicitation(db: Sql, uuid: string, { action, content }: ElicitationAnswer) {
     await db.changed`
       UPDATE elicitations SET action = ${action}, content = ${JSON.stringify(content)}
       WHERE uuid = ${uuid} AND action IS NULL RETURNING conversation_id`;

@@ -36,11 +36,7 @@ export const erasureWrites = {
    * so that nobody else can have it. Returns false, and changes nothing, when the account is erased
    * already.
    */
-  async eraseAccount(
-    db: Sql,
-    { id, username }: AccountRecord,
-    { messages, at }: NewErasure,
-  ): Promise<boolean> {
+  async eraseAccount(db: Sql, { id, username }: AccountRecord, { messages, at }: NewErasure) {
     await db.ownRow("accounts", id);
     const erased = await db.change`
       UPDATE accounts SET password_hash = NULL, external_id = NULL, metadata = NULL, policy = NULL,

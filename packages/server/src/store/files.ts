@@ -90,12 +90,7 @@ export const fileWrites = {
    * Gives files to a message, whose conversation the unit owns. Returns false if one of them is gone, not
    * ready, or used already; the unit must then fail.
    */
-  async attachFiles(
-    db: Sql,
-    ids: readonly string[],
-    messageUuid: string,
-    at: number,
-  ): Promise<boolean> {
+  async attachFiles(db: Sql, ids: readonly string[], messageUuid: string, at: number) {
     const attached = await db.changed<InConversation>`
       UPDATE files
       SET used_at = ${at}, message_id = (SELECT id FROM messages WHERE uuid = ${messageUuid})

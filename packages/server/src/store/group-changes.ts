@@ -25,11 +25,7 @@ export const groupChangeWrites = {
    * Stores what one call changed, increments the group's counter and returns its new value. All
    * changes of the call share that value. The group itself is changed by other methods.
    */
-  async changeGroup(
-    db: Sql,
-    conversationId: number,
-    { actor, changes, at }: NewChanges,
-  ): Promise<number> {
+  async changeGroup(db: Sql, conversationId: number, { actor, changes, at }: NewChanges) {
     db.changes(conversationId);
     const [row] = await db.changed<{ seq: number }>`
       UPDATE counters SET seq = seq + 1, updated_at = ${at}

@@ -42,11 +42,7 @@ export const hiddenMessageWrites = {
    * once for all of them and returned. Returns null, and changes nothing, when all of them are hidden
    * already, or there are none.
    */
-  async hideMessages(
-    db: Sql,
-    messages: readonly MessageRecord[],
-    accountId: number,
-  ): Promise<number | null> {
+  async hideMessages(db: Sql, messages: readonly MessageRecord[], accountId: number) {
     await db.ownRow("accounts", accountId);
     const own_seq = (await ownCounter(db, accountId)) + 1;
     let hidden = 0;
@@ -56,12 +52,7 @@ export const hiddenMessageWrites = {
 };
 
 /** Returns how many messages it has hidden: one, or zero when it was hidden already. */
-async function hideMessage(
-  db: Sql,
-  message: MessageRecord,
-  accountId: number,
-  ownSeq: number,
-): Promise<number> {
+async function hideMessage(db: Sql, message: MessageRecord, accountId: number, ownSeq: number) {
   const { conversation_id, seq } = message;
   db.changes(conversation_id);
   const hidden = await db.change`

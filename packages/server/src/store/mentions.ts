@@ -34,11 +34,7 @@ export async function addMentions(
   await countUnread(db, await db.changed`${newMentions(usernames, place)}`, place, 1);
 }
 
-export async function removeMentions(
-  db: Sql,
-  usernames: readonly string[],
-  place: Place,
-): Promise<void> {
+export async function removeMentions(db: Sql, usernames: readonly string[], place: Place) {
   if (usernames.length === 0) return;
   await removeOf(db, sql`account_id IN (SELECT a.id FROM ${namedBy(usernames)})`, place);
 }

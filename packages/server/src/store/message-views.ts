@@ -61,11 +61,7 @@ export const toStoredAction = ({ action }: NewMessage): StoredAction | null =>
   action ? { token: action.token, label: action.label, by: action.by.id } : null;
 
 /** Converts rows to messages as a viewer sees them. */
-export async function viewMessages(
-  db: Sql,
-  rows: readonly MessageRow[],
-  viewerId: number,
-): Promise<Message[]> {
+export async function viewMessages(db: Sql, rows: readonly MessageRow[], viewerId: number) {
   const details = rows.some(hasDetails) ? await detailsOf(db, rows, viewerId) : NO_DETAILS;
   return rows.map((row) => toMessage(row, details));
 }

@@ -53,10 +53,7 @@ export const messageReads = {
       WHERE conversation_id = ${query.conversationId} AND sender_id = ${query.senderId}
         AND seq > ${query.after} AND seq <= ${query.upTo} AND deleted_at IS NULL ORDER BY seq`,
   /** A page of messages that the viewer can see, oldest first. */
-  async messagePage(
-    db: Sql,
-    { conversationId, viewerId, from, limit }: MessagePageQuery,
-  ): Promise<{ items: Message[]; has_more: boolean }> {
+  async messagePage(db: Sql, { conversationId, viewerId, from, limit }: MessagePageQuery) {
     const isNewer = from?.direction === "newer";
     const visible = visibleMessages(conversationId, viewerId);
     const rows = isNewer
@@ -187,12 +184,7 @@ export interface ContextQuery {
 export const LAST_SEQ = Number.MAX_SAFE_INTEGER;
 
 /** Turns a message into a tombstone. */
-async function deleteMessage(
-  db: Sql,
-  message: MessageRecord,
-  at: number,
-  version: number,
-): Promise<void> {
+async function deleteMessage(db: Sql, message: MessageRecord, at: number, version: number) {
   const { id, conversation_id, seq } = message;
   const { humans, agents } = countsIn(message);
   await removeMentions(db, message.mentions, message);

@@ -22,12 +22,7 @@ export const pictureWrites = {
    * Increments the counter that all names and pictures share: its new value is the account's new
    * version. Returns the account as it is then, and null for a file that cannot be used.
    */
-  async setAvatar(
-    db: Sql,
-    accountId: number,
-    fileId: string | null,
-    at: number,
-  ): Promise<AccountRecord | null> {
+  async setAvatar(db: Sql, accountId: number, fileId: string | null, at: number) {
     const current = () =>
       db.get<PictureRow>`SELECT picture_id FROM accounts WHERE id = ${accountId}`;
     if (!(await current())) throw new Error(`account ${accountId} is missing`);
@@ -39,12 +34,7 @@ export const pictureWrites = {
     return db.get<AccountRecord>`${ACCOUNTS} WHERE a.id = ${accountId}`;
   },
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
-  async setChatPicture(
-    db: Sql,
-    conversationId: number,
-    fileId: string | null,
-    at: number,
-  ): Promise<boolean> {
+  async setChatPicture(db: Sql, conversationId: number, fileId: string | null, at: number) {
     db.changes(conversationId);
     const former = await db.get<PictureRow>`
       SELECT picture_id FROM conversations WHERE id = ${conversationId}`;

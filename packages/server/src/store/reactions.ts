@@ -8,12 +8,7 @@ import type { Sql } from "./sql.ts";
 
 export const reactionReads = {
   /** The account's reaction with this emoji; null when there is none. */
-  async reaction(
-    db: Sql,
-    message: MessageRecord,
-    reactor: AccountRecord,
-    emoji: string,
-  ): Promise<Reaction | null> {
+  async reaction(db: Sql, message: MessageRecord, reactor: AccountRecord, emoji: string) {
     const row = await db.get<{ created_at: number }>`
       SELECT created_at FROM reactions
       WHERE message_id = ${message.id} AND account_id = ${reactor.id} AND emoji = ${emoji}`;
@@ -31,11 +26,7 @@ export const reactionReads = {
     return rows.map((row) => ({ place: row.id, reaction: toReaction(message, row, row) }));
   },
   /** The different emoji of a message, and how many of its reactions are this account's. */
-  async reactionCounts(
-    db: Sql,
-    message: MessageRecord,
-    accountId: number,
-  ): Promise<{ emoji: readonly string[]; own: number }> {
+  async reactionCounts(db: Sql, message: MessageRecord, accountId: number) {
     await db.own(message.conversation_id);
     const rows = await db.all<{ emoji: string; own: number }>`
       SELECT emoji, count(*) FILTER (WHERE account_id = ${accountId}) AS own FROM reactions
@@ -73,12 +64,7 @@ export const reactionWrites = {
     return version;
   },
   /** Throws when there is no such reaction. */
-  async removeReaction(
-    db: Sql,
-    message: MessageRecord,
-    reactorId: number,
-    emoji: string,
-  ): Promise<number> {
+  async removeReaction(db: Sql, message: MessageRecord, reactorId: number, emoji: string) {
     const version = await incrementCounter(db, message.conversation_id);
     const [removed] = await Promise.all([
       db.remove("reactions", { message_id: message.id, account_id: reactorId, emoji }),
@@ -151,11 +137,7 @@ const countReaction = (db: Sql, message: MessageRecord, by: 1 | -1, version: num
     WHERE id = ${message.id}`;
 
 /** How often messages have each emoji, and whether the viewer reacted with it, in order of its first use. */
-export async function reactionSummaries(
-  db: Sql,
-  messageIds: readonly number[],
-  viewerId: number,
-): Promise<Map<number, ReactionSummary[]>> {
+export async function reactionSummaries(db: Sql, messageIds: readonly number[], viewerId: number) {
   if (messageIds.length === 0) return new Map();
   const rows = await db.all<{ message_id: number; emoji: string; count: number; own: number }>`
     SELECT message_id, emoji, count(*) AS count,

@@ -42,10 +42,7 @@ export const sessionReads = {
 
 export const sessionWrites = {
   /** Idempotent: changes nothing when a session with that token exists. */
-  async insertSession(
-    db: Sql,
-    { network = null, fixed = false, at, ...session }: NewSession,
-  ): Promise<void> {
+  async insertSession(db: Sql, { network = null, fixed = false, at, ...session }: NewSession) {
     const row = { ...session, network, fixed, created_at: at, last_used_at: at };
     await db.insert("sessions", row, "ON CONFLICT (token_hash) DO NOTHING");
   },

@@ -22,11 +22,7 @@ export const toolWrites = {
    * Adds a server unless its owner has `most` of them (`full`) or one with that name (`taken`). Units that
    * add servers of the same owner take effect one after another, on all nodes.
    */
-  async insertToolServer(
-    db: Sql,
-    server: NewToolServer,
-    most: number,
-  ): Promise<"added" | "full" | "taken"> {
+  async insertToolServer(db: Sql, server: NewToolServer, most: number) {
     const { owner_id, name } = server;
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
@@ -54,11 +50,7 @@ export const toolWrites = {
       UPDATE tool_servers SET secrets = ${secrets}, url = coalesce(${url ?? null}, url)
       WHERE id = ${server.id} AND secrets IS NOT DISTINCT FROM ${server.secrets}`,
   /** Returns false, and changes nothing, when another server of its owner has the name. */
-  async renameToolServer(
-    db: Sql,
-    { id, owner_id }: OwnedToolServer,
-    name: string,
-  ): Promise<boolean> {
+  async renameToolServer(db: Sql, { id, owner_id }: OwnedToolServer, name: string) {
     await db.ownRow("accounts", owner_id);
     const others = await namesOf(db, owner_id);
     if (others.some((other) => other.name === name && other.id !== id)) return false;

@@ -403,12 +403,7 @@ const isAbandoned = (node: string): Either => ({
 });
 
 /** Claims those of these turns whose conversations no other transaction holds at this moment. */
-async function claimHeads(
-  db: Sql,
-  heads: readonly TurnHead[],
-  node: string,
-  leaseMs: number,
-): Promise<TurnRecord[]> {
+async function claimHeads(db: Sql, heads: readonly TurnHead[], node: string, leaseMs: number) {
   const free = await ownedAmong(db, heads);
   if (free.length === 0) return [];
   const claimed = await db.changed<{ id: number }>`

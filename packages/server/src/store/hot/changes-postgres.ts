@@ -43,11 +43,7 @@ const APPEND = prepared(sql`
   WHERE pg_current_xact_id() IS NOT NULL RETURNING id`);
 
 /** Whether an entry was committed. Resolves once that is certain, or with false when the store closes. */
-export async function wasCommitted(
-  log: ChangeLog,
-  entry: Cursor,
-  isClosed: () => boolean,
-): Promise<boolean> {
+export async function wasCommitted(log: ChangeLog, entry: Cursor, isClosed: () => boolean) {
   for (let retryMs = IN_DOUBT_RETRY_MS; !isClosed(); retryMs *= 2) {
     // A later entry comes first only once this one cannot appear any more. Reads fail while the
     // database is down.

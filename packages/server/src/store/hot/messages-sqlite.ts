@@ -54,10 +54,7 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
   },
 };
 
-function countersOf(
-  db: Port,
-  { id, uuid }: { readonly id: number; readonly uuid: string },
-): Counters {
+function countersOf(db: Port, { id, uuid }: { readonly id: number; readonly uuid: string }) {
   const counters =
     db.known?.counters(uuid) ??
     db.get<Counters>`

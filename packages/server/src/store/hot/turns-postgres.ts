@@ -21,11 +21,7 @@ export const hotTurnWrites: Methods<keyof HotTurnWrites> = {
  * another transaction has locked one of the turns, the whole unit runs again. A chunk that does not
  * continue the stored text is not stored. That happens when a crash of PostgreSQL lost the last chunks.
  */
-async function appendChunks(
-  unit: Unit,
-  node: string,
-  chunks: readonly NewChunk[],
-): Promise<number[]> {
+async function appendChunks(unit: Unit, node: string, chunks: readonly NewChunk[]) {
   const rows = await unit.write<{ turn_id: number; kept: boolean; busy: boolean | null }>`
     WITH given AS (
       SELECT * FROM jsonb_to_recordset(${json(chunks)}::jsonb) AS g (turn_id bigint, text text,
