@@ -3,6 +3,7 @@ import type { ChangeLog } from "../changes/log.ts";
 import { Failure } from "../rules/failure.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
+import type { LogLimits } from "./changes.ts";
 import type { HotConversationReads, HotConversationWrites } from "./conversations.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { HotMessageWrites } from "./messages.ts";
@@ -44,6 +45,14 @@ export interface Store {
   /** Work that the store does by itself, such as indexing, and whether it fails. */
   readonly background: BackgroundWork;
   close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  /** The id that the change log has for this process. Default: a random one. */
+  readonly node?: string;
+  /** Called after the schema of a database that was in use was migrated. */
+  migrated?(from: number, to: number): void;
+  readonly logLimits?: Partial<LogLimits>;
 }
 
 /** Thrown when the store cannot be reached, or it is unknown whether a unit has committed. */

@@ -1,13 +1,7 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import { backgroundRunner, watchWrites } from "../background-work.ts";
-import {
-  type Cursor,
-  LOG_LIMITS,
-  type LogLimits,
-  pruneChanges,
-  pruneRegularly,
-} from "../changes.ts";
+import { type Cursor, LOG_LIMITS, pruneChanges, pruneRegularly } from "../changes.ts";
 import { changeLog, changeWriter, wasCommitted } from "../hot/changes-postgres.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-postgres.ts";
 import { hotMessageWrites, importedMessageWrites } from "../hot/messages-postgres.ts";
@@ -15,7 +9,7 @@ import { hotTurnWrites } from "../hot/turns-postgres.ts";
 import { hotWebhookReads, hotWebhookWrites } from "../hot/webhooks-postgres.ts";
 import * as shared from "../methods.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
-import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
+import type { ReadTx, SharedStore, StoreOptions, WriteTx } from "../store.ts";
 import { refuseUnfinished } from "./claim.ts";
 import {
   ANSWER_TIMEOUT_MS,
@@ -57,12 +51,7 @@ const writeTx = binder<WriteTx>({
   signal: (unit: Unit, change: Change) => unit.emit(change),
 });
 
-export interface PostgresStoreOptions extends PostgresOptions {
-  /** The id that the change log has for this process. Default: a random one. */
-  readonly node?: string;
-  /** Called after the schema of a database that was in use was migrated. */
-  migrated?(from: number, to: number): void;
-  readonly logLimits?: Partial<LogLimits>;
+export interface PostgresStoreOptions extends PostgresOptions, StoreOptions {
   /** How long to wait for the answer to a statement. */
   readonly answerTimeoutMs?: number;
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { Change } from "../../changes/change.ts";
 import { backgroundRunner, watchWrites } from "../background-work.ts";
-import { LOG_LIMITS, type LogLimits, pruneChanges, pruneRegularly } from "../changes.ts";
+import { LOG_LIMITS, pruneChanges, pruneRegularly } from "../changes.ts";
 import { changeLog, changeWriter } from "../hot/changes-sqlite.ts";
 import { hotConversationReads, hotConversationWrites } from "../hot/conversations-sqlite.ts";
 import { hotMessageWrites, importedMessageWrites } from "../hot/messages-sqlite.ts";
@@ -9,7 +9,7 @@ import { hotTurnWrites } from "../hot/turns-sqlite.ts";
 import * as shared from "../methods.ts";
 import type { SearchHit, SearchQuery, Worked } from "../search.ts";
 import { searchQueue } from "../search-queue.ts";
-import type { ReadTx, Store, WriteTx } from "../store.ts";
+import type { Store, StoreOptions } from "../store.ts";
 import { type Background, indexerThread, startSearcher } from "./background.ts";
 import { batchWriter } from "./batch-writer.ts";
 import { keepLog, migrate, openDatabase } from "./connection.ts";
@@ -22,17 +22,12 @@ import {
   startMaintenance,
 } from "./maintenance.ts";
 import { NEWEST_SCHEMA } from "./migrations.ts";
-import { bind, Connection, type Port, portOf } from "./sql.ts";
+import { bind, Connection, portOf } from "./sql.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
 const ERASE_MS = 10 * 60_000;
 
-export interface SqliteStoreOptions {
-  /** The id that the change log has for this process. Default: a random one. */
-  readonly node?: string;
-  /** Called after the schema of a database that was in use was migrated. */
-  migrated?(from: number, to: number): void;
-  readonly logLimits?: Partial<LogLimits>;
+export interface SqliteStoreOptions extends StoreOptions {
   readonly eraseMs?: number;
   /** How long a search waits for an index that is far behind. Default: two seconds. */
   readonly indexWaitMs?: number;
@@ -72,7 +67,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   const batches = batchWriter({
     db,
     connection: writer,
-    tx: { ...reads(port), ...writes(port) },
+    tx: bind(writes, port),
     log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
     sync: async () => {
       await log.sync();
@@ -82,7 +77,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     finished: watchWrites(background),
   });
   const reader = portOf(new Connection(readerDb, { readOnly: true }));
-  const readTx = reads(reader);
+  const readTx = bind(reads, reader);
   const dataVersion = readerDb.query("PRAGMA data_version");
   const maintenance = startMaintenance({
     background,
@@ -147,18 +142,16 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   };
 }
 
-const reads = (port: () => Port): ReadTx => ({
-  ...bind(shared.reads, port),
-  ...bind(hotConversationReads, port),
-});
+const reads = { ...shared.reads, ...hotConversationReads };
 
-const writes = (port: () => Port): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
-  ...bind(shared.writes, port),
-  ...bind(hotConversationWrites, port),
-  ...bind(hotMessageWrites, port),
-  ...bind(importedMessageWrites, port),
-  ...bind(hotTurnWrites, port),
-});
+const writes = {
+  ...reads,
+  ...shared.writes,
+  ...hotConversationWrites,
+  ...hotMessageWrites,
+  ...importedMessageWrites,
+  ...hotTurnWrites,
+};
 
 /** How long a search waits for an index that is far behind, as after an import of a million messages. */
 const INDEX_WAIT_MS = 2000;
