@@ -48,13 +48,13 @@ export const accountReads = {
    */
   async renamedSince(db: Sql, viewerId: number, since: number | undefined): Promise<Renamed> {
     const [counter, rows] = await Promise.all([
-      db.get<{ seq: number }>`SELECT seq FROM name_counter WHERE id = 1`,
+      db.firstNumber`SELECT seq FROM name_counter WHERE id = 1`,
       since === undefined ? [] : renamedRows(db, viewerId, since),
     ]);
     const has_more = rows.length === RENAMED_PER_PAGE;
     return {
       accounts: rows.filter(({ visible }) => visible).map(publicAccount),
-      seq: (has_more && rows.at(-1)?.version) || (counter?.seq ?? 0),
+      seq: (has_more && rows.at(-1)?.version) || counter,
       has_more,
     };
   },

@@ -17,9 +17,8 @@ export const agentTokenReads = {
 };
 
 export const agentTokenWrites = {
-  async insertAgentToken(db: Sql, token: NewAgentToken): Promise<void> {
-    const { id, token_hash, account_id, name, at } = token;
-    await db.insert("agent_tokens", { id, token_hash, account_id, name, created_at: at });
+  async insertAgentToken(db: Sql, { at, ...token }: NewAgentToken): Promise<void> {
+    await db.insert("agent_tokens", { ...token, created_at: at });
   },
   /** Stores when a token was last used. */
   touchAgentToken: (db: Sql, id: string, lastUsedAt: number) =>

@@ -17,8 +17,7 @@ export const auditReads = {
 
 export const auditWrites = {
   async insertAuditEntry(db: Sql, entry: NewAuditEntry): Promise<void> {
-    const { at, action, account, details } = entry;
-    await db.insert("audit_log", { at, action, account, details: json(details) });
+    await db.insert("audit_log", { ...entry, details: json(entry.details) });
   },
   /** Deletes up to `most` entries from before a time, and returns how many it deleted. */
   pruneAuditLog: (db: Sql, before: number, most: number) =>

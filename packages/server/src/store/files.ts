@@ -63,10 +63,8 @@ export const fileWrites = {
    * Inserts an announced file and adds the usage to the count of the person. No other unit adds to that
    * count until this one ends: read after the call, `uploadedBytes` shows what all units have added.
    */
-  async insertFile(db: Sql, file: NewFile, usage: UploadUsage): Promise<void> {
-    const { id, owner_id, conversation_id, name, size, at } = file;
-    const row = { uuid: id, owner_id, conversation_id, name, size, created_at: at };
-    await db.insert("files", row);
+  async insertFile(db: Sql, { id, at, ...file }: NewFile, usage: UploadUsage): Promise<void> {
+    await db.insert("files", { ...file, uuid: id, created_at: at });
     await db.change`
       INSERT INTO upload_usage (owner_id, day, bytes)
       VALUES (${usage.person_id}, ${usage.day}, ${usage.bytes})

@@ -37,6 +37,13 @@ export interface ImportResult {
   readonly inserted: Message | null;
 }
 
+/** A message that may have been imported before. */
+export interface KnownMessage {
+  readonly uuid: string;
+  readonly sender_id: number;
+  readonly client_msg_id: string;
+}
+
 /** A row to insert for an imported message. */
 export interface ImportedRow {
   readonly uuid: string;
@@ -52,7 +59,7 @@ const importKey = (senderId: number, clientMsgId: string) => `${senderId} ${clie
  */
 export function planImport(
   messages: readonly ImportedMessage[],
-  known: readonly { uuid: string; sender_id: number; client_msg_id: string }[],
+  known: readonly KnownMessage[],
   lastSeq: number,
 ): { uuids: string[]; rows: ImportedRow[] } {
   const stored = new Map(

@@ -11,12 +11,16 @@ interface Place {
   readonly seq: number;
 }
 
+interface SentPlace extends Place {
+  readonly sender_id: number;
+}
+
 const namedBy = (usernames: readonly string[]) =>
   sql`unnest(${usernames}::text[]) AS n (username) JOIN accounts a ON a.username = n.username`;
 
 export const newMentions = (
   usernames: readonly string[],
-  { conversation_id, seq, sender_id }: Place & { readonly sender_id: number },
+  { conversation_id, seq, sender_id }: SentPlace,
 ) => sql`
   INSERT INTO mentions (account_id, conversation_id, seq)
   SELECT a.id, ${conversation_id}, ${seq} FROM ${namedBy(usernames)}
@@ -25,11 +29,7 @@ export const newMentions = (
   ON CONFLICT DO NOTHING RETURNING account_id`;
 
 /** Senders who mention themselves, and accounts that have hidden the message, are left out. */
-export async function addMentions(
-  db: Sql,
-  usernames: readonly string[],
-  place: Place & { readonly sender_id: number },
-): Promise<void> {
+export async function addMentions(db: Sql, usernames: readonly string[], place: SentPlace) {
   if (usernames.length === 0) return;
   await countUnread(db, await db.changed`${newMentions(usernames, place)}`, place, 1);
 }
@@ -58,16 +58,11 @@ interface Mentioned {
   account_id: number;
 }
 
-async function countUnread(
-  db: Sql,
-  mentioned: readonly Mentioned[],
-  { conversation_id, seq }: Place,
-  by: 1 | -1,
-): Promise<void> {
+async function countUnread(db: Sql, mentioned: readonly Mentioned[], place: Place, by: 1 | -1) {
   if (mentioned.length === 0) return;
   const accountIds = mentioned.map(({ account_id }) => account_id);
   await db.change`
     UPDATE members SET unread_mentions = unread_mentions + ${by}
-    WHERE conversation_id = ${conversation_id} AND account_id = ANY(${accountIds}::bigint[])
-      AND last_read_seq < ${seq}`;
+    WHERE conversation_id = ${place.conversation_id} AND account_id = ANY(${accountIds}::bigint[])
+      AND last_read_seq < ${place.seq}`;
 }

@@ -23,11 +23,11 @@ export const pictureWrites = {
    * version. Returns the account as it is then, and null for a file that cannot be used.
    */
   async setAvatar(db: Sql, accountId: number, fileId: string | null, at: number) {
-    const current = () =>
-      db.get<PictureRow>`SELECT picture_id FROM accounts WHERE id = ${accountId}`;
-    if (!(await current())) throw new Error(`account ${accountId} is missing`);
+    if (!(await db.exists`SELECT 1 FROM accounts WHERE id = ${accountId}`))
+      throw new Error(`account ${accountId} is missing`);
     await db.ownRow("accounts", accountId);
-    const former = await current();
+    const former = await db.firstValue<string>`
+      SELECT picture_id FROM accounts WHERE id = ${accountId}`;
     if (!(await replace(db, former, fileId, at, null))) return null;
     const version = await countName(db);
     await db.update("accounts", { id: accountId }, { picture_id: fileId, version });
@@ -36,7 +36,7 @@ export const pictureWrites = {
   /** The file becomes one of the conversation. Returns false for a file that cannot be used. */
   async setChatPicture(db: Sql, conversationId: number, fileId: string | null, at: number) {
     db.changes(conversationId);
-    const former = await db.get<PictureRow>`
+    const former = await db.firstValue<string>`
       SELECT picture_id FROM conversations WHERE id = ${conversationId}`;
     if (!(await replace(db, former, fileId, at, conversationId))) return false;
     await db.update("conversations", { id: conversationId }, { picture_id: fileId });
@@ -49,20 +49,15 @@ export interface AvatarRecord {
   readonly file_id: string;
 }
 
-interface PictureRow {
-  picture_id: string | null;
-}
-
 /** Returns false, and changes nothing, if the new file cannot be used. */
 async function replace(
   db: Sql,
-  former: PictureRow | null,
+  former: string | null,
   fileId: string | null,
   at: number,
   conversationId: number | null,
 ): Promise<boolean> {
   if (fileId !== null && !(await usePicture(db, fileId, at, conversationId))) return false;
-  const { picture_id = null } = former ?? {};
-  if (picture_id !== null) await deleteFile(db, picture_id);
+  if (former !== null) await deleteFile(db, former);
   return true;
 }

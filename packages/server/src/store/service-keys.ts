@@ -11,8 +11,8 @@ export const serviceKeyReads = {
 
 export const serviceKeyWrites = {
   /** Returns false, and changes nothing, when a key had that name before, even if it is revoked. */
-  insertServiceKey: (db: Sql, { name, key_hash, at }: NewServiceKey) =>
-    db.insertNew("service_keys", { name, key_hash, created_at: at }),
+  insertServiceKey: (db: Sql, { at, ...key }: NewServiceKey) =>
+    db.insertNew("service_keys", { ...key, created_at: at }),
   /** Stores when a key was last used. */
   touchServiceKey: (db: Sql, name: string, lastUsedAt: number) =>
     db.update("service_keys", { name }, { last_used_at: lastUsedAt }),

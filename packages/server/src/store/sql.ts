@@ -230,7 +230,7 @@ export function preparing<Prepared>({ name, encode, prepare }: Dialect<Prepared>
 
   function follow(
     from: Branch<Prepared>,
-    { text, parts }: Statement,
+    { text, parts }: Fragment,
     values: unknown[],
   ): Branch<Prepared> {
     let found = from.next.get(text);
@@ -251,14 +251,12 @@ export function preparing<Prepared>({ name, encode, prepare }: Dialect<Prepared>
     return found;
   }
 
-  return (statement: Statement, values: unknown[]): Prepared => {
+  return (statement: Fragment, values: unknown[]): Prepared => {
     const found = follow(root, statement, values);
     found.prepared ??= prepare(textOf(statement, name));
     return found.prepared;
   };
 }
-
-type Statement = Pick<Fragment, "text" | "parts">;
 
 function fragmentOf(part: Part, dialect: keyof Either): Fragment | null {
   if (typeof part !== "object" || part === null) return null;
@@ -266,9 +264,9 @@ function fragmentOf(part: Part, dialect: keyof Either): Fragment | null {
   return "postgres" in part ? part[dialect] : null;
 }
 
-function textOf(statement: Statement, dialect: keyof Either): string {
+function textOf(statement: Fragment, dialect: keyof Either): string {
   let values = 0;
-  const written = ({ text, parts }: Statement): string => {
+  const written = ({ text, parts }: Fragment): string => {
     const pieces = typeof text === "string" ? text.split("?") : text;
     const rest = parts.map((part, place) => {
       const fragment = fragmentOf(part, dialect);

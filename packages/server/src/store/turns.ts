@@ -119,12 +119,8 @@ export const turnWrites = {
    * Claims turns of external agents that nobody is expected to answer, so that they can be failed: at
    * most one for each agent and conversation.
    */
-  async claimOfflineTurns(
-    db: Sql,
-    { offlineMs, unclaimedMs }: OfflineWaits,
-    leaseMs: number,
-    most: number,
-  ): Promise<TurnRecord[]> {
+  async claimOfflineTurns(db: Sql, waits: OfflineWaits, leaseMs: number, most: number) {
+    const { offlineMs, unclaimedMs } = waits;
     const wasSeen = sql`SELECT 1 FROM agent_presence p
       WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - ${offlineMs}::bigint`;
     // `tries` is 0 for turns that ended without a program.

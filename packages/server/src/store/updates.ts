@@ -49,7 +49,7 @@ async function updatesPage(db: Sql, query: UpdatesQuery) {
   const { conversationId: id, viewerId, since, limit } = query;
   const most = limit + 1;
   const [counter, created, changed, changes] = await Promise.all([
-    db.get<{ seq: number }>`SELECT seq FROM counters WHERE conversation_id = ${id}`,
+    db.firstNumber`SELECT seq FROM counters WHERE conversation_id = ${id}`,
     // The messages that never changed, in the order of the index `messages_live`. The index
     // `messages_changed` has the others in the order of their latest change.
     db.all<MessageRow>`
@@ -62,7 +62,7 @@ async function updatesPage(db: Sql, query: UpdatesQuery) {
   const seqs = [...messages.map(({ version }) => version), ...changes.map(({ seq }) => seq)];
   const end = seqs.sort((one, other) => one - other)[limit - 1];
   const has_more = seqs.length > limit && end !== undefined;
-  const seq = has_more ? end : (counter?.seq ?? 0);
+  const seq = has_more ? end : counter;
   return {
     messages: messages.filter(({ version }) => version <= seq),
     changes: changes.filter((change) => change.seq <= seq),

@@ -109,8 +109,8 @@ async function readPage(unit: Unit, gaps: Gaps, query: PageQuery): Promise<Page>
   if (rows.at(-1)?.id === after + rows.length || rows.length === 0) {
     return { entries: rows.map(entryOf), isBlocked: false };
   }
-  const pruned = await unit.get<{ up_to: number }>`SELECT up_to FROM changes_pruned`;
-  if (after < (pruned?.up_to ?? 0)) return { entries: null, isBlocked: false };
+  const prunedUpTo = await unit.firstNumber`SELECT up_to FROM changes_pruned`;
+  if (after < prunedUpTo) return { entries: null, isBlocked: false };
   const settled = await gaps.settledUpTo(unit);
   const blocked = rows.findIndex(
     ({ id }, place) => id - 1 > Math.max(settled, rows[place - 1]?.id ?? after),
@@ -160,9 +160,9 @@ function openGaps(): Gaps {
   return {
     async settledUpTo(unit) {
       if (horizons.length === 0) return 0;
-      const row = await unit.get<{ xmin: number }>`
+      const xmin = await unit.firstNumber`
         SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin`;
-      const reached = horizons.filter(({ xid }) => xid <= (row?.xmin ?? 0));
+      const reached = horizons.filter(({ xid }) => xid <= xmin);
       const settled = Math.max(0, ...reached.map(({ upTo }) => upTo));
       // The newest one that was reached stays: a later call asks about a snapshot of its own.
       horizons = horizons.filter(({ upTo }) => upTo >= settled);
@@ -170,8 +170,8 @@ function openGaps(): Gaps {
     },
     async watch(unit, missing, visible) {
       if (horizons.some(({ upTo }) => upTo >= missing)) return;
-      const row = await unit.get<{ xid: number }>`SELECT pg_current_xact_id()::text::bigint AS xid`;
-      if (row) horizons.push({ upTo: visible, xid: row.xid });
+      const xid = await unit.firstNumber`SELECT pg_current_xact_id()::text::bigint AS xid`;
+      horizons.push({ upTo: visible, xid });
     },
   };
 }

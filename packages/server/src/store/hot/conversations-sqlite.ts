@@ -63,11 +63,7 @@ function readRecord(db: Port, uuid: string, viewerId: number): ConversationRecor
   return record;
 }
 
-interface Latest {
-  readonly seq: number;
-  readonly human_n: number;
-  readonly agent_n: number;
-}
+type Latest = Record<"seq" | "human_n" | "agent_n", number>;
 const NO_MESSAGE: Latest = { seq: 0, human_n: 0, agent_n: 0 };
 
 type Totals = Pick<Counters, "humans" | "agents">;

@@ -6,6 +6,7 @@ import {
   type ImportedRow,
   importedAt,
   importResults,
+  type KnownMessage,
   planImport,
 } from "../imported-messages.ts";
 import { addMentions } from "../mentions.ts";
@@ -143,7 +144,7 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     }));
     const [before, stored] = await Promise.all([
       unit.get<{ seq: number }>`SELECT seq FROM counters WHERE conversation_id = ${id}`,
-      unit.all<{ uuid: string; sender_id: number; client_msg_id: string }>`
+      unit.all<KnownMessage>`
         SELECT m.uuid, m.sender_id, m.client_msg_id
         FROM jsonb_to_recordset(${json(sent)}::jsonb) AS g (sender_id bigint, client_msg_id text)
         JOIN messages m ON m.conversation_id = ${id} AND m.sender_id = g.sender_id

@@ -2,6 +2,7 @@ import {
   type ImportedMessageWrites,
   importedAt,
   importResults,
+  type KnownMessage,
   planImport,
 } from "../imported-messages.ts";
 import { newMentions, toStoredMentions } from "../mentions.ts";
@@ -43,7 +44,8 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
       WHERE conversation_id = ${conversation.id} AND account_id = ${sender.id}`;
     if (mentions.length > 0) {
       const place = { conversation_id: conversation.id, seq, sender_id: sender.id };
-      for (const { account_id } of db.changed<Named>`${newMentions(mentions, place)}`) {
+      const named = db.changed<{ account_id: number }>`${newMentions(mentions, place)}`;
+      for (const { account_id } of named) {
         db.change`
           UPDATE members SET unread_mentions = unread_mentions + 1
           WHERE conversation_id = ${conversation.id} AND account_id = ${account_id}
@@ -57,14 +59,9 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
 function countersOf(db: Port, { id, uuid }: { readonly id: number; readonly uuid: string }) {
   const counters =
     db.known?.counters(uuid) ??
-    db.get<Counters>`
-      SELECT seq, humans, agents FROM counters WHERE conversation_id = ${id}`;
+    db.get<Counters>`SELECT seq, humans, agents FROM counters WHERE conversation_id = ${id}`;
   if (!counters) throw new Error(`conversation ${id} has no counters`);
   return counters;
-}
-
-interface Named {
-  account_id: number;
 }
 
 export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
@@ -72,7 +69,7 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     db.changes(conversation.id);
     const before = countersOf(db, conversation);
     const keys = messages.map(({ sender, client_msg_id }) => [sender.id, client_msg_id]);
-    const stored = db.all<Known>`
+    const stored = db.all<KnownMessage>`
       SELECT m.uuid, m.sender_id, m.client_msg_id FROM json_each(${json(keys)}) j
       CROSS JOIN messages m ON m.conversation_id = ${conversation.id}
         AND m.sender_id = j.value ->> 0 AND m.client_msg_id = j.value ->> 1`;
@@ -97,9 +94,3 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     return importResults(conversation, uuids, rows);
   },
 };
-
-interface Known {
-  readonly uuid: string;
-  readonly sender_id: number;
-  readonly client_msg_id: string;
-}

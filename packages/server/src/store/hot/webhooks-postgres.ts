@@ -6,14 +6,13 @@ import {
   DELIVERY,
   type DeliveryRecord,
   type Lane,
-  type LaneKey,
   readDelivery,
 } from "../webhooks.ts";
 
 /** Units that look after different lanes at the same time share their statements. */
 export const hotWebhookReads: Methods<"nextDeliveries"> = {
   nextDeliveries: (unit, { webhook_id, lane }, limit) =>
-    unit.together(nextDeliveries, { webhook_id, lane, limit }),
+    unit.together(nextDeliveries, { of_webhook: webhook_id, of_lane: lane, most: limit }),
 };
 
 export const hotWebhookWrites: Methods<"finishAttempts"> = {
@@ -21,7 +20,13 @@ export const hotWebhookWrites: Methods<"finishAttempts"> = {
     unit.together(finishAttempts, { lane, deliveries, retryMs }),
 };
 
-const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
+interface NextDeliveries {
+  readonly of_webhook: string;
+  readonly of_lane: string;
+  readonly most: number;
+}
+
+const nextDeliveries: Batch<NextDeliveries, DeliveryRecord[]> = {
   statement: prepared(sql`
     SELECT place, ${DELIVERY} FROM jsonb_to_recordset($1::text::jsonb)
       AS l (place integer, of_webhook text, of_lane text, most integer)
@@ -30,16 +35,7 @@ const nextDeliveries: Batch<LaneKey & { limit: number }, DeliveryRecord[]> = {
       ORDER BY id LIMIT most) next
     ORDER BY place, id`),
   writes: false,
-  values: (calls) => [
-    JSON.stringify(
-      calls.map(({ webhook_id, lane, limit }, place) => ({
-        place,
-        of_webhook: webhook_id,
-        of_lane: lane,
-        most: limit,
-      })),
-    ),
-  ],
+  values: (calls) => [JSON.stringify(calls.map((call, place) => ({ ...call, place })))],
   results: (rows: readonly { place: number }[], calls) => {
     const found: DeliveryRecord[][] = calls.map(() => []);
     for (const { place, ...row } of rows) found[place]?.push(readDelivery(row));

@@ -33,10 +33,7 @@ export function schemaProblem(migrations: Schemas, schema: number): string | nul
 }
 
 /** What a database with a schema still needs. Throws if it cannot be used. */
-export function missingMigrations<Db>(
-  migrations: readonly Migration<Db>[],
-  schema: number,
-): readonly Migration<Db>[] {
+export function missingMigrations<Db>(migrations: readonly Migration<Db>[], schema: number) {
   const problem = schemaProblem(migrations, schema);
   if (problem !== null) throw new Error(`the database was ${problem} (schema ${schema})`);
   return migrations.filter((migration) => migration.schema > schema);

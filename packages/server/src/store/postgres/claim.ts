@@ -32,7 +32,9 @@ export async function claim(connection: Connection, source: string): Promise<str
   const run = Bun.randomUUIDv7();
   await connection.run(TABLE);
   await refuseServers(connection);
-  const known = await current(connection);
+  const [known] = await connection.run<Claim>(
+    "SELECT source, run, finished_at FROM migration_source",
+  );
   if (known) refuseOther(known, source);
   else await refuseData(connection);
   await connection.run(
@@ -41,13 +43,6 @@ export async function claim(connection: Connection, source: string): Promise<str
     [source, run, Date.now()],
   );
   return run;
-}
-
-async function current(connection: Connection): Promise<Claim | undefined> {
-  const [row] = await connection.run<Claim>(
-    "SELECT source, run, finished_at FROM migration_source",
-  );
-  return row;
 }
 
 function refuseOther({ source, finished_at }: Claim, mine: string): void {

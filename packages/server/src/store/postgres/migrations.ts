@@ -98,10 +98,7 @@ async function createVersionTable(pool: SQL): Promise<void> {
 }
 
 /** Does the work again after errors with these SQLSTATEs, and if it could not connect in time. */
-async function repeatedly<Result>(
-  states: readonly string[],
-  work: () => Promise<Result>,
-): Promise<Result> {
+async function repeatedly<Result>(states: readonly string[], work: () => Promise<Result>) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();

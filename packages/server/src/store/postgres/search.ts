@@ -53,7 +53,7 @@ export async function reindex(
   text: string | null,
 ): Promise<void> {
   if (text === null) {
-    await db.change`DELETE FROM search WHERE message_id = ${id}`;
+    await db.remove("search", { message_id: id });
     return;
   }
   await db.change`

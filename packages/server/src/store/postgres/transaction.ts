@@ -108,11 +108,7 @@ export class Transaction {
     this.lockFirst(options.lockFirst ?? []);
   }
 
-  async run<Row>(
-    run: UnitRun | null,
-    sql: string,
-    values?: readonly unknown[],
-  ): Promise<Rows<Row>> {
+  async run<Row>(run: UnitRun | null, sql: string, values?: readonly unknown[]) {
     await this.begun;
     if (this.failed) throw this.failed.error;
     try {
