@@ -1,7 +1,9 @@
 import type { Awaitable } from "./awaitable.ts";
 
 /** A list is passed for `= ANY(${ids}::bigint[])` and `unnest(${names}::text[])`. */
-export type Value = string | number | boolean | null | Json | readonly (number | string | null)[];
+type List = readonly (number | string | null)[];
+
+export type Value = string | number | boolean | null | Json | List;
 
 /** An object or a list that is stored as JSON, or that a statement reads as JSON: see `json`. */
 export class Json {
@@ -31,7 +33,7 @@ export interface Either {
 }
 
 /** A function is called for the value each time the statement runs. */
-export type Part = Value | Fragment | Either | (() => Value);
+export type Part = Value | Fragment | Either | (() => number);
 
 /** What a tag of a template gets. */
 export type Template = [text: TemplateStringsArray, ...parts: Part[]];
@@ -40,7 +42,7 @@ export type Template = [text: TemplateStringsArray, ...parts: Part[]];
  * A fragment in PostgreSQL's dialect, which SQLite's side rewrites (see `sqlite/dialect.ts`). Fragments
  * and constants of `raw` become part of the text, other values its parameters.
  */
-export const sql = (...[text, ...parts]: Template) => new Fragment(text, parts);
+export const sql = (text: TemplateStringsArray, ...parts: Part[]) => new Fragment(text, parts);
 
 /** A name or a number that is part of the text. There are few for each place: both sides keep what they prepare. */
 export const raw = (text: string | number) => new Fragment(`${text}`);
@@ -207,16 +209,15 @@ export const given = (conditions: Given): Fragment =>
 export interface Dialect<Prepared> {
   readonly name: keyof Either;
   /** The form in which its driver takes a list, or an object or a list as JSON. */
-  encode(value: Json | Exclude<Value, Json | string | number | boolean | null>): unknown;
+  encode(value: Json | List): unknown;
   /** Prepares a statement, with `$1` for the first of its values. */
   prepare(text: string): Prepared;
 }
 
 /** Statements whose templates begin in the same way. */
 interface Branch<Prepared> {
-  readonly next: Map<Fragment["text"], Branch<Prepared>>;
-  /** Those that go on with a value. */
-  value: Branch<Prepared> | null;
+  /** What follows, by the text of the next fragment and the number of values before it. */
+  readonly next: Map<Fragment["text"], Branch<Prepared>>[];
   prepared: Prepared | null;
 }
 
@@ -225,28 +226,31 @@ interface Branch<Prepared> {
  * of a statement is made once, however often it runs: it is found by the identity of its templates.
  */
 export function preparing<Prepared>({ name, encode, prepare }: Dialect<Prepared>) {
-  const branch = (): Branch<Prepared> => ({ next: new Map(), value: null, prepared: null });
-  const root = branch();
+  const root: Branch<Prepared> = { next: [], prepared: null };
 
   function follow(
     from: Branch<Prepared>,
     { text, parts }: Fragment,
     values: unknown[],
   ): Branch<Prepared> {
-    let found = from.next.get(text);
+    let branches = from.next[values.length];
+    if (!branches) {
+      branches = new Map();
+      from.next[values.length] = branches;
+    }
+    let found = branches.get(text);
     if (!found) {
-      found = branch();
-      from.next.set(text, found);
+      found = { next: [], prepared: null };
+      branches.set(text, found);
     }
     for (const part of parts) {
-      const fragment = fragmentOf(part, name);
-      if (fragment) {
-        found = follow(found, fragment, values);
-        continue;
+      if (typeof part === "function") values.push(part());
+      else if (typeof part !== "object" || part === null) values.push(part);
+      else {
+        const fragment = fragmentOf(part, name);
+        if (fragment) found = follow(found, fragment, values);
+        else values.push(encode(part as Json | List));
       }
-      const value = typeof part === "function" ? part() : (part as Value);
-      values.push(typeof value === "object" && value !== null ? encode(value) : value);
-      found = found.value ??= branch();
     }
     return found;
   }
@@ -259,8 +263,8 @@ export function preparing<Prepared>({ name, encode, prepare }: Dialect<Prepared>
 }
 
 function fragmentOf(part: Part, dialect: keyof Either): Fragment | null {
-  if (typeof part !== "object" || part === null) return null;
   if (part instanceof Fragment) return part;
+  if (typeof part !== "object" || part === null) return null;
   return "postgres" in part ? part[dialect] : null;
 }
 

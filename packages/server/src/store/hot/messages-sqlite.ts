@@ -9,7 +9,7 @@ import { newMentions, toStoredMentions } from "../mentions.ts";
 import { countsOf } from "../message-records.ts";
 import { toNewMessage, toStoredAction } from "../message-views.ts";
 import type { HotMessageWrites } from "../messages.ts";
-import { json } from "../sql.ts";
+import { json, sql } from "../sql.ts";
 import type { Counters } from "../sqlite/known-conversations.ts";
 import type { Methods, Port } from "../sqlite/sql.ts";
 
@@ -34,14 +34,16 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
       ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
       DO NOTHING`;
     if (inserted === 0) return null;
-    db.later(`${conversation.id}`)`
+    const counted = sql`
       UPDATE counters SET seq = ${seq}, humans = ${humans}, agents = ${agents}, updated_at = ${at}
       WHERE conversation_id = ${conversation.id}`;
+    db.later(`${conversation.id}`, counted);
     Object.assign(counters, { seq, humans, agents });
-    db.later(`${conversation.id} ${sender.id}`)`
+    const read = sql`
       UPDATE members SET last_read_seq = ${seq}, read_humans = ${humans}, read_agents = ${agents},
         unread_mentions = 0, wrote = 1
       WHERE conversation_id = ${conversation.id} AND account_id = ${sender.id}`;
+    db.later(`${conversation.id} ${sender.id}`, read);
     if (mentions.length > 0) {
       const place = { conversation_id: conversation.id, seq, sender_id: sender.id };
       const named = db.changed<{ account_id: number }>`${newMentions(mentions, place)}`;

@@ -60,10 +60,10 @@ export class Unit extends Sql {
 
   override async changed<Row>(...template: Template): Promise<Row[]> {
     const values: unknown[] = [];
-    const { text, effect } = prepare(sql(...template), values);
-    if (effect === "conversation") this.check({ text, effect });
-    const rows = await this.run.write<Row & Place>(text, values);
-    if (effect === "named") for (const row of rows) this.changes(row.conversation_id);
+    const prepared = prepare(sql(...template), values);
+    if (prepared.effect === "conversation") this.check(prepared);
+    const rows = await this.run.write<Row & Place>(prepared.text, values);
+    if (prepared.effect === "named") for (const row of rows) this.changes(row.conversation_id);
     return rows;
   }
 

@@ -5,16 +5,15 @@ import {
   checkOwned,
   type Effect,
   effectOf,
-  type Fragment,
+  Fragment,
   type IndexedMessage,
   Json,
   notStated,
   type OwnedTable,
+  type Part,
   type Place,
   preparing,
   Sql,
-  sql,
-  type Template,
 } from "../sql.ts";
 import type { WriteTx } from "../store.ts";
 import { compiled } from "./dialect.ts";
@@ -48,7 +47,7 @@ export class Connection {
   readonly #dataVersion: ReturnType<Database["query"]>;
   readonly #owned = new Set<number>();
   readonly #find: (statement: Fragment, values: Bindings) => Prepared;
-  readonly #later = new Map<string, { readonly prepared: Prepared; readonly values: Bindings }>();
+  readonly #later = new Map<string, Fragment>();
   #version: unknown;
 
   constructor(db: Database, { readOnly = false } = {}) {
@@ -91,13 +90,15 @@ export class Connection {
    * latest when the transaction ends: once for all units that set it. The last values count.
    */
   later(row: string, statement: Fragment): void {
-    const values: Bindings = [];
-    this.#later.set(row, { prepared: this.#find(statement, values), values });
+    this.#later.set(row, statement);
   }
 
   /** Sets the rows that are still to be set. */
   flush(): void {
-    for (const { prepared, values } of this.#later.values()) prepared.statement.run(...values);
+    for (const later of this.#later.values()) {
+      const values: Bindings = [];
+      this.#find(later, values).statement.run(...values);
+    }
     this.#later.clear();
   }
 
@@ -128,8 +129,8 @@ export class Connection {
     checkOwned(this.#owned.has(conversationId), conversationId);
   }
 
-  prepared(template: Template, values: Bindings): Prepared {
-    const found = this.#find(sql(...template), values);
+  prepared(text: TemplateStringsArray, parts: readonly Part[], values: Bindings): Prepared {
+    const found = this.#find(new Fragment(text, parts), values);
     if (found.needsRows) this.flush();
     return found;
   }
@@ -152,19 +153,19 @@ export class Port extends Sql {
     return this.connection.known;
   }
 
-  override all<Row>(...template: Template): Row[] {
+  override all<Row>(text: TemplateStringsArray, ...parts: Part[]): Row[] {
     const values: Bindings = [];
-    return this.connection.prepared(template, values).statement.all(...values) as Row[];
+    return this.connection.prepared(text, parts, values).statement.all(...values) as Row[];
   }
 
-  override get<Row>(...template: Template): Row | null {
+  override get<Row>(text: TemplateStringsArray, ...parts: Part[]): Row | null {
     const values: Bindings = [];
-    return this.connection.prepared(template, values).statement.get(...values) as Row | null;
+    return this.connection.prepared(text, parts, values).statement.get(...values) as Row | null;
   }
 
-  override change(...template: Template): number {
+  override change(text: TemplateStringsArray, ...parts: Part[]): number {
     const values: Bindings = [];
-    const prepared = this.connection.prepared(template, values);
+    const prepared = this.connection.prepared(text, parts, values);
     if (prepared.effect !== "other") this.check(prepared);
     const { changes } = prepared.statement.run(...values);
     if (changes > 0) this.connection.wrote = true;
@@ -173,13 +174,13 @@ export class Port extends Sql {
   }
 
   /** Sets a row as `Connection.later` does. The caller keeps `known` up to date. */
-  later(row: string): (...template: Template) => void {
-    return (...template) => this.connection.later(row, sql(...template));
+  later(row: string, statement: Fragment): void {
+    this.connection.later(row, statement);
   }
 
-  override changed<Row>(...template: Template): Row[] {
+  override changed<Row>(text: TemplateStringsArray, ...parts: Part[]): Row[] {
     const values: Bindings = [];
-    const prepared = this.connection.prepared(template, values);
+    const prepared = this.connection.prepared(text, parts, values);
     if (prepared.effect === "conversation") this.check(prepared);
     const rows = prepared.statement.all(...values) as { conversation_id: number }[];
     if (rows.length > 0) this.connection.wrote = true;
