@@ -124,8 +124,8 @@ export const accountWrites = {
    */
   async setDisplayName(db: Sql, accountId: number, displayName: string): Promise<number> {
     // A row that does not exist cannot be owned: the unit would wait for it.
-    const found = await db.get`SELECT 1 FROM accounts WHERE id = ${accountId}`;
-    if (!found) throw missing(accountId);
+    const isKnown = await db.exists`SELECT 1 FROM accounts WHERE id = ${accountId}`;
+    if (!isKnown) throw missing(accountId);
     await db.ownRow("accounts", accountId);
     const version = await countName(db);
     const renamed = await db.changed<AccountRecord>`

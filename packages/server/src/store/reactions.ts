@@ -50,14 +50,10 @@ export const reactionWrites = {
   /** Throws when the reactor has this reaction on the message already. */
   async addReaction(db: Sql, message: MessageRecord, reaction: NewReaction): Promise<number> {
     const { reactor, emoji, at } = reaction;
+    const row = { message_id: message.id, account_id: reactor.id, emoji, created_at: at };
     const version = await incrementCounter(db, message.conversation_id);
     const [added] = await Promise.all([
-      db.insertNew("reactions", {
-        message_id: message.id,
-        account_id: reactor.id,
-        emoji,
-        created_at: at,
-      }),
+      db.insertNew("reactions", row),
       countReaction(db, message, 1, version),
     ]);
     if (!added) throw new Error(`message ${message.uuid} has this reaction already`);

@@ -40,8 +40,7 @@ export const toolWrites = {
     { id, url }: Pick<NewToolServer, "id" | "url">,
     { status, error, tools, at }: ToolServerState,
   ): Promise<void> {
-    const known = tools && JSON.stringify(tools);
-    const state = { status, error, tools: known, contacted_at: at };
+    const state = { status, error, tools: tools && JSON.stringify(tools), contacted_at: at };
     await db.update("tool_servers", { id, url }, state);
   },
   /** Replaces the sealed secrets, and the address. Returns false if the secrets were changed since they were read. */

@@ -128,10 +128,8 @@ export const webhookWrites = {
       SELECT 1 FROM webhook_lanes
       WHERE webhook_id = ${webhook_id} AND lane = ${lane} AND claim = ${claim}`;
     if (!isHeld) return false;
-    for (const { id, status, attempts: count, history } of deliveries) {
-      const columns = { status, attempts: count, history: JSON.stringify(history) };
-      await db.update("deliveries", { id }, columns);
-    }
+    for (const { id, status, attempts, history } of deliveries)
+      await db.update("deliveries", { id }, { status, attempts, history: JSON.stringify(history) });
     await db.change`
       UPDATE webhook_lanes SET next_at = coalesce(${NOW} + ${retryMs}::bigint,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d
