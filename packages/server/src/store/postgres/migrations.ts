@@ -1,7 +1,8 @@
 import type { SQL, TransactionSQL } from "bun";
 import { accountNames } from "../account-names.ts";
 import { SCHEMA } from "../migrations/0.1.0.ts";
-import { STEP } from "../migrations/0.2.0.ts";
+import { STEP as STEP_0_2 } from "../migrations/0.2.0.ts";
+import { STEP as STEP_0_3 } from "../migrations/0.3.0.ts";
 import { type Migration, missingMigrations, newestSchema, type Text } from "../migrations/index.ts";
 import { stateOf } from "./connection.ts";
 
@@ -11,7 +12,8 @@ import { stateOf } from "./connection.ts";
  */
 export const migrations: readonly Migration<SQL>[] = [
   { schema: 1, sql: rewritten(SCHEMA) },
-  { schema: 57, sql: rewritten(STEP), finish: indexAccounts },
+  { schema: 57, sql: rewritten(STEP_0_2), finish: indexAccounts },
+  { schema: 58, sql: rewritten(STEP_0_3) },
 ];
 
 /** The schema that this version of the server uses. */

@@ -1,12 +1,14 @@
 import type { Database } from "bun:sqlite";
 import { accountNames } from "../account-names.ts";
 import { SCHEMA } from "../migrations/0.1.0.ts";
-import { STEP } from "../migrations/0.2.0.ts";
+import { STEP as STEP_0_2 } from "../migrations/0.2.0.ts";
+import { STEP as STEP_0_3 } from "../migrations/0.3.0.ts";
 import { type Migration, newestSchema, type Text } from "../migrations/index.ts";
 
 export const migrations: readonly Migration<Database>[] = [
   { schema: 1, sql: rewritten(SCHEMA) },
-  { schema: 54, sql: rewritten(STEP), finish: indexAccounts },
+  { schema: 54, sql: rewritten(STEP_0_2), finish: indexAccounts },
+  { schema: 55, sql: rewritten(STEP_0_3) },
 ];
 
 /** The schema that this version of the server uses. */
