@@ -229,6 +229,12 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   addReaction: { charged: FAN_OUT, input: () => ({ message_id: inCrowd.id, emoji: "👍" }) },
   removeReaction: { charged: FAN_OUT, input: () => ({ message_id: inCrowd.id, emoji: "👍" }) },
   getMessageReactions: { input: () => ({ message_id: inCrowd.id, ...page }) },
+  watchPresence: [
+    { input: () => ({ usernames: usernames.slice(0, 200) }) },
+    // They share no conversation with the caller.
+    { by: newcomer, input: () => ({ usernames: usernames.slice(0, 200) }) },
+  ],
+  setActivity: { input: () => ({ active: true }) },
   sendChatAction: { charged: FAN_OUT, input: () => ({ chat_id: crowd.id, action: "typing" }) },
   getMyAgents: {},
   createAgent: {

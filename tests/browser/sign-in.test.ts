@@ -121,7 +121,7 @@ test("a username that is taken by a password account gets a suffix", async () =>
   const { page } = visit;
   await enter(page, owner.username);
   await handle(page, `${owner.username}_2`).waitFor();
-  expect(await owner.call("getMe")).toEqual(owner.account);
+  expect(await owner.call("getMe")).toMatchObject(owner.account);
   expect(visit.problems()).toEqual([]);
 });
 

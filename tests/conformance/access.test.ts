@@ -299,6 +299,8 @@ const rows: Record<OperationName, Row> = {
   removeReaction: ofMessage({ emoji: "👍" }),
   getMessageReactions: ofMessage(),
   sendChatAction: ofChat({ action: "typing" }),
+  watchPresence: { roles, input: () => ({ usernames: ["as_participant", "nobody_there"] }) },
+  setActivity: { roles, input: () => ({ active: false }) },
   getMyAgents: anybody,
   createAgent: { roles, input: () => ({ name: freshAgent(), kind: "model", provider }) },
   updateAgent: {

@@ -110,6 +110,8 @@ describe.each(transports)("over %s", (transport) => {
         username: alice.username,
         created_at: expect.stringMatching(TIMESTAMP),
         added_by: "everyone",
+        presence: "visible",
+        last_seen_at: null,
       },
     ]);
     expect(linesOf(files, "sessions.jsonl")).toHaveLength(1);

@@ -211,7 +211,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     await groupOf(one, other);
     await using caller = await one.via(transport);
     const { accounts_seq } = await overview(caller, {});
-    const renamed = await other.call("updateMe", { display_name: "Other" });
+    const { presence: _, ...renamed } = await other.call("updateMe", { display_name: "Other" });
     await stranger.call("updateMe", { display_name: "Stranger" });
     const agent = await one.call("setAgentProfile", { provider: "claude", display_name: "Scout" });
     expect(renamed.version).toBeGreaterThan(accounts_seq);
@@ -235,7 +235,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     await using caller = await one.via(transport);
     await using reader = await one.connect();
     const { accounts_seq } = await overview(caller, {});
-    const renamed = await other.call("updateMe", { display_name: "Other" });
+    const { presence: _, ...renamed } = await other.call("updateMe", { display_name: "Other" });
     expect((await reader.event("events.accountUpdated")).params).toEqual(renamed);
     const since = { accounts_since: accounts_seq };
     expect((await changes(caller, since)).accounts).toEqual([renamed]);

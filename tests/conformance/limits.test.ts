@@ -107,7 +107,7 @@ describe("frame_bytes", () => {
     socket.send(padded(MAX + 1));
     await socket.until(() => socket.closed, "close");
     expect(socket.closed?.code).toBe(1009);
-    expect(await bystander.call("getMe")).toEqual(person.account);
+    expect(await bystander.call("getMe")).toMatchObject(person.account);
   });
 });
 
@@ -232,7 +232,7 @@ describe.concurrent("over time", () => {
       const retry_after = failed.parameters?.retry_after ?? 0;
       expect(retry_after).toBeGreaterThanOrEqual(1);
       // Other operations and other people are not limited.
-      expect(await caller.call("getMe")).toEqual(alice.account);
+      expect(await caller.call("getMe")).toMatchObject(alice.account);
       expect((await say(bob, chat, "hello")).content).toBe("hello");
       await server.moveClock(retry_after * 1000);
       expect((await say(caller, chat, "hello")).content).toBe("hello");
@@ -253,7 +253,7 @@ describe.concurrent("over time", () => {
     const messages = await exhaust(() => say(alice, chat, "hello"));
     expect(messages.failed.code).toBe("rate_limited");
     expect(messages.count).toBeLessThan(30);
-    expect(await alice.call("getMe")).toEqual(alice.account);
+    expect(await alice.call("getMe")).toMatchObject(alice.account);
   });
 
   test("the programs of all external agents of a person share a rate, apart from the person's", async () => {
@@ -283,7 +283,7 @@ describe.concurrent("over time", () => {
     );
     expect(failed).toMatchObject({ code: "rate_limited", status: 429 });
     expect(failed.parameters?.retry_after).toBeGreaterThanOrEqual(1);
-    expect(await person.call("getMe")).toEqual(person.account);
+    expect(await person.call("getMe")).toMatchObject(person.account);
   });
 
   test("other operations are counted separately, for both transports together", async () => {
@@ -308,7 +308,7 @@ describe.concurrent("over time", () => {
     await using quiet = await RawSocket.connect(silent);
     await quiet.until(() => quiet.closed, "close");
     expect(lively.closed).toBeNull();
-    expect(await lively.call("getMe")).toEqual(polite.account);
+    expect(await lively.call("getMe")).toMatchObject(polite.account);
   });
 
   test("zero lifts a rate", async () => {

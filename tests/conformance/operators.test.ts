@@ -143,8 +143,8 @@ describe.each(transports)("over %s", (transport) => {
     const alice = await signUp(server.url, "alice");
     await using operator = await olga.via(transport);
     await using caller = await alice.via(transport);
-    expect(await operator.call("getMe")).toEqual({ ...olga.account, is_operator: true });
-    expect(await caller.call("getMe")).toEqual(alice.account);
+    expect(await operator.call("getMe")).toMatchObject({ ...olga.account, is_operator: true });
+    expect(await caller.call("getMe")).toMatchObject(alice.account);
     expect(await caller.call("getUser", { username: "olga" })).toEqual(olga.account);
   });
 
@@ -175,7 +175,7 @@ describe("a suspended account", () => {
       await each.until(() => each.closed, "close");
       expect(each.closed?.code).toBe(4401);
     }
-    expect(await theirs.call("getMe")).toEqual(other.account);
+    expect(await theirs.call("getMe")).toMatchObject(other.account);
     const { status, body } = await post(server.url, "getMe", {}, bob.token);
     expect(status).toBe(403);
     expect(body).toMatchObject({
@@ -202,7 +202,7 @@ describe("a suspended account", () => {
     await restore(carol);
     expect((await post(server.url, "getMe", {}, carol.token)).status).toBe(401);
     expect((await signIn(carol)).status).toBe(200);
-    expect(await backend.as(username).call("getMe")).toEqual(carol.account);
+    expect(await backend.as(username).call("getMe")).toMatchObject(carol.account);
   });
 
   test("has no running or waiting turns, and its agents answer nobody", async () => {

@@ -77,9 +77,10 @@ describe("the picture of a person", () => {
     await using socket = await bob.connect();
     const { id } = await uploadPicture(alice);
     const before = await alice.call("getMe", {});
-    const account = await alice.call("setAvatar", { file_id: id });
+    const { presence, ...account } = await alice.call("setAvatar", { file_id: id });
     expect(account.version).toBeGreaterThan(before.version);
-    expect(account).toEqual({ ...before, version: account.version });
+    expect(presence).toBe("visible");
+    expect({ ...before, version: account.version }).toEqual({ ...account, presence });
     const event = await socket.event(
       "events.accountUpdated",
       ({ username }) => username === alice.username,

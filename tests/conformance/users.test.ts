@@ -46,7 +46,7 @@ describe("upsertUsers", () => {
       created: true,
     });
     const ada = backend.as(`id:${external_id}`);
-    expect(await ada.call("getMe")).toEqual(item.account);
+    expect(await ada.call("getMe")).toMatchObject(item.account);
     const { items } = await ada.call("getMyAgents");
     expect(items.map((agent) => agent.username)).toEqual([`${username}:claude`, `${username}:gpt`]);
   });
@@ -260,8 +260,8 @@ describe("issueToken", () => {
     await upsert({ external_id });
     const ivan = await signedIn(external_id, 60);
     await using socket = await ivan.connect();
-    expect(await socket.call("getMe")).toEqual(ivan.account);
-    expect(await backend.as(`id:${external_id}`).call("getMe")).toEqual(ivan.account);
+    expect(await socket.call("getMe")).toMatchObject(ivan.account);
+    expect(await backend.as(`id:${external_id}`).call("getMe")).toMatchObject(ivan.account);
   });
 
   test("is 404 for nobody and for agents, and 400 without exactly one name", async () => {

@@ -142,10 +142,10 @@ describe("with getToken", () => {
     const chat = await groupOf(ann, bob);
     const tokens = tokensOf(ann);
     using client = clientWith({ getToken: tokens.next });
-    expect(await client.getMe()).toEqual(ann.account);
+    expect(await client.getMe()).toMatchObject(ann.account);
     await tokens.end();
     client.model.send(chat.id, "sent");
-    expect(await client.getMe()).toEqual(ann.account);
+    expect(await client.getMe()).toMatchObject(ann.account);
     const isSent = () => client.model.get(`messages:${chat.id}`).items.length === 0;
     await until(client, `messages:${chat.id}`, isSent);
     const { items } = await bob.call("getChatHistory", { chat_id: chat.id });

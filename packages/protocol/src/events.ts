@@ -4,6 +4,7 @@ import {
   BlockList,
   ConversationUpdate,
   Message,
+  Presence,
   Reaction,
   SharedConversation,
   ToolCall,
@@ -89,6 +90,12 @@ export const events = {
     "transient",
     z.object({ conversation_id: uuid, actor: Account, is_typing: z.boolean() }),
     "Somebody started or stopped typing; goes to everyone but them.",
+  ),
+  "events.presence": event(
+    "transient",
+    Presence,
+    "Somebody whom the socket watches with `watchPresence` came online, went offline, or is not told of any more (not online, `last_seen_at` null). Goes to that socket alone.",
+    { isOwn: true },
   ),
   "events.turnRequested": event(
     "transient",

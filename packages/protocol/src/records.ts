@@ -10,6 +10,7 @@ export * from "./records/incoming-hooks.ts";
 export * from "./records/messages.ts";
 export * from "./records/operators.ts";
 export * from "./records/policies.ts";
+export * from "./records/presence.ts";
 export * from "./records/reactions.ts";
 export * from "./records/reports.ts";
 export * from "./records/second-factor.ts";

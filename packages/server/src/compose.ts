@@ -20,6 +20,7 @@ import { type Config, ConfigError, urlOf } from "./config/config.ts";
 import type { Limits } from "./config/limits.ts";
 import { createIncomingHooks } from "./domain/incoming-hooks.ts";
 import { createOidcAccounts } from "./domain/oidc-accounts.ts";
+import { storedPresence } from "./domain/presence.ts";
 import { createExports } from "./files/exports/exports.ts";
 import { maintainFiles, noFileMaintenance } from "./files/maintenance.ts";
 import { refuseUnmounted } from "./files/mount.ts";
@@ -31,6 +32,7 @@ import { handlers } from "./operations/index.ts";
 import { startWebhooks } from "./outbound/webhooks.ts";
 import { type Backlog, createBacklog } from "./realtime/backlog.ts";
 import { createHub, type Hub } from "./realtime/hub.ts";
+import { createPresence } from "./realtime/presence.ts";
 import { countSockets } from "./realtime/sockets.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
@@ -104,7 +106,15 @@ export async function compose(config: Config) {
   };
   const hub = createHub(bus, publish, countSockets(cluster, config.limits.sockets_per_user));
   changes.listen(hub.receive);
-  const services = await buildServices({ config, node, store, hub, cluster, changes, log });
+  const presence = createPresence({
+    hub,
+    cluster,
+    store: storedPresence(store),
+    failed: (error) => log.error({ err: error }, "presence failed"),
+  });
+  changes.listen(presence.receive);
+  const parts = { config, node, store, hub, presence, cluster, changes, log };
+  const services = await buildServices(parts);
   const { metrics, webhooks, erasures } = services;
   const maintenance = startFileMaintenance(config, services, node);
   changes.listen(maintenance.receive);
@@ -143,7 +153,7 @@ export async function compose(config: Config) {
       transports.sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
-      for (const each of [upkeep, erasures, deletion, maintenance, webhooks, changes]) {
+      for (const each of [upkeep, erasures, deletion, maintenance, webhooks, presence, changes]) {
         await each.stop();
       }
       cluster.stop();
@@ -244,14 +254,14 @@ const serve = (config: Config, { http, sockets }: Transports, log: Logger) =>
 /** Everything that is built once, at startup. */
 type Services = Needs & TransportServices;
 
-interface ServiceParts extends Pick<Services, "config" | "store" | "hub" | "log"> {
+interface ServiceParts extends Pick<Services, "config" | "store" | "hub" | "presence" | "log"> {
   node: string;
   cluster: Cluster;
   changes: Changes<WriteTx>;
 }
 
 async function buildServices(parts: ServiceParts): Promise<Services> {
-  const { config, node, store, hub, cluster, changes, log } = parts;
+  const { config, node, store, hub, presence, cluster, changes, log } = parts;
   const { limits, providers, operators } = config;
   await refuseOtherMasterKey(config, store, log);
   const vault = openVault(config);
@@ -276,6 +286,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     config,
     store,
     hub,
+    presence,
     changes,
     passwords: createPasswords(),
     vault,

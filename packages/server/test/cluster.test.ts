@@ -6,6 +6,7 @@ import { createMemoryBus } from "../src/changes/bus-memory.ts";
 import { personTyping } from "../src/changes/change.ts";
 import { type Cluster, createCluster } from "../src/changes/cluster.ts";
 import { createHub } from "../src/realtime/hub.ts";
+import { createPresence } from "../src/realtime/presence.ts";
 import { countSockets } from "../src/realtime/sockets.ts";
 import { Failure } from "../src/rules/failure.ts";
 import { createFailureThrottle, type FailureThrottle } from "../src/security/failure-throttle.ts";
@@ -15,7 +16,8 @@ import { broker, FakeClient, human } from "./support/broker.ts";
 const CHAT = "0190f000-0000-7000-8000-000000000001";
 const OTHER_CHAT = "0190f000-0000-7000-8000-000000000002";
 const EXPIRES_MS = 6000;
-const NODE_TIMEOUT_MS = 10_000;
+/** By when a node that is silent is gone. */
+const NODE_TIMEOUT_MS = 5000;
 const LIMIT = 3;
 const log = pino({ level: "silent" });
 
@@ -103,6 +105,19 @@ function testCluster() {
     const own = bus(id);
     const hub = createHub(own, publish, countSockets(cluster, LIMIT));
     own.onChange(hub.receive);
+    const seen: string[] = [];
+    const presence = createPresence({
+      hub,
+      cluster,
+      store: {
+        among: async (_, others) =>
+          others.map((username) => ({ username, seen_at: null, own_seen_at: null })),
+        note: async (people) => void seen.push(...people.map(({ username }) => username)),
+      },
+      failed: (error) => {
+        throw error;
+      },
+    });
     cluster.start();
     const type = (username: string, chat: string, isTyping: boolean) =>
       own.publish(personTyping(chat, human(username), isTyping));
@@ -134,6 +149,9 @@ function testCluster() {
       id,
       cluster,
       hub,
+      presence,
+      /** Those of whom this node has stored when they were last online, since the last call. */
+      noted: () => seen.splice(0),
       connect,
       start: (username: string, chat = CHAT) => type(username, chat, true),
       stop: (username: string, chat = CHAT) => type(username, chat, false),
@@ -194,7 +212,7 @@ describe("the nodes", () => {
     two.die();
     await advance(NODE_TIMEOUT_MS - 2000);
     expect(one.cluster.others()).toContain(two.id);
-    await advance(4000);
+    await advance(2000);
     expect(one.cluster.others()).toEqual([three.id]);
     three.cluster.stop();
     await deliverAll();
@@ -305,10 +323,9 @@ describe("typing", () => {
     two.connect("alice", CHAT);
     two.start("alice");
     await deliverAll();
-    two.die();
-    await advance(EXPIRES_MS - 100);
     expect(shown(bob)).toEqual([true]);
-    await advance(200);
+    two.die();
+    await advance(EXPIRES_MS);
     expect(shown(bob)).toEqual([false]);
     await advance(NODE_TIMEOUT_MS + 4000);
     expect(shown(bob)).toEqual([]);
@@ -328,6 +345,86 @@ describe("typing", () => {
     expect(shown(bob)).toEqual([true, true]);
     await advance(EXPIRES_MS);
     expect(shown(bob)).toEqual([false]);
+  });
+});
+
+describe("presence", () => {
+  const presenceOf = (client: FakeClient) =>
+    client.events().map((event) => {
+      if (event.method !== "events.presence") throw new Error(`${event.method} was not expected`);
+      return event.params.online;
+    });
+
+  test("a person is online while a socket is open on any node", async () => {
+    const { node, nodes, deliverAll } = testCluster();
+    const [one, two, three] = await nodes(3);
+    const watcher = three.connect("bob");
+    expect(await three.presence.watch("bob", ["alice"], watcher.id)).toMatchObject({
+      items: [{ online: false }],
+    });
+    const [phone, laptop] = [one.connect("alice"), two.connect("alice")];
+    await deliverAll();
+    close(phone);
+    await deliverAll();
+    expect(presenceOf(watcher)).toEqual([true]);
+    const late = node();
+    await late.up();
+    expect(await late.presence.watch("carol", ["alice"], undefined)).toMatchObject({
+      items: [{ online: true }],
+    });
+    close(laptop);
+    await deliverAll();
+    expect(presenceOf(watcher)).toEqual([false]);
+  });
+
+  test("a node that dies takes its people offline, and not those who are elsewhere too", async () => {
+    const { nodes, deliverAll, advance } = testCluster();
+    const [one, two, three] = await nodes(3);
+    const watcher = three.connect("bob");
+    await three.presence.watch("bob", ["alice", "carol"], watcher.id);
+    two.connect("alice");
+    two.connect("carol");
+    one.connect("carol");
+    await deliverAll();
+    expect(presenceOf(watcher)).toEqual([true, true]);
+    await advance(2000);
+    for (const each of [one, two, three]) each.noted();
+    two.die();
+    await advance(NODE_TIMEOUT_MS);
+    expect(watcher.events()).toMatchObject([{ params: { username: "alice", online: false } }]);
+    await advance(2000);
+    // The node that died could not store it.
+    expect(one.noted()).toEqual(["alice"]);
+  });
+
+  test("somebody is at the screen of a client on any node, until the client or its node is gone", async () => {
+    const { nodes, deliverAll, advance } = testCluster();
+    const [one, two, three] = await nodes(3);
+    const [phone, laptop] = [two.connect("alice"), three.connect("alice")];
+    await deliverAll();
+    const isActive = (withinMs?: number) =>
+      [one, two, three].map(({ presence }) => presence.isActive("alice", withinMs));
+    expect(isActive(60_000)).toEqual([false, false, false]);
+    two.presence.setActivity("alice", true, phone.id);
+    three.presence.setActivity("alice", true, laptop.id);
+    await deliverAll();
+    expect(isActive()).toEqual([true, true, true]);
+    two.presence.setActivity("alice", false, phone.id);
+    two.presence.setActivity("alice", true, "closed");
+    await deliverAll();
+    expect(isActive()).toEqual([true, true, true]);
+    close(laptop);
+    await deliverAll();
+    expect(isActive()).toEqual([false, false, false]);
+    expect(isActive(5000)).toEqual([true, true, true]);
+    await advance(5100);
+    expect(isActive(5000)).toEqual([false, false, false]);
+    two.presence.setActivity("alice", true, phone.id);
+    await deliverAll();
+    two.die();
+    await advance(NODE_TIMEOUT_MS);
+    expect(one.presence.isActive("alice")).toBe(false);
+    expect(one.presence.isActive("alice", 10_000)).toBe(true);
   });
 });
 

@@ -61,7 +61,7 @@ describe.each(["SQLite", "PostgreSQL"])("parley users, while a server runs on %s
     const unconfirmed = await run("erase", username);
     expect(unconfirmed.code).toBe(1);
     expect(unconfirmed.stderr).toContain("Run the command again with --yes");
-    expect(await alice.call("getMe")).toEqual(alice.account);
+    expect(await alice.call("getMe")).toMatchObject(alice.account);
 
     const { code, stderr } = await run("erase", username, "--messages", "--yes");
     expect(code).toBe(0);

@@ -38,6 +38,7 @@ export function applyEvent(state: State, frame: EventFrame): State {
         own_seq: frame.own_seq ?? 0,
       });
     case "events.turnRequested":
+    case "events.presence":
       return state;
     case "events.accountUpdated":
       // The reducer takes new names from every action. Settings of an agent have an `own_seq`.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
-import { Account, addedBy, OwnAccount, Profile } from "../records.ts";
+import { Account, addedBy, OwnAccount, Profile, presenceSetting } from "../records.ts";
 import { displayName, pictureId, text, username } from "../text/fields.ts";
 
 export const getMe = operation({
@@ -42,6 +42,9 @@ export const getUsers = operation({
   output: page(Account),
 });
 
+/** What `updateMe` can change. */
+const UPDATES = ["display_name", "added_by", "presence"] as const;
+
 export const updateMe = operation({
   name: "updateMe",
   socket: "accounts.update",
@@ -54,12 +57,16 @@ export const updateMe = operation({
         description:
           "Who may start conversations with the caller or add them to groups. `known`: people with whom the caller has a conversation in which the caller has written.",
       }),
+      presence: presenceSetting.optional().meta({
+        description:
+          "`hidden`: nobody is told whether the caller is online, and the caller is told of nobody.",
+      }),
     })
-    .refine(({ display_name, added_by }) => display_name !== undefined || added_by !== undefined, {
-      message: "is required, unless added_by is given",
+    .refine((given) => UPDATES.some((field) => given[field] !== undefined), {
+      message: "is required, unless added_by or presence is given",
       path: ["display_name"],
     })
-    .meta({ anyOf: [{ required: ["display_name"] }, { required: ["added_by"] }] }),
+    .meta({ anyOf: UPDATES.map((field) => ({ required: [field] })) }),
   output: OwnAccount,
 });
 

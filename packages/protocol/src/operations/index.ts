@@ -66,6 +66,7 @@ import {
 } from "./operators.ts";
 import { deleteMe, exportMe } from "./own-data.ts";
 import { createPasswordReset, getPasswordReset, resetPassword } from "./password-resets.ts";
+import { setActivity, watchPresence } from "./presence.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -173,6 +174,8 @@ export const operations = {
   removeReaction,
   getMessageReactions,
   sendChatAction,
+  watchPresence,
+  setActivity,
   getMyAgents,
   createAgent,
   updateAgent,

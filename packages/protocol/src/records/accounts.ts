@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { timestamp } from "../text/fields.ts";
 import { Policy } from "./policies.ts";
+import { presenceSetting } from "./presence.ts";
 import { record } from "./record.ts";
 
 export const Account = record("Account", {
@@ -29,6 +30,10 @@ export const OwnAccount = record("OwnAccount", {
   added_by: addedBy.optional().meta({
     description:
       "Who may start conversations with the caller or add them to groups; left out for `everyone`.",
+  }),
+  presence: presenceSetting.optional().meta({
+    description:
+      "Whether others are told when the caller is online, and the caller when they are. Left out for agents.",
   }),
   is_operator: z
     .literal(true)

@@ -1,3 +1,4 @@
+import type { OutputOf } from "@parley/protocol";
 import type { ExternalTurns } from "../agents/external/index.ts";
 import type { KeyTester, ModelLists } from "../agents/keys.ts";
 import type { ToolRequests } from "../agents/tools/offered.ts";
@@ -19,11 +20,24 @@ import type { Store } from "../store/store.ts";
 import type { Erasures } from "../upkeep/erasures.ts";
 import type { Throttles } from "./throttles.ts";
 
+/** Who is online, and at the screen. Calls that name no open socket change nothing. */
+export interface Presence {
+  /** What the person is told of these people. Replaces what the socket watches by them. */
+  watch(
+    username: string,
+    usernames: readonly string[],
+    socketId: string | undefined,
+  ): Promise<OutputOf<"watchPresence">>;
+  /** Whether the person is at the screen of the client with this socket. */
+  setActivity(username: string, active: boolean, socketId: string | undefined): void;
+}
+
 /** What operations may need. Each file of operations names its part of it. */
 export interface Needs {
   readonly config: Config;
   readonly store: Store;
   readonly changes: Pick<Changes, "signal">;
+  readonly presence: Presence;
   readonly passwords: Passwords;
   readonly oidcAccounts: OidcAccounts;
   /** Null: no issuer is configured for sign-in in a browser. */

@@ -224,8 +224,9 @@ export function createNatsBus(options: NatsBusOptions): NatsBus {
 
 const seenBy = (username: string, changeId: string) => `${changeId} ${username}`;
 
-/** Whether any node may hold what the change ends: sockets, or a tool that waits for an answer. */
+/** Whether any node may hold what the change concerns: sockets, or a tool that waits for an answer. */
 const isForEveryNode = (change: Change) =>
   change.kind === "session_ended" ||
   change.kind === "account_suspended" ||
+  change.kind === "presence_changed" ||
   change.kind === "elicitation_answered";

@@ -6,6 +6,7 @@ import type {
   EventPlace,
   EventsDelivered,
   Message,
+  Presence,
   SharedConversation,
 } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
@@ -71,12 +72,23 @@ export type InternalChange =
    * open, so no node delivers a change with the same id twice. Earlier versions stored no id.
    */
   | { kind: "account_suspended"; username: string; id?: string | undefined }
+  | PresenceRules
   /** The owner of an agent answered what a tool asked. */
   | { kind: "elicitation_answered"; id: string }
   /** Turns of agents wait to be run. `agents`: the usernames of the external ones among them. */
   | { kind: "turns_queued"; agents?: readonly string[] }
   /** The nodes that run these turns abort them. */
   | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] };
+
+/** Who is told of whose presence may have changed, for reasons that events do not show to all nodes. */
+export type PresenceRules = {
+  kind: "presence_changed";
+  /** Between this person and others; with `other`, between the two alone. */
+  username?: string | undefined;
+  other?: string | undefined;
+  /** Between the people in a conversation. */
+  conversation?: string | undefined;
+};
 
 /** Closes all sockets of an account. */
 export const accountSuspended = (username: string): InternalChange => ({
@@ -224,6 +236,12 @@ export function personTyping(conversation_id: string, actor: Account, is_typing:
 /** The first frame of a socket: an event for this client alone, which no subscriber receives. */
 export const helloFrame = (params: Account, history_id: string): string => {
   const frame: EventFrame<"events.hello"> = { method: "events.hello", params, history_id };
+  return JSON.stringify(frame);
+};
+
+/** The presence of a person, for the sockets that watch it: no subscriber receives this event either. */
+export const presenceFrame = (params: Presence): string => {
+  const frame: EventFrame<"events.presence"> = { method: "events.presence", params };
   return JSON.stringify(frame);
 };
 

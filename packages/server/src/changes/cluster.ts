@@ -2,11 +2,17 @@ import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
 import type { Channel } from "./bus.ts";
 
-const HEARTBEAT_MS = 2000;
-/** A node that sends nothing for this long is considered gone: five missed heartbeats. */
-const NODE_TIMEOUT_MS = 10_000;
-/** A heartbeat timer that fires this late means that this process was paused, not that others died. */
-const PAUSE_MS = 3000;
+const HEARTBEAT_MS = 1000;
+/**
+ * A node that sends nothing for this long is considered gone: with the time up to the next look, within
+ * five seconds. Nodes of earlier versions send a heartbeat every two seconds.
+ */
+const NODE_TIMEOUT_MS = 3500;
+/**
+ * A heartbeat timer that fires this late means that this process was paused, not that others died. With
+ * the age that a heartbeat may have, it is less than the timeout.
+ */
+const PAUSE_MS = 1500;
 /** Items per `state` message, so that it stays below the maximum payload of NATS. */
 const STATE_PAGE_ITEMS = 500;
 

@@ -117,6 +117,12 @@ const NodeMessage = z.discriminatedUnion("kind", [
     id: z.string().optional(),
   } satisfies Fields<Internal<"account_suspended">>),
   z.object({
+    kind: z.literal("presence_changed"),
+    username: z.string().optional(),
+    other: z.string().optional(),
+    conversation: z.string().optional(),
+  } satisfies Fields<Internal<"presence_changed">>),
+  z.object({
     kind: z.literal("elicitation_answered"),
     id: z.string(),
   } satisfies Fields<Internal<"elicitation_answered">>),

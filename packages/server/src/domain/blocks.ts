@@ -22,6 +22,7 @@ export async function setBlocked(
   if (usernames.length > MAX_BLOCKED) throw conflict(`you have blocked ${MAX_BLOCKED} people`);
   const frame = { method: "events.blocksUpdated", params: { usernames }, own_seq } as const;
   tx.emit(durable(frame, { users: [username] }));
+  tx.emit({ kind: "presence_changed", username, other: person.username });
 }
 
 /** Throws `forbidden` if the inviter has blocked the person whom they want to write to. */

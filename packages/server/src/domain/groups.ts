@@ -1,9 +1,10 @@
 import { conversationShared, groupChanged } from "../changes/change.ts";
 import { isExternal } from "../rules/agents.ts";
 import { badField, noAccounts } from "../rules/failure.ts";
+import { MOST_PEOPLE } from "../rules/presence.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
-import type { NewChange } from "../store/group-changes.ts";
+import { type NewChange, SHOWN_PARTICIPANTS } from "../store/group-changes.ts";
 import type { NonEmpty } from "../store/non-empty.ts";
 import type { WriteTx } from "../store/store.ts";
 import { endPendingCalls } from "./tool-calls.ts";
@@ -78,6 +79,12 @@ export async function addMembers(
   await tx.insertMembers(group.id, ids, Date.now());
   await announceChanges(tx, group, actor, [{ kind: "added", subjects: added }, ...further]);
   await announceNew(tx, group.id, added, undefined);
+  const people = group.participant_count - group.agent_count;
+  const after = people + peopleAmong(added);
+  // The change does not name all of many.
+  if (people <= MOST_PEOPLE && (after > MOST_PEOPLE || added.length > SHOWN_PARTICIPANTS)) {
+    tx.emit({ kind: "presence_changed", conversation: group.uuid });
+  }
 }
 
 /**
@@ -106,4 +113,11 @@ export async function removeMember(
     if (nextAdmin) changes.push({ kind: "admin_changed", subjects: [nextAdmin] });
   }
   await announceChanges(tx, group, actor, changes, connectable(leaving));
+  const people = peopleAmong(accounts);
+  if (people > MOST_PEOPLE && people - peopleAmong(leaving) <= MOST_PEOPLE) {
+    tx.emit({ kind: "presence_changed", conversation: group.uuid });
+  }
 }
+
+const peopleAmong = (accounts: readonly AccountRecord[]) =>
+  accounts.filter(({ kind }) => kind === "human").length;

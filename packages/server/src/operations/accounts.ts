@@ -8,6 +8,7 @@ import { removeMember } from "../domain/groups.ts";
 import { createPages } from "../domain/pagination.ts";
 import { changeAvatar } from "../domain/pictures.ts";
 import { policyOf, visibleAccount, visibleAccounts } from "../domain/policies.ts";
+import { setPresence } from "../domain/presence.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { linksNow } from "../files/links.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -52,8 +53,9 @@ accounts.read(operations.getUsers, async (tx, { caller, config }, input) => {
 
 accounts.write(operations.updateMe, async (tx, { config, caller: { account } }, input) => {
   await lockActive(tx, account);
-  const { display_name, added_by } = input;
+  const { display_name, added_by, presence } = input;
   if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
+  if (presence !== undefined) await setPresence(tx, account, presence);
   if (display_name === undefined) return ownAccount(tx, account, config);
   const renamed = await changeDisplayName(tx, account, display_name);
   return ownAccount(tx, { ...account, ...renamed }, config);
@@ -142,6 +144,7 @@ async function ownAccount(tx: ReadTx, account: AccountRecord, config: Config) {
   return {
     ...publicAccount(account),
     ...(added_by !== "everyone" && { added_by }),
+    ...(account.kind === "human" && { presence: await tx.presenceSetting(account.id) }),
     ...(operates && { is_operator: true as const }),
     ...(!Bun.deepEquals(policy, UNRESTRICTED) && { policy }),
   };

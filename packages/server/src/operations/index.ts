@@ -12,6 +12,7 @@ import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { ownData } from "./own-data.ts";
 import { passwordResets } from "./password-resets.ts";
+import { presence } from "./presence.ts";
 import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
 import { secondFactor } from "./second-factor.ts";
@@ -38,6 +39,7 @@ export const handlers = (needs: Needs): Bound[] =>
     files,
     reactions,
     typing,
+    presence,
     agents,
     tools,
     agentTokens,

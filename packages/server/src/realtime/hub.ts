@@ -8,6 +8,16 @@ import { type Client, conversationTopic, type Person, userTopic } from "./people
 import { countSockets } from "./sockets.ts";
 import { createTypingExpiry } from "./typing.ts";
 
+/** Told of the sockets of people on this node. */
+export interface SocketListener {
+  /** The person has their first socket here, or none any more. */
+  connected(person: Person): void;
+  /** A client is gone. */
+  closed(person: Person, client: Client): void;
+}
+
+const nobody: SocketListener = { connected: () => {}, closed: () => {} };
+
 /** The sockets of this node, and the topics that they are subscribed to. */
 export type Hub = ReturnType<typeof createHub>;
 
@@ -31,6 +41,8 @@ export function createHub(
     leave(person, newest);
   });
 
+  let listener: SocketListener = nobody;
+
   const clients = (): Iterable<Client> => people.values().flatMap((person) => person.clients);
   const count = (person: Person) =>
     counts.count(person.account.username, person.clients.size, newestOf(person)?.id ?? "");
@@ -40,6 +52,7 @@ export function createHub(
   function leave(person: Person, client: Client): void {
     if (!person.clients.delete(client)) return;
     size--;
+    listener.closed(person, client);
     const { username } = person.account;
     if (person.clients.size === 0) {
       people.delete(username);
@@ -47,6 +60,7 @@ export function createHub(
       if (counts.elsewhere(username) === 0) typing.gone(username);
     }
     count(person);
+    if (isPerson(person) && !client.isCall && !hasSocket(person)) listener.connected(person);
   }
 
   return {
@@ -59,10 +73,12 @@ export function createHub(
         membership: 0,
         interest: bus.interest(username),
       };
+      const isFirst = isPerson(person) && !client.isCall && !hasSocket(person);
       people.set(username, person);
       person.clients.add(client);
       size++;
       count(person);
+      if (isFirst) listener.connected(person);
       return person;
     },
     /**
@@ -110,6 +126,18 @@ export function createHub(
           }
       }
     },
+    /** Set once, before the first client. */
+    onSockets(to: SocketListener): void {
+      listener = to;
+    },
+    /** Whether a socket of this person is open on this node. */
+    isConnected: (username: string) => hasSocket(people.get(username)),
+    /** The people of whom a socket is open on this node. */
+    *connected(): Generator<string> {
+      for (const [username, person] of people) {
+        if (isPerson(person) && hasSocket(person)) yield username;
+      }
+    },
     /** Number of open sockets on this node. */
     size: () => size,
     /** Number of open sockets of an account on all nodes. */
@@ -130,6 +158,11 @@ export function createHub(
     clients,
   };
 }
+
+const isPerson = ({ account }: Person) => account.kind === "human";
+
+const hasSocket = (person: Person | undefined): boolean =>
+  person?.clients.values().some(({ isCall }) => !isCall) ?? false;
 
 const newestOf = ({ clients }: Person): Client | undefined => [...clients].at(-1);
 

@@ -5,9 +5,13 @@ import type { AccountRecord } from "../rules/accounts.ts";
 export interface Client {
   readonly id: string;
   readonly session_id: string;
+  /** A call that waits for events counts as a socket, but nobody is online because of it. */
+  readonly isCall?: true;
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   isSubscribed(topic: string): boolean;
+  /** Sends a frame to this client alone. */
+  send(data: string): void;
   close(code: number, reason: string): void;
 }
 

@@ -27,6 +27,7 @@ function encodeChange(change: Change): string {
 const KINDS: Record<Exclude<LoggedChange["kind"], "event">, true> = {
   session_ended: true,
   account_suspended: true,
+  presence_changed: true,
   elicitation_answered: true,
   turns_queued: true,
   turns_ended: true,

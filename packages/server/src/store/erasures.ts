@@ -31,8 +31,8 @@ export const erasureWrites = {
   /**
    * Marks the account of a person or an agent, and those that it owns, as erased, and begins an open
    * erasure. Deletes the password, the external id, metadata, identities, names to be found by, provider
-   * keys, settings of agents, incoming hooks, hidden messages, uploads that no message has, and the
-   * rights of an operator. Ends the sessions, and deletes their client and network. The username stays,
+   * keys, settings of agents, incoming hooks, hidden messages, uploads that no message has, when
+   * the person was last seen, and the rights of an operator. Ends the sessions, and deletes their client and network. The username stays,
    * so that nobody else can have it. Returns false, and changes nothing, when the account is erased
    * already.
    */
@@ -99,6 +99,7 @@ const PERSONAL = [
   "hidden",
   "mentions",
   "blocks",
+  "last_seen",
 ];
 
 /** Statements that delete what other tables have of a person, or of an agent. */

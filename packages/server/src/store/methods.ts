@@ -19,6 +19,7 @@ import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { passwordResetReads, passwordResetWrites } from "./password-resets.ts";
 import { pictureReads, pictureWrites } from "./pictures.ts";
+import { presenceReads, presenceWrites } from "./presence.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { sealedTextReads } from "./sealed-texts.ts";
@@ -54,6 +55,7 @@ export const reads = {
   ...operatorReads,
   ...passwordResetReads,
   ...pictureReads,
+  ...presenceReads,
   ...reactionReads,
   ...reportReads,
   ...sealedTextReads,
@@ -86,6 +88,7 @@ export const writes = {
   ...operatorWrites,
   ...passwordResetWrites,
   ...pictureWrites,
+  ...presenceWrites,
   ...reactionWrites,
   ...reportWrites,
   ...secondFactorWrites,

@@ -204,6 +204,11 @@ class Connection implements Client, Reader {
     return this.#socket?.isSubscribed(topic) ?? false;
   }
 
+  send(data: string): void {
+    this.#shared.backlog.sent(Buffer.byteLength(data));
+    this.#socket?.send(data);
+  }
+
   close(code: number, reason: string): void {
     this.#ended = code === closeCodes.signedOut ? SESSION_ENDED : CLOSING;
     // Lets the reply of the call that ended the session go out first.

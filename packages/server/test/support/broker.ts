@@ -27,6 +27,7 @@ export class FakeClient implements Client {
   subscribe = (topic: string) => void this.topics.add(topic);
   unsubscribe = (topic: string) => void this.topics.delete(topic);
   isSubscribed = (topic: string) => this.topics.has(topic);
+  send = (data: string) => void this.received.push(data);
   backlog(): number {
     return 0;
   }

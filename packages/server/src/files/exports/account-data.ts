@@ -87,7 +87,8 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
 
 const README = `Your data, as JSON Lines: each line of a file is one JSON object, in UTF-8.
 
-account.jsonl        your account, and who may add you to conversations (added_by)
+account.jsonl        your account, who may add you to conversations (added_by), and when you were
+                     last online (last_seen_at), which others are told roughly unless presence is hidden
 sessions.jsonl       where you are signed in
 agents.jsonl         your agents and their settings; provider keys are not included
 tool-servers.jsonl   the tool servers that you added, without their tokens
@@ -128,6 +129,8 @@ async function* pagesOf<Item, Shown = Item>(
 async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promise<unknown[]> {
   const found = await tx.managedAccounts({ username, limit: 1 });
   const added_by = await tx.addedBy(id);
+  const presence = await tx.presenceSetting(id);
+  const seenAt = await tx.lastSeen(id);
   const [avatar] = await tx.avatars([id]);
   return found.map((account) => ({
     username,
@@ -137,6 +140,8 @@ async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promi
     created_at: iso(account.created_at),
     is_operator: account.is_operator,
     added_by,
+    presence,
+    last_seen_at: isoOrNull(seenAt),
     picture_id: avatar?.file_id ?? null,
   }));
 }

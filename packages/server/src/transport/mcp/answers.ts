@@ -37,9 +37,11 @@ export function createAnswers(hub: Hub, changes: Pick<Changes, "listen">, socket
       const client: Client = {
         id: Bun.randomUUIDv7(),
         session_id: caller.kind === "session" ? caller.session_id : "",
+        isCall: true,
         subscribe: () => {},
         unsubscribe: () => {},
         isSubscribed: (topic) => topic === conversationTopic(conversation),
+        send: () => {},
         close(code, reason) {
           ended = code === closeCodes.signedOut ? unauthorized(reason) : unavailable(reason);
           wake();

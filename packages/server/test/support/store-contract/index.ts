@@ -23,6 +23,7 @@ import { order } from "./order.ts";
 import { passwordResets } from "./password-resets.ts";
 import { pictures } from "./pictures.ts";
 import { preconditions } from "./preconditions.ts";
+import { presence } from "./presence.ts";
 import { productUsers } from "./product-users.ts";
 import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
@@ -58,6 +59,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
     describe("blocks", () => blocks(check));
+    describe("presence", () => presence(check));
     describe("invitations", () => invitations(check));
     describe("reports", () => reports(check));
     describe("service keys", () => serviceKeys(check));
