@@ -1,6 +1,7 @@
 import type { Account, EventFrame, InputOf, OutputOf } from "@parley/protocol";
 import { untilAborted } from "./async/abort.ts";
 import { callListener } from "./async/call-listener.ts";
+import { Presences } from "./catch-up/presence.ts";
 import { EventListeners } from "./connection/event-listeners.ts";
 import { createOperations } from "./connection/operations.ts";
 import { Transport } from "./connection/transport.ts";
@@ -35,6 +36,7 @@ export function createClient(options: ClientOptions = {}): Client {
     model: runtime.modelRuntime.model,
     links: runtime.links,
     profiles: runtime.profiles,
+    presence: runtime.presence,
     get status() {
       return store.state.status;
     },
@@ -65,6 +67,7 @@ class ClientRuntime {
   readonly modelRuntime: ModelRuntime;
   readonly links: Links;
   readonly profiles: Profiles;
+  readonly presence: Presences;
   readonly uploader: Uploader;
   readonly listeners = new EventListeners();
   readonly #options: ClientOptions;
@@ -105,6 +108,7 @@ class ClientRuntime {
     this.store.onChange((state, before) => {
       if (state.accounts !== before.accounts) this.profiles.refresh();
     });
+    this.presence = new Presences(this.#operations, transport);
     this.uploader = new Uploader({
       ...shared,
       transfer: createTransfer(options.fetch),
@@ -184,18 +188,21 @@ class ClientRuntime {
     this.modelRuntime.flush();
     this.links.refresh();
     this.profiles.refresh();
+    this.presence.handleOpen();
     for (const reader of this.#readers) reader.start(account.username);
   }
 
   #handleEvent(frame: EventFrame): void {
     this.store.dispatch({ type: "event", frame });
     this.modelRuntime.handleEvent(frame);
+    this.presence.handleEvent(frame);
     this.listeners.notify(frame);
     for (const reader of this.#readers) reader.handleEvent(frame);
   }
 
   #halt(): void {
     this.modelRuntime.halt();
+    this.presence.clear();
     for (const reader of this.#readers) reader.halt();
   }
 
@@ -205,6 +212,7 @@ class ClientRuntime {
     this.#unsent.close();
     this.links.clear();
     this.profiles.clear();
+    this.presence.clear();
     this.modelRuntime.reset(status);
   }
 

@@ -22,6 +22,7 @@ export type {
   Message,
   OperationName,
   OutputOf,
+  Presence,
   Profile,
   Reaction,
   ReactionSummary,

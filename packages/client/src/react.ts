@@ -1,4 +1,4 @@
-import type { FileLinks, Profile } from "@parley/protocol";
+import type { FileLinks, Presence, Profile } from "@parley/protocol";
 import {
   createContext,
   createElement,
@@ -71,6 +71,17 @@ export function useProfile(username: string | null): Profile | undefined {
     [profiles, username],
   );
   const read = () => (username === null ? undefined : profiles.peek(username));
+  return useSyncExternalStore(subscribe, read, read);
+}
+
+/** Whether a person is online, or when they last were; undefined until it is known. Null: asks for nothing. */
+export function usePresence(username: string | null): Presence | undefined {
+  const { presence } = useClient();
+  const subscribe = useCallback(
+    (onChange: () => void) => (username === null ? () => {} : presence.watch(username, onChange)),
+    [presence, username],
+  );
+  const read = () => (username === null ? undefined : presence.peek(username));
   return useSyncExternalStore(subscribe, read, read);
 }
 

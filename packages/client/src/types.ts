@@ -13,6 +13,7 @@ import type {
   Message,
   OperationName,
   OutputOf,
+  Presence,
   Profile,
 } from "@parley/protocol";
 
@@ -278,6 +279,22 @@ export interface ProfileCache {
   watch(username: string, listener: () => void): () => void;
 }
 
+/**
+ * Who is online, by username. People are watched while somebody watches them here, also over the sockets
+ * that follow a lost one. `client.watchPresence` replaces what is watched: use one or the other.
+ */
+export interface PresenceCache {
+  /** As the service told it last; undefined before that, and while there is no connection. */
+  peek(username: string): Presence | undefined;
+  /**
+   * Calls the listener after the presence of the person has changed. Returns a function that stops that.
+   * Of more than 200 people, those are told who were added last.
+   */
+  watch(username: string, listener: () => void): () => void;
+  /** Says whether the person is at the screen of this client, now and after each reconnect. */
+  setActive(isActive: boolean): void;
+}
+
 /** The operations that return an access token for a person. */
 export type SignInCall = "signIn" | "signUp" | "finishOidcSignIn";
 
@@ -285,6 +302,7 @@ export interface Client extends Operations {
   readonly model: LiveModel;
   readonly links: LinkCache;
   readonly profiles: ProfileCache;
+  readonly presence: PresenceCache;
   readonly status: Status;
   /** The token in use, to be stored across reloads. */
   readonly token: string | null;
