@@ -152,10 +152,10 @@ describe("nothing is told", () => {
   test("to agents: their tokens may not ask", async () => {
     const { agent } = await externalAgent(await signUp(server.url, "alice"));
     for (const call of [
-      agent.call("watchPresence", { usernames: [] }),
-      agent.call("setActivity", { active: true }),
+      () => agent.call("watchPresence", { usernames: [] }),
+      () => agent.call("setActivity", { active: true }),
     ]) {
-      expect((await failure(call)).code).toBe("forbidden");
+      expect((await failure(call())).code).toBe("forbidden");
     }
   });
 

@@ -26,6 +26,7 @@ const TWO_NODES = [
   "tests/agents-equal-state.test.ts",
   "tests/events-equal-state.test.ts",
   "tests/oidc.test.ts",
+  "tests/presence-equal-state.test.ts",
   ...[
     "account-deletion",
     "agent-chats",
@@ -49,6 +50,7 @@ const TWO_NODES = [
     "named-agents",
     "operators",
     "pictures",
+    "presence",
     "reactions",
     "reading",
     "sessions",
