@@ -195,6 +195,10 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
     by: () => member(usernames[300 + ++created] as string),
     input: () => ({ chat_id: crowd.id, seq: 1_000_000 }),
   },
+  setChatState: { input: (n) => ({ chat_id: crowd.id, archived: n % 2 === 0, notify: "none" }) },
+  clearChat: { by: () => member(usernames[400 + ++created] as string), ...inChat },
+  markUnread: { input: () => ({ chat_id: long.id, seq: 0 }) },
+  getUnread: {},
   sendMessage: [
     { charged: FAN_OUT, input: () => ({ chat_id: crowd.id, content: LONGEST }) },
     { charged: FAN_OUT + 100, input: () => ({ chat_id: crowd.id, content: mentions }) },
@@ -426,7 +430,7 @@ async function measure(
 ): Promise<Measured> {
   const { input = () => ({}), by = () => alice } = row;
   const prepared: { caller: Person | Backend | null; input: unknown }[] = [];
-  const isOwn = by === newcomer || name === "leaveChat" || name === "readChat";
+  const isOwn = by === newcomer || ["leaveChat", "readChat", "clearChat"].includes(name);
   const most = isOwn ? 4 : repeats;
   for (let n = 0; n < most; n++) prepared.push({ caller: await by(), input: input(from + n) });
   const codes = new Set<string>();

@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   Account,
   BlockList,
+  ChatState,
   ConversationUpdate,
   Message,
   Presence,
@@ -140,6 +141,18 @@ export const events = {
     "The account blocked somebody or ended a block; goes only to its own clients, with `own_seq`.",
     { isOwn: true, carries: "own_seq" },
   ),
+  "events.chatStateUpdated": event(
+    "durable",
+    z.object({ conversation_id: uuid, state: ChatState, last_read_seq: z.int() }),
+    "The account's own view of a conversation changed: by `setChatState`, `markUnread` or what it reads after that, or because a message has ended the archive. Goes only to its own clients, with `own_seq`. Also a lower `last_read_seq` is the newer one if its `own_seq` is higher.",
+    { isOwn: true, carries: "own_seq" },
+  ),
+  "events.chatCleared": event(
+    "durable",
+    z.object({ conversation_id: uuid, cleared_seq: z.int(), erased: z.boolean() }),
+    "The account cleared a conversation: nothing with a `seq` up to `cleared_seq` exists for it any more, and all of that counts as read; the conversation leaves its lists until something new comes. `erased`: the conversation is gone for everybody. Goes only to its own clients, with `own_seq`.",
+    { isOwn: true, carries: "own_seq" },
+  ),
 } as const satisfies Record<string, EventContract>;
 
 export type Events = typeof events;
@@ -163,7 +176,7 @@ export type EventFrame<Name extends EventName = EventName> = {
     at?: EventPlace;
     /** In `events.hello` only: names the history that all counters belong to. */
     history_id?: string;
-    /** The caller's own counter after a deletion for oneself, a change of the block list, new settings of an agent, or a new policy. */
+    /** The caller's own counter after a deletion for oneself, a change of the block list, of the view of a conversation or of the settings of an agent, or a new policy. */
     own_seq?: number;
   };
 }[Name];

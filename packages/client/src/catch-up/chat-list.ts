@@ -60,7 +60,7 @@ export class ChatList {
     if (page.items.some((item) => item.seq < (known[item.id]?.chat.seq ?? 0))) {
       this.#onOtherHistory();
     }
-    this.#store.dispatch({ type: "snapshots", snapshots: page.items });
+    this.#store.dispatch({ type: "snapshots", snapshots: page.items, listed: true });
     return page;
   }
 }

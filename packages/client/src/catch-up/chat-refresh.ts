@@ -165,10 +165,10 @@ export class ChatRefresh {
       this.#store.dispatch({ type: "unloaded", chatId: id });
     }
     this.#requested.delete(id);
-    const validates = chat?.invalidations ?? 0;
+    const { invalidations: validates = 0, moves = 0 } = chat ?? {};
     const snapshot = await this.#api.getChat({ chat_id: id });
     if (snapshot.seq < (chat?.chat.seq ?? 0)) return this.#listener.onOtherHistory();
-    this.#store.dispatch({ type: "snapshots", snapshots: [snapshot], validates });
+    this.#store.dispatch({ type: "snapshots", snapshots: [snapshot], validates, moves });
   }
 
   async #fetchUpdates(id: string, since_seq: number): Promise<void> {

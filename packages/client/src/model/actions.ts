@@ -1,4 +1,11 @@
-import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
+import type {
+  Account,
+  AgentProfile,
+  EventFrame,
+  Message,
+  OutputOf,
+  ChatState as OwnView,
+} from "@parley/protocol";
 import type { Status } from "../types.ts";
 import type { OptimisticAction } from "./optimistic-changes.ts";
 import type { OutboxAction } from "./outbox.ts";
@@ -30,9 +37,16 @@ export type Action =
   | { type: "overview"; page: Overview }
   /**
    * Conversations from a reply. `validates` is the conversation's `invalidations` when the reply was
-   * requested: those are settled by it, later ones are not.
+   * requested: those are settled by it, later ones are not; `moves` are its own moves at that time.
+   * `listed`: the reply is a part of the list.
    */
-  | { type: "snapshots"; snapshots: readonly Snapshot[]; validates?: number }
+  | {
+      type: "snapshots";
+      snapshots: readonly Snapshot[];
+      validates?: number;
+      moves?: number;
+      listed?: true;
+    }
   /** The changes of a conversation after the counter value `since`. */
   | { type: "updates"; chatId: string; page: UpdatesPage; since: number }
   /**
@@ -53,6 +67,8 @@ export type Action =
   | { type: "read"; chatId: string; seq: number }
   /** The server has confirmed or refused a read position. */
   | { type: "readSettled"; chatId: string; seq: number }
+  /** What the caller has set of their view of a conversation, or taken back. */
+  | { type: "viewSet"; chatId: string; set: Partial<OwnView> }
   /** Of one account in one conversation, or all typing. */
   | { type: "typingEnded"; chatId?: string; username?: string }
   | { type: "agents"; agents: readonly AgentProfile[] }

@@ -1,9 +1,10 @@
-import type { Conversation, ConversationUpdate, Message } from "@parley/protocol";
+import type { Account, Conversation, ConversationUpdate, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
 import { invalidate, mergeParticipants, setChat } from "./chat.ts";
 import { uncountMessages } from "./deletions.ts";
 import type { CountedFrame } from "./event-kinds.ts";
 import { asSent, changedMessageId, type MessageChangeEvent, messageAfter } from "./message.ts";
+import { list } from "./own-view.ts";
 import {
   highestPositions,
   markRead,
@@ -59,7 +60,7 @@ function addMessage(state: ChatState, message: Message, viewer: Viewer): ChatSta
     last_message: state.tombstones.has(message.id) ? state.chat.last_message : asSent(message),
     updated_at: updatedAt(state.chat, message),
   };
-  const next = setChat(state, chat);
+  const next = setChat(list(state), chat);
   return sender.kind === "human" && !imported ? markRead(next, sender.username, seq, me) : next;
 }
 
@@ -77,12 +78,21 @@ function updateLast(
   return setChat(state, { ...state.chat, last_message: messageAfter(last, frame, me) });
 }
 
+/** Groups of more people notify only of mentions, unless the caller has set another level. */
+const MOST_PEOPLE_HEARD = 20;
+
+const isSmall = (participants: readonly Account[]) =>
+  participants.filter(({ kind }) => kind === "human").length <= MOST_PEOPLE_HEARD;
+
 function updateConversation(state: ChatState, update: ConversationUpdate): ChatState {
   const { last_message: _, changes: __, ...fields } = update;
   const before = state.chat;
   const participants = mergeParticipants(state, update);
   const positions = highestPositions(state.readPositions, positionsOfAdded(before, update));
-  const next = setReadPositions(setChat(state, { ...before, ...fields, participants }), positions);
+  const after = { ...before, ...fields, participants };
+  const next = setReadPositions(setChat(list(state), after), positions);
   const isComplete = update.participants.length === update.participant_count;
-  return isComplete ? next : invalidate(next);
+  // The level of notifications may depend on the number of people, and on what the caller has set.
+  const isSame = isSmall(before.participants) === isSmall(participants);
+  return isComplete && isSame ? next : invalidate(next);
 }

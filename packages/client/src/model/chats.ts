@@ -23,7 +23,8 @@ export function putChat(state: State, id: string, chat: ChatState): State {
   if (chat === before) return state;
   const chats = setEntry(state.chats, id, chat);
   const next = { ...state, chats };
-  const isMoved = before?.chat.updated_at !== chat.chat.updated_at;
+  const isMoved =
+    before?.chat.updated_at !== chat.chat.updated_at || before.isListed !== chat.isListed;
   return {
     ...next,
     outbox: removeArrived(next, id),
@@ -58,6 +59,7 @@ function sortChats(chats: State["chats"]): readonly string[] {
   const latestFirst = ({ chat: one }: ChatState, { chat: other }: ChatState) =>
     compare(other.updated_at, one.updated_at) || compare(other.id, one.id);
   return Object.values(chats)
+    .filter(({ isListed }) => isListed)
     .toSorted(latestFirst)
     .map(({ chat }) => chat.id);
 }

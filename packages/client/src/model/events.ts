@@ -5,6 +5,7 @@ import { removeChat, updateChat } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
 import { type CountedFrame, isStanding } from "./event-kinds.ts";
 import { setSender } from "./outbox.ts";
+import { applyCleared, applyView } from "./own-view.ts";
 import { markRead } from "./read-positions.ts";
 import type { Blocked, ChatState, State } from "./state.ts";
 import { applyDeltas, setTurnStatus } from "./streaming-messages.ts";
@@ -37,6 +38,14 @@ export function applyEvent(state: State, frame: EventFrame): State {
         ...frame.params,
         own_seq: frame.own_seq ?? 0,
       });
+    case "events.chatStateUpdated": {
+      const { params, own_seq = 0 } = frame;
+      return updateChat(advanceOwn(state, own_seq), params.conversation_id, (chat) =>
+        own_seq > chat.viewSeq ? applyView(chat, params, own_seq) : chat,
+      );
+    }
+    case "events.chatCleared":
+      return applyCleared(advanceOwn(state, frame.own_seq), frame.params, frame.own_seq);
     case "events.turnRequested":
     case "events.presence":
       return state;

@@ -5,6 +5,7 @@ import { putChat, updateChat, updateMessage } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
 import { applyBlocked } from "./events.ts";
 import { newerMessage } from "./message.ts";
+import { applyView, list, withoutCleared } from "./own-view.ts";
 import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ChatState, State } from "./state.ts";
 import { viewerOf } from "./unread.ts";
@@ -19,13 +20,24 @@ import {
   updateWindows,
 } from "./window.ts";
 
+/** When a reply was requested, and whether it is a part of the list. */
+type Reply = Pick<ActionOf<"snapshots">, "validates" | "moves" | "listed">;
+
 /** Applies a conversation from a reply. */
-export function applySnapshot(state: State, snapshot: Snapshot, validates = 0): State {
+export function applySnapshot(
+  state: State,
+  snapshot: Snapshot,
+  { validates = 0, moves, listed }: Reply = {},
+): State {
   const { id, seq } = snapshot;
   if (seq < (state.left[id] ?? 0)) return state;
-  const chat = state.chats[id]
-    ? mergeSnapshot(state.chats[id], snapshot)
+  const known = state.chats[id];
+  const authoritative =
+    moves !== undefined && moves === known?.moves && validates >= known.invalidations;
+  const merged = known
+    ? mergeSnapshot(known, snapshot, authoritative)
     : firstSnapshot(state, snapshot);
+  const chat = listed ? list(merged) : merged;
   // A reply that is older than an event that came before it determines nothing.
   const validated = seq < chat.chat.seq ? chat.validated : Math.max(chat.validated, validates);
   return putChat(state, id, validated === chat.validated ? chat : { ...chat, validated });
@@ -47,23 +59,32 @@ export function applyOverview(state: State, page: Overview): State {
   const seq = higher(state.own.seq, own_seq);
   const own = { seq, highest: Math.max(state.own.highest, seq ?? 0) };
   const accountsSeq = higher(state.accountsSeq, accounts_seq);
-  return (page.hidden ?? []).reduce(
+  const next = (page.hidden ?? []).reduce(
     (next, { conversation_id, ids }) =>
       updateChat(next, conversation_id, (chat) =>
         hideMessages(chat, ids, viewerOf(state), own_seq),
       ),
     applyBlocked({ ...state, accountsSeq, own }, page.blocked),
   );
+  return (page.states ?? []).reduce(
+    (each, view) =>
+      updateChat(each, view.conversation_id, (chat) => applyView(chat, view, own_seq ?? 0)),
+    next,
+  );
 }
 
 /** Applies the part of `getUpdates` that is about one conversation. */
 export function applyUpdates(state: State, { chatId, page, since }: ActionOf<"updates">): State {
   const next = updateChat(state, chatId, (chat) => {
-    if (!chat.window) return chat;
-    const kept = dropMessages(chat, page.deleted_ids);
+    const found = withoutCleared(chat, { ...page, items: page.messages });
+    const isNew = ({ version, seq }: Message) => version === seq;
+    const hasNews = found.items.some(isNew) || (found.changes?.length ?? 0) > 0;
+    const shown = hasNews ? list(chat) : chat;
+    if (!shown.window) return shown;
+    const kept = dropMessages(shown, page.deleted_ids);
     return updateWindows(kept, (window) => {
-      const added = addMessages(window, page.messages, kept.tombstones);
-      const after = addChanges(added, page.changes);
+      const added = addMessages(window, found.items, kept.tombstones);
+      const after = addChanges(added, found.changes);
       // A page loaded in the meantime may lack changes from before `since`.
       return after.seq < since ? after : { ...after, seq: Math.max(after.seq, page.seq) };
     });
@@ -79,7 +100,8 @@ export function applyMessagePage(state: State, action: ActionOf<"messagePage">):
     const isExpected = before === undefined ? window === null : window?.floor?.id === before;
     if (!isExpected) return chat;
     const context = { tombstones, seq };
-    const next = window ? extendOlder(window, page, context) : createWindow(page, context);
+    const found = withoutCleared(chat, page);
+    const next = window ? extendOlder(window, found, context) : createWindow(found, context);
     return joinAside({ ...chat, window: next });
   });
 }
@@ -93,7 +115,8 @@ export function applyAside(state: State, action: ActionOf<"aside">): State {
     if (from && edge?.id !== from.id) return chat;
     const extend = from?.direction === "older" ? extendOlder : extendNewer;
     const context = { tombstones, seq };
-    const aside = from && before ? extend(before, page, context) : createAside(page, context);
+    const found = withoutCleared(chat, page);
+    const aside = from && before ? extend(before, found, context) : createAside(found, context);
     return joinAside({ ...chat, aside });
   });
 }

@@ -56,7 +56,7 @@ export function markRead(
   const moved = setReadPositions(state, highestPositions(state.readPositions, { [username]: seq }));
   const { chat } = moved;
   if (username !== me || seq < chat.last_read_seq) return moved;
-  const next = setChat(moved, { ...chat, last_read_seq: seq });
+  const next = setChat({ ...moved, moves: moved.moves + 1 }, { ...chat, last_read_seq: seq });
   if (chat.unread_count === 0) return next;
   if ((chat.last_message?.seq ?? 0) > seq) return invalidate(next);
   return setChat(next, { ...next.chat, ...unreadFields(NO_UNREAD) });

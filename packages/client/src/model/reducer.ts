@@ -16,6 +16,7 @@ import { withoutUrls } from "./local-urls.ts";
 import { asSent } from "./message.ts";
 import { reduceOptimistic } from "./optimistic-changes.ts";
 import { reduceOutbox, unsentOf } from "./outbox.ts";
+import { showView } from "./own-view.ts";
 import { markRead } from "./read-positions.ts";
 import { type CachedState, initialState, type State } from "./state.ts";
 import { applyEarlyDeltas } from "./streaming-messages.ts";
@@ -53,9 +54,11 @@ function applyAction(state: State, action: Action): State {
       return applyOverview(state, action.page);
     case "snapshots":
       return action.snapshots.reduce(
-        (next, snapshot) => applySnapshot(next, snapshot, action.validates),
+        (next, snapshot) => applySnapshot(next, snapshot, action),
         state,
       );
+    case "viewSet":
+      return updateChat(state, action.chatId, (chat) => showView(chat, action.set));
     case "updates":
       return applyUpdates(state, action);
     case "messagePage":

@@ -26,6 +26,12 @@ export interface ChatState {
   readonly validated: number;
   /** The highest known read position of each person, including people who left. */
   readonly readPositions: Readonly<Record<string, number>>;
+  /** Whether lists show it: a cleared conversation is left out until something new comes. */
+  readonly isListed: boolean;
+  /** The value of the caller's own counter as of which the caller's view of it is known. */
+  readonly viewSeq: number;
+  /** How often the caller's own read position was moved here. */
+  readonly moves: number;
   /** Ids of deleted and hidden messages. A late reply does not bring them back. */
   readonly tombstones: ReadonlySet<string>;
 }

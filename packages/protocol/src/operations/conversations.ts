@@ -42,7 +42,13 @@ export const getChats = operation({
   agents: true,
   summary: "Lists the caller's conversations, most recent activity first.",
   cost: { call: 20 },
-  input: z.object({ cursor, limit }),
+  input: z.object({
+    archived: z.boolean().optional().meta({
+      description: "Only those that the caller has archived, or only the others. Left out: all.",
+    }),
+    cursor,
+    limit,
+  }),
   output: page(Conversation),
 });
 

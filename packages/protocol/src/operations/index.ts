@@ -25,6 +25,7 @@ import {
   testAgentKey,
   updateAgent,
 } from "./agents.ts";
+import { clearChat, getUnread, markUnread, setChatState } from "./chat-states.ts";
 import { sendComponentAction } from "./components.ts";
 import {
   addChatMembers,
@@ -160,6 +161,10 @@ export const operations = {
   removeChatMember,
   leaveChat,
   readChat,
+  setChatState,
+  clearChat,
+  markUnread,
+  getUnread,
   sendMessage,
   getChatHistory,
   getMessage,

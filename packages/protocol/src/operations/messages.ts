@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { allOf, cursor, exclusive, limit, operation, page } from "../operation.ts";
-import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
+import {
+  Account,
+  BlockList,
+  ChatState,
+  Conversation,
+  ConversationChange,
+  Message,
+} from "../records.ts";
 import {
   BLANK,
   emptiableContent,
@@ -169,7 +176,7 @@ export const getUpdates = operation({
       }),
       own_since: z.int().min(0).optional().meta({
         description:
-          "The `own_seq` of the last result: asks for messages the caller hid since. Only without `chat_id`.",
+          "The `own_seq` of the last result: asks for messages the caller hid since, and for changes of their views of conversations. Only without `chat_id`.",
       }),
       limit: limit.meta({
         description:
@@ -228,6 +235,18 @@ export const getUpdates = operation({
       hidden: z.array(z.object({ conversation_id: uuid, ids: z.array(uuid) })).meta({
         description: "With `own_since`: the messages that the caller hid.",
       }),
+      states: z
+        .array(
+          z.object({
+            conversation_id: uuid,
+            state: ChatState,
+            last_read_seq: z.int(),
+            cleared_seq: z.int(),
+          }),
+        )
+        .meta({
+          description: "With `own_since`: the caller's views of conversations that changed since.",
+        }),
       own_seq: z.int().meta({ description: "The `own_since` of the next call." }),
       blocked: BlockList,
       has_more: z.boolean().meta({

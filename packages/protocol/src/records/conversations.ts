@@ -88,6 +88,23 @@ export const ConversationUpdate = record("ConversationUpdate", {
 });
 export type ConversationUpdate = z.infer<typeof ConversationUpdate>;
 
+/** How one person sees a conversation. */
+export const ChatState = record("ChatState", {
+  notify: z.enum(["all", "mentions", "none"]).meta({
+    description:
+      "Of which messages the caller is notified. Unless it was set: `all` in a direct conversation and in a group of up to 20 people, otherwise `mentions`. Agents do not count as people.",
+  }),
+  muted_until: timestamp.nullable().meta({
+    description: "Until then the caller is notified of nothing. Null once it has passed.",
+  }),
+  pinned: z.boolean(),
+  archived: z.boolean().meta({
+    description:
+      "Ends with the next message, of the caller or of somebody whom they have not blocked, unless the conversation is muted or its level is `none`. Imported messages do not end it.",
+  }),
+});
+export type ChatState = z.infer<typeof ChatState>;
+
 export const Conversation = record("Conversation", {
   ...conversationShape,
   unread_count: z.int(),
@@ -99,7 +116,12 @@ export const Conversation = record("Conversation", {
   last_read_seq: z.int(),
   own_seq: z.int().meta({
     description:
-      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages, blocks somebody or ends a block.",
+      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages, blocks somebody, ends a block, or changes their view of a conversation. Of two values of `last_read_seq` the one with the higher `own_seq` is newer.",
+  }),
+  state: ChatState.optional().meta({ description: "The caller's own view. Agents have none." }),
+  cleared_seq: z.int().optional().meta({
+    description:
+      "Nothing with a `seq` up to this value exists for the caller any more: see `clearChat`. Zero at first. Agents have none.",
   }),
 });
 export type Conversation = z.infer<typeof Conversation>;

@@ -101,7 +101,7 @@ export const historyId = uuid.meta({
 
 export const ownSeq = z.int().meta({
   description:
-    "The caller's own counter. It goes up by one each time the caller hides messages with `deleteMessagesForMe`, blocks somebody, ends a block or changes the settings of an agent, and when a product changes their policy.",
+    "The caller's own counter. It goes up by one each time the caller hides messages with `deleteMessagesForMe`, blocks somebody, ends a block, changes their view of a conversation or the settings of an agent, and when a product changes their policy.",
 });
 
 export const timestamp = z.string().meta({ format: "date-time" });

@@ -9,13 +9,15 @@ import { dropTurnsOf, stopTurns } from "./turns.ts";
 /** Messages deleted per unit of work, and tool calls erased, so that other units are not held up. */
 const RECORDS_PER_UNIT = 100;
 
+type DeletionPlace = Pick<ConversationRecord, "id" | "uuid" | "agent_count">;
+
 /**
  * Deletes messages of a conversation for everybody and announces it. A streaming message is stopped
  * first. Messages that are deleted already are left out. Returns how many it deleted.
  */
 export async function removeMessages(
   tx: WriteTx,
-  conversation: ConversationRecord,
+  conversation: DeletionPlace,
   uuids: readonly string[],
 ): Promise<number> {
   for (const message of await recordsOf(tx, uuids)) {
@@ -74,18 +76,17 @@ async function removeFrom(tx: WriteTx, conversationUuid: string, uuids: readonly
   return conversation ? removeMessages(tx, conversation, uuids) : 0;
 }
 
-/** Deletes all messages of a conversation for everybody, in small units of work. */
+/** Deletes all messages of a conversation for everybody, also an erased one, in small units of work. */
 export async function removeAllIn(
   store: Units,
-  { id, uuid }: ConversationRecord,
+  conversation: DeletionPlace,
   progress: DeletionProgress,
 ): Promise<void> {
+  const query = { conversationId: conversation.id, viewerId: NOBODY, limit: RECORDS_PER_UNIT };
   for (;;) {
-    const { items } = await store.read((tx) =>
-      tx.messagePage({ conversationId: id, viewerId: NOBODY, limit: RECORDS_PER_UNIT }),
-    );
+    const { items } = await store.read((tx) => tx.messagePage(query));
     if (items.length === 0) return;
     const uuids = items.map((message) => message.id);
-    await progress(await store.write((tx) => removeFrom(tx, uuid, uuids)));
+    await progress(await store.write((tx) => removeMessages(tx, conversation, uuids)));
   }
 }

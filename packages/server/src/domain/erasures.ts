@@ -1,11 +1,13 @@
 import { accountSuspended } from "../changes/change.ts";
+import { conflict } from "../rules/failure.ts";
 import type { AuditDetails, Recorder } from "../security/audit-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { MemberRecord } from "../store/conversations.ts";
+import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { SCANNED_IDS } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
+import { chatCleared } from "./chat-states.ts";
 import {
   batches,
   type DeletionProgress,
@@ -13,7 +15,7 @@ import {
   removeInBatches,
   type Units,
 } from "./deletions.ts";
-import { removeMember } from "./groups.ts";
+import { announceChanges, connectable, removeMember } from "./groups.ts";
 import { closeAgentSockets, endSessions } from "./sessions.ts";
 import { stopAgentsOf } from "./suspension.ts";
 import { endPendingCalls } from "./tool-calls.ts";
@@ -73,6 +75,50 @@ export async function finishErasure(
   await eraseToolCalls(store, account, progress);
   if (messages) await removeSent(store, account, progress);
   await store.write((tx) => tx.finishErasure(account.id));
+}
+
+/**
+ * Erases a conversation in which the account is the only person (409 otherwise), for everybody: stops its
+ * turns and calls, and announces it to the account. Its messages follow in `finishChatErasure`.
+ */
+export async function eraseChat(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  account: AccountRecord,
+): Promise<void> {
+  const members = (await tx.members(conversation.id)).map((member) => member.account);
+  const isOtherPerson = ({ kind, id, erased_at }: AccountRecord) =>
+    kind === "human" && id !== account.id && erased_at === null;
+  if (members.some(isOtherPerson)) {
+    throw conflict("other people take part in this conversation: it can only be cleared");
+  }
+  await stopTurnsOf(tx, conversation.id, () => true);
+  await endPendingCalls(tx, conversation.id, members);
+  const programs = connectable(members.filter(({ kind }) => kind === "agent"));
+  const subjects = members.filter(({ username }) => programs.includes(username));
+  if (programs.length > 0) {
+    await tx.deleteMembers(
+      conversation.id,
+      subjects.map(({ id }) => id),
+    );
+    await announceChanges(tx, conversation, account, [{ kind: "removed", subjects }], programs);
+  }
+  if (conversation.picture_id !== null) {
+    await tx.setChatPicture(conversation.id, null, Date.now());
+  }
+  await tx.eraseChat(conversation, Date.now());
+  const own_seq = await tx.countOwnChange(account.id);
+  tx.emit(chatCleared(conversation, account, own_seq, true));
+}
+
+/** Deletes the messages of an erased conversation. Has no effect on those that are deleted already. */
+export async function finishChatErasure(
+  store: Units,
+  { id, uuid }: Pick<ConversationRecord, "id" | "uuid">,
+  progress: DeletionProgress = () => {},
+): Promise<void> {
+  await removeAllIn(store, { id, uuid, agent_count: 0 }, progress);
+  await store.write((tx) => tx.finishChatErasure(id));
 }
 
 async function leaveConversation(

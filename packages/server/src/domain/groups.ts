@@ -1,4 +1,5 @@
 import { conversationShared, groupChanged } from "../changes/change.ts";
+import { NOBODY } from "../rules/accounts.ts";
 import { isExternal } from "../rules/agents.ts";
 import { badField, noAccounts } from "../rules/failure.ts";
 import { MOST_PEOPLE } from "../rules/presence.ts";
@@ -21,7 +22,7 @@ export function checkGroupSize(
 }
 
 /** The usernames of those who may have clients: people, and agents whose programs connect. */
-const connectable = (accounts: readonly AccountRecord[]) =>
+export const connectable = (accounts: readonly AccountRecord[]) =>
   accounts
     .filter((account) => account.kind === "human" || isExternal(account))
     .map(({ username }) => username);
@@ -59,7 +60,8 @@ export async function announceChanges(
   leaving: readonly string[] = [],
 ): Promise<void> {
   const seq = await tx.changeGroup(id, { actor, changes, at: Date.now() });
-  const query = { conversationId: id, after: seq - 1, before: seq + 1, limit: 1 };
+  const place = { after: seq - 1, before: seq + 1, limit: 1 };
+  const query = { conversationId: id, viewerId: NOBODY, ...place };
   const shared = await tx.sharedConversation(id);
   const params = { ...shared, changes: await tx.conversationChanges(query) };
   const leaves = leaving.length > 0 ? { conversation: uuid, users: leaving } : undefined;

@@ -4,20 +4,24 @@ import { messageChanged } from "../changes/change.ts";
 import { NOBODY } from "../rules/accounts.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Awaitable } from "../store/awaitable.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewMessage } from "../store/message-records.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import { blockableIds } from "./blocks.ts";
+import { endArchives } from "./chat-states.ts";
 
 /** Stores a message that no client has sent, and announces it. It mentions nobody, and no agent answers. */
 export async function postMessage(
   tx: WriteTx,
-  posted: Pick<NewMessage, "conversation" | "sender" | "content" | "action"> &
-    Partial<Pick<NewMessage, "reply_to_id">>,
+  posted: Pick<NewMessage, "sender" | "content" | "action"> & {
+    readonly conversation: ConversationRecord;
+  } & Partial<Pick<NewMessage, "reply_to_id">>,
 ): Promise<Message> {
   const fixed = { client_msg_id: null, mentions: [], at: Date.now() };
   const message = await tx.insertMessage({ reply_to_id: null, ...posted, ...fixed });
   if (!message) throw new Error("a message without a client_msg_id was not inserted");
   tx.emit(messageChanged("events.messageNew", message, message.seq));
+  await endArchives(tx, posted.conversation, posted.sender);
   return message;
 }
 

@@ -155,5 +155,13 @@ async function newer(tx: ReadTx, view: PageView, seq: number) {
   return { items, has_more, to: has_more ? (items.at(-1)?.seq ?? END) : END };
 }
 
-const changesBetween = (tx: ReadTx, { conversationId }: PageView, after: number, before: number) =>
-  tx.conversationChanges({ conversationId, after, before, limit: CHANGES_PER_PAGE });
+const changesBetween = (tx: ReadTx, view: PageView, after: number, before: number) => {
+  const { conversationId, viewerId } = view;
+  return tx.conversationChanges({
+    conversationId,
+    viewerId,
+    after,
+    before,
+    limit: CHANGES_PER_PAGE,
+  });
+};

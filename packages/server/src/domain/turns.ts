@@ -17,6 +17,7 @@ import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord, TurnRound } from "../store/turns.ts";
+import { endArchives } from "./chat-states.ts";
 import { mentionsIn } from "./messages.ts";
 import { endOpenCalls } from "./tool-calls.ts";
 
@@ -75,7 +76,7 @@ async function withoutBlockers(
  */
 export async function dropTurnsOf(
   tx: WriteTx,
-  conversation: ConversationRecord,
+  conversation: Pick<ConversationRecord, "id" | "agent_count">,
   messageIds: readonly string[],
 ): Promise<void> {
   if (conversation.agent_count === 0) return;
@@ -131,6 +132,7 @@ export async function beginTurn(
   await tx.beginTurn(turn.id, { messageUuid: message.id, model, at });
   const stream = { message: message.id, from: 0, to: 0, begins: true, ends: false };
   tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq, { stream }));
+  await endArchives(tx, conversation, turn.agent);
   return message.id;
 }
 

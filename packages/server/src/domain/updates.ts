@@ -31,14 +31,21 @@ export async function readChangesSince(
 ) {
   const { accounts, ...names } = await tx.renamedSince(viewerId, accounts_since);
   const { hidden, ...own } = await tx.hiddenSince(viewerId, own_since);
+  // Messages that were hidden after the end of this page may be on the next one again.
+  const { states, ...views } = await tx.chatStatesSince(viewerId, own_since, own.seq);
+  const counters = known ? await tx.counters(viewerId) : [];
+  const unlisted = new Set(known && (await tx.unlistedChats(viewerId)));
+  const { new: added, ...compared } = compareCounters(counters, known ?? {});
   return {
-    ...compareCounters(known ? await tx.counters(viewerId) : [], known ?? {}),
+    ...compared,
+    new: added.filter(({ conversation_id }) => !unlisted.has(conversation_id)),
     accounts,
     accounts_seq: names.seq,
     hidden,
-    own_seq: own.seq,
+    states: states.map(({ own_seq: _, ...state }) => state),
+    own_seq: views.seq,
     blocked: await tx.blockList(viewerId),
-    has_more: names.has_more || own.has_more,
+    has_more: names.has_more || own.has_more || views.has_more,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   checkNotGone,
   countStrangers,
 } from "../domain/blocks.ts";
+import { announceChatState } from "../domain/chat-states.ts";
 import {
   addMembers,
   announceChanges,
@@ -81,10 +82,11 @@ conversations.write(operations.startChat, async (tx, context, input) => {
 conversations.read(operations.getChats, async (tx, { caller, config }, input) => {
   const { after: place, limit, of } = chatPages(input, config);
   const viewerId = caller.account.id;
+  const { archived } = input;
   const last = place && (await tx.conversation(place.id, viewerId));
   if (last === null) throw badField("cursor", "is not a cursor of this list");
   const after = place && last && { updated_at: place.updated_at, id: last.id };
-  return of(await tx.chats({ viewerId, after, limit }));
+  return of(await tx.chats({ viewerId, archived, after, limit }));
 });
 
 conversations.read(operations.getChat, async (tx, { caller }, { chat_id }) => {
@@ -154,7 +156,14 @@ conversations.write(operations.leaveChat, async (tx, { caller }, { chat_id, fina
 conversations.write(operations.readChat, async (tx, { caller, charge }, { chat_id, seq }) => {
   const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
   const last_read_seq = Math.min(seq, conversation.seq);
-  if (await tx.markRead(id, caller.account.id, last_read_seq)) {
+  const before = await tx.markRead(id, caller.account.id, last_read_seq);
+  const shown = before?.shown_read_seq ?? before?.last_read_seq ?? 0;
+  // After `markUnread`: others were told of that position before, or of a later one.
+  if (before && shown > before.last_read_seq) {
+    await tx.countChatState(id, caller.account.id);
+    await announceChatState(tx, id, caller.account);
+  }
+  if (before && shown < last_read_seq) {
     charge(fanOutCost(conversation));
     const reader = publicAccount(caller.account);
     const params = { conversation_id: chat_id, reader, last_read_seq };

@@ -3,6 +3,7 @@ import type { Needs } from "../calls/needs.ts";
 import { accounts } from "./accounts.ts";
 import { agentTokens } from "./agent-tokens.ts";
 import { agents } from "./agents.ts";
+import { chatStates } from "./chat-states.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { files } from "./files.ts";
@@ -35,6 +36,7 @@ export const handlers = (needs: Needs): Bound[] =>
     accounts,
     ownData,
     conversations,
+    chatStates,
     messages,
     files,
     reactions,

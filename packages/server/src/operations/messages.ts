@@ -4,6 +4,7 @@ import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { durable, messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
+import { endArchives } from "../domain/chat-states.ts";
 import { removeMessages } from "../domain/deletions.ts";
 import { checkFileCount, filesToSend } from "../domain/files.ts";
 import { mentionsIn } from "../domain/messages.ts";
@@ -114,8 +115,12 @@ function insert(
   return after(inserted, (message) => {
     if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
     tx.emit(messageChanged("events.messageNew", message, message.seq));
-    if (conversation.agent_count === 0) return message;
-    return queueTurns(tx, conversation, message, caller.account).then(() => message);
+    const ended = endArchives(tx, conversation, caller.account);
+    return after(ended, () =>
+      conversation.agent_count === 0
+        ? message
+        : queueTurns(tx, conversation, message, caller.account).then(() => message),
+    );
   });
 }
 

@@ -6,11 +6,12 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { type AccountRow, NOBODY, publicAccount } from "../rules/accounts.ts";
+import { type StoredChatState, shownChatState } from "../rules/chat-states.ts";
 import { excerptOf } from "../rules/excerpt.ts";
 import { iso } from "../rules/time.ts";
 import { PUBLIC_ACCOUNT, publicAccountAs } from "./account-records.ts";
 import type { JsonObject } from "./accounts.ts";
-import { conversationReads } from "./conversations.ts";
+import { conversationReads, SHOWN_READ_SEQ } from "./conversations.ts";
 import { SHOWN_PARTICIPANTS } from "./group-changes.ts";
 import { latestMessages } from "./message-views.ts";
 import { LAST_SEQ } from "./messages.ts";
@@ -21,7 +22,7 @@ export const conversationViewReads = {
   /** How far people have read, by username, for the first members: those that lists show. */
   async readPositions(db: Sql, conversationId: number): Promise<Record<string, number>> {
     const rows = await db.all<ReadPositionRow>`
-      SELECT a.username, a.kind, m.last_read_seq FROM members m
+      SELECT a.username, a.kind, ${SHOWN_READ_SEQ} FROM members m
       JOIN accounts a ON a.id = m.account_id
       WHERE m.conversation_id = ${conversationId} ORDER BY m.position LIMIT ${MOST_SHOWN}`;
     return toReadPositions(rows);
@@ -60,13 +61,17 @@ export const conversationViewReads = {
     ]);
     return toSharedConversation(row, shown(row.id));
   },
-  /** The viewer's conversations, most recently updated first. */
-  async chats(db: Sql, { viewerId, after, limit }: ChatsQuery): Promise<Conversation[]> {
+  /**
+   * The viewer's conversations, most recently updated first, without those that were cleared and have
+   * nothing new since.
+   */
+  async chats(db: Sql, { viewerId, archived, after, limit }: ChatsQuery): Promise<Conversation[]> {
+    const isWanted = archived === undefined ? ALL : archived ? ARCHIVED : NOT_ARCHIVED;
     const rows = await db.allAs(readConversation)`
       ${conversationsFor(viewerId)} WHERE c.id IN (
         SELECT m.conversation_id FROM members m
         JOIN counters o ON o.conversation_id = m.conversation_id
-        WHERE m.account_id = ${viewerId}
+        WHERE m.account_id = ${viewerId} AND (NOT m.unlisted OR ${HAS_NEWS}) AND ${isWanted}
           AND (${after?.id ?? null}::bigint IS NULL OR (o.updated_at, o.conversation_id)
             < (${after?.updated_at ?? null}::bigint, ${after?.id ?? null}::bigint))
         ORDER BY o.updated_at DESC, o.conversation_id DESC LIMIT ${limit})
@@ -93,6 +98,8 @@ export const conversationViewReads = {
 
 export interface ChatsQuery {
   viewerId: number;
+  /** Return only those that the viewer has archived, or only the others. */
+  archived?: boolean | undefined;
   /** Return only conversations after this position of the list. */
   after?: { updated_at: number; id: number } | undefined;
   limit: number;
@@ -114,7 +121,7 @@ const MAX_SEARCHED_UNREAD = 1000;
  * How many of a member's unread messages that satisfy a condition are of people whom the member blocked,
  * or of their agents. `member` is the alias of the membership, `n` that of a message.
  */
-const ofBlocked = (member: string, condition: string) =>
+export const ofBlocked = (member: string, condition: string) =>
   raw(`CASE WHEN EXISTS (SELECT 1 FROM blocks WHERE account_id = ${member}.account_id) THEN (
     SELECT count(*) FROM (
       SELECT u.seq, u.sender_id, u.by_agent FROM messages u
@@ -128,26 +135,44 @@ const ofBlocked = (member: string, condition: string) =>
         AND h.conversation_id = ${member}.conversation_id AND h.seq = n.seq)) ELSE 0 END`);
 
 const ALL_OF_BLOCKED = ofBlocked("m", "true");
+const ALL = sql`true`;
+const ARCHIVED = sql`m.archived`;
+const NOT_ARCHIVED = sql`NOT m.archived`;
+
 const PEOPLE_OF_BLOCKED = ofBlocked("me", "NOT n.by_agent");
 const AGENTS_OF_BLOCKED = ofBlocked("me", "n.by_agent");
-const MENTIONS_OF_BLOCKED = ofBlocked(
+export const MENTIONS_OF_BLOCKED = ofBlocked(
   "me",
   `EXISTS (SELECT 1 FROM mentions e WHERE e.account_id = me.account_id
      AND e.conversation_id = me.conversation_id AND e.seq = n.seq)`,
 );
 
+/** Columns of a `StoredChatState`; `me` is the alias of the membership. */
+export const CHAT_STATE = sql`me.notify, me.muted_until, me.pinned, me.archived, c.kind,
+  k.participants - k.agent_participants AS people`;
+
+/** Whether a table has something of a cleared conversation since; `m` is the alias of the membership. */
+const hasLater = (table: string, indexed = "true") =>
+  raw(`EXISTS (SELECT 1 FROM ${table} later WHERE later.conversation_id = m.conversation_id
+    AND later.seq > m.cleared_seq AND ${indexed})`);
+
+/** Tombstones count. Live and deleted messages have an index each. */
+export const HAS_NEWS = sql`(${hasLater("messages", "later.deleted_at IS NULL")}
+  OR ${hasLater("messages", "later.deleted_at IS NOT NULL")} OR ${hasLater("conversation_changes")})`;
+
 /** Selects `ConversationRow`s. */
 const conversationsFor = (viewerId: number) => sql`
-  SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, c.external_id, c.metadata, k.seq,
+  SELECT c.id, c.uuid, c.title, c.created_at, c.picture_id, c.external_id, c.metadata, k.seq,
     k.updated_at, k.participants AS participant_count, admin.username AS admin, ${CREATOR},
     k.humans - me.read_humans - ${PEOPLE_OF_BLOCKED} AS "unread.human",
     k.agents - me.read_agents - ${AGENTS_OF_BLOCKED} AS "unread.agent",
     me.unread_mentions - ${MENTIONS_OF_BLOCKED} AS "unread.mentions", me.last_read_seq,
-    (SELECT own_seq FROM accounts WHERE id = ${viewerId}) AS own_seq
+    me.cleared_seq, ${CHAT_STATE}, viewer.own_seq, viewer.kind AS viewer_kind
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
   JOIN accounts creator ON creator.id = c.created_by
   LEFT JOIN accounts admin ON admin.id = c.admin_id
+  LEFT JOIN accounts viewer ON viewer.id = ${viewerId}
   LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ${viewerId}`;
 
 const CREATOR = publicAccountAs("created_by", "creator");
@@ -164,7 +189,9 @@ type ConversationRow = Pick<
   created_at: number;
   updated_at: number;
   created_by: AccountRow;
-} & Pick<Conversation, "unread" | "last_read_seq" | "own_seq">;
+  viewer_kind: Account["kind"];
+} & Pick<Conversation, "unread" | "last_read_seq" | "own_seq" | "cleared_seq"> &
+  StoredChatState;
 
 const readConversation = reader<ConversationRow>({ json: ["metadata"] });
 
@@ -208,6 +235,10 @@ const toConversation = (row: ConversationRow, shown: Shown): Conversation => ({
   unread: row.unread,
   last_read_seq: row.last_read_seq,
   own_seq: row.own_seq,
+  ...(row.viewer_kind === "human" && {
+    state: shownChatState(row),
+    cleared_seq: row.cleared_seq,
+  }),
 });
 
 /** The latest messages that the viewer can see, and the participants that lists show. */

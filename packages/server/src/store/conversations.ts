@@ -21,7 +21,7 @@ export const conversationReads = {
   /** All members, in the order in which they joined. */
   members: (db: Sql, conversationId: number) =>
     db.allAs(readMember)`
-      SELECT ${accountAs("account")}, m.always_on, m.last_read_seq FROM members m
+      SELECT ${accountAs("account")}, m.always_on, ${SHOWN_READ_SEQ} FROM members m
       JOIN accounts a ON a.id = m.account_id
       WHERE m.conversation_id = ${conversationId} ORDER BY m.position`,
   /** The subset of these usernames that are members, in the given order. */
@@ -95,17 +95,18 @@ export const conversationWrites = {
   /** Makes the members among these accounts former members, until they are inserted again. */
   async deleteMembers(db: Sql, conversationId: number, accountIds: readonly number[]) {
     db.changes(conversationId);
-    const rows = await db.changed<{ account_id: number }>`
+    const rows = await db.changed<{ account_id: number; archived: boolean | number }>`
       DELETE FROM members
       WHERE conversation_id = ${conversationId} AND account_id = ANY(${accountIds}::bigint[])
-      RETURNING account_id`;
+      RETURNING account_id, archived`;
     const left = rows.map(({ account_id }) => account_id);
+    const archived = rows.filter((row) => row.archived).length;
     await Promise.all([
       db.change`
         INSERT INTO former_members (conversation_id, account_id)
         SELECT ${conversationId}, j.id FROM unnest(${left}::bigint[]) AS j (id)
         WHERE true ON CONFLICT DO NOTHING`,
-      countMembers(db, conversationId, left, -1),
+      countMembers(db, conversationId, left, -1, -archived),
     ]);
   },
   /** Sets the admin of a group; null if it has none any more. */
@@ -133,11 +134,42 @@ export interface HotConversationReads {
 /** Each dialect has its own form in `hot/`: SQLite needs a third of the time for several statements. */
 export interface HotConversationWrites {
   /**
-   * Moves a member's read position forward. Returns false, and changes nothing, when it is at `seq`
+   * Moves a member's read position forward. Returns null, and changes nothing, when it is at `seq`
    * or beyond, and for an account that is not a member. What it sets is explained at `unreadCount`.
    */
-  markRead(conversationId: number, accountId: number, seq: number): Awaitable<boolean>;
+  markRead(conversationId: number, accountId: number, seq: number): Awaitable<ReadMove | null>;
 }
+
+/** A read position before it moved. */
+export interface ReadMove {
+  readonly last_read_seq: number;
+  /** The position that others are shown, where it is another one: after `markUnread` a higher one. */
+  readonly shown_read_seq: number | null;
+}
+
+/**
+ * The totals of a member's read position: those of the latest message up to it, and the later messages
+ * that are deleted or hidden.
+ */
+export const readTotals = (conversationId: number, accountId: number, seq: number) => sql`
+  WITH reached AS (
+    SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,
+           coalesce(max(agent_n), 0) AS agents
+    FROM (SELECT seq, human_n, agent_n FROM messages
+          WHERE conversation_id = ${conversationId} AND seq <= ${seq} AND deleted_at IS NULL
+          ORDER BY seq DESC LIMIT 1) latest
+  ), gone AS (
+    SELECT count(*) FILTER (WHERE NOT by_agent) AS humans,
+           count(*) FILTER (WHERE by_agent) AS agents
+    FROM (SELECT m.by_agent FROM messages m
+          WHERE m.conversation_id = ${conversationId} AND m.seq > (SELECT seq FROM reached)
+            AND m.deleted_at IS NOT NULL AND NOT m.imported
+          UNION ALL
+          SELECT m.by_agent FROM hidden h CROSS JOIN messages m
+          WHERE h.account_id = ${accountId} AND h.conversation_id = ${conversationId}
+            AND h.seq > (SELECT seq FROM reached) AND m.conversation_id = h.conversation_id
+            AND m.seq = h.seq AND m.deleted_at IS NULL AND NOT m.imported) beyond
+  )`;
 
 export interface ConversationRecord {
   readonly id: number;
@@ -152,6 +184,8 @@ export interface ConversationRecord {
   readonly seq: number;
   readonly participant_count: number;
   readonly agent_count: number;
+  /** How many members have archived it. */
+  readonly archived_count: number;
   /** Whether the viewer is a member. */
   readonly joined: boolean;
   /** In a direct conversation: whether the viewer blocked the other person, or was blocked by them. */
@@ -161,6 +195,7 @@ export interface ConversationRecord {
 export interface MemberRecord {
   readonly account: AccountRecord;
   readonly always_on: boolean;
+  /** As others are shown it. */
   readonly last_read_seq: number;
 }
 
@@ -179,7 +214,8 @@ export interface NewConversation {
 
 /** Columns of a `ConversationRecord` that do not depend on the viewer. `k` is the alias of the counters. */
 export const CONVERSATION = sql`c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id,
-  k.seq, k.participants AS participant_count, k.agent_participants AS agent_count`;
+  k.seq, k.participants AS participant_count, k.agent_participants AS agent_count,
+  k.archived AS archived_count`;
 
 /** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
 export const blockOf = (viewerId: Part) => sql`
@@ -193,6 +229,9 @@ export const blockOf = (viewerId: Part) => sql`
 const pairKey = ([one, other]: readonly [number, number]) =>
   `${Math.min(one, other)}:${Math.max(one, other)}`;
 
+/** The read position of a member, `m`, that others are shown. */
+export const SHOWN_READ_SEQ = sql`coalesce(m.shown_read_seq, m.last_read_seq) AS last_read_seq`;
+
 const readMember = reader<MemberRecord>({ flags: ["always_on"] });
 
 async function change(db: Sql, id: number, columns: Record<string, Value>): Promise<void> {
@@ -201,9 +240,16 @@ async function change(db: Sql, id: number, columns: Record<string, Value>): Prom
 }
 
 /** Counts accounts that have joined or left, without counting all members. */
-const countMembers = (db: Sql, conversationId: number, accountIds: readonly number[], by: 1 | -1) =>
+const countMembers = (
+  db: Sql,
+  conversationId: number,
+  accountIds: readonly number[],
+  by: 1 | -1,
+  archived = 0,
+) =>
   db.change`
     UPDATE counters SET participants = participants + ${by * accountIds.length},
       agent_participants = agent_participants + ${by} * (SELECT count(*) FROM accounts
-        WHERE kind = 'agent' AND id = ANY(${accountIds}::bigint[]))
+        WHERE kind = 'agent' AND id = ANY(${accountIds}::bigint[])),
+      archived = archived + ${archived}
     WHERE conversation_id = ${conversationId}`;

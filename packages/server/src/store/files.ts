@@ -2,7 +2,7 @@ import type { Account, File } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
 import { publicAccountAs } from "./account-records.ts";
-import { notHidden } from "./message-views.ts";
+import { clearedIn, notHidden } from "./message-views.ts";
 import { type Fragment, reader, type Sql, sql } from "./sql.ts";
 
 /** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
@@ -20,7 +20,7 @@ export const fileReads = {
       FROM messages m JOIN accounts a ON a.id = m.sender_id
       WHERE m.conversation_id = ${conversationId} AND m.seq > ${after} AND m.seq <= ${upTo}
         AND m.deleted_at IS NULL AND EXISTS (SELECT 1 FROM files f WHERE f.message_id = m.id)
-        AND ${notHidden(viewerId)}
+        AND ${notHidden(viewerId)} AND m.seq > ${clearedIn(conversationId, viewerId)}
       ORDER BY m.seq DESC LIMIT ${limit}`;
     return found.map(({ sender, created_at, ...message }) => ({
       ...message,
@@ -152,6 +152,14 @@ export const deleteFile = (db: Sql, id: string) => deleteFiles(db, sql`uuid = ${
 /** Deletes the files of a message. */
 export const deleteFilesOf = (db: Sql, messageId: number) =>
   deleteFiles(db, sql`message_id = ${messageId}`);
+
+/** Deletes the files of the members of a conversation in it that no message has. */
+export const deleteUnsentFilesIn = (db: Sql, conversationId: number) =>
+  deleteFiles(
+    db,
+    sql`owner_id IN (SELECT account_id FROM members WHERE conversation_id = ${conversationId})
+      AND conversation_id = ${conversationId} AND message_id IS NULL`,
+  );
 
 /** Deletes the files of a person that no message has. */
 export const deleteUnusedFilesOf = (db: Sql, ownerId: number) =>

@@ -2,6 +2,7 @@ import type { Account, ConversationChange } from "@parley/protocol";
 import { iso } from "../rules/time.ts";
 import { accountsById } from "./account-records.ts";
 import type { AccountRecord } from "./accounts.ts";
+import { clearedIn } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
 import { decoded, json, raw, type Sql } from "./sql.ts";
 
@@ -10,12 +11,13 @@ export const SHOWN_PARTICIPANTS = 50;
 
 /** What happened to a group itself: its members, admin, title, and the modes of its agents. */
 export const groupChangeReads = {
-  /** Changes between two values of the group's counter, oldest first. */
+  /** Changes between two values of the group's counter that the viewer has not cleared, oldest first. */
   async conversationChanges(db: Sql, query: ChangesQuery): Promise<ConversationChange[]> {
+    const { conversationId, viewerId } = query;
     const rows = await db.all<GroupChangeRow>`
       SELECT ${GROUP_CHANGE} FROM conversation_changes
-      WHERE conversation_id = ${query.conversationId} AND seq > ${query.after}
-        AND seq < ${query.before} ORDER BY seq DESC LIMIT ${query.limit}`;
+      WHERE conversation_id = ${conversationId} AND seq > ${query.after}
+        AND seq < ${query.before} AND seq > ${clearedIn(conversationId, viewerId)} ORDER BY seq DESC LIMIT ${query.limit}`;
     return groupChangeViews(db, rows.toReversed());
   },
 };
@@ -38,11 +40,20 @@ export const groupChangeWrites = {
   },
 };
 
-/** The first changes after a value of the counter, oldest first. */
-export const groupChangesSince = (db: Sql, conversationId: number, since: number, limit: number) =>
+/** The first changes after a value of the counter that the viewer has not cleared, oldest first. */
+export const groupChangesSince = (
+  db: Sql,
+  {
+    conversationId,
+    viewerId,
+    since,
+  }: Pick<ChangesQuery, "conversationId" | "viewerId"> & { since: number },
+  most: number,
+) =>
   db.all<GroupChangeRow>`
     SELECT ${GROUP_CHANGE} FROM conversation_changes
-    WHERE conversation_id = ${conversationId} AND seq > ${since} ORDER BY seq LIMIT ${limit}`;
+    WHERE conversation_id = ${conversationId} AND seq > ${since}
+      AND seq > ${clearedIn(conversationId, viewerId)} ORDER BY seq LIMIT ${most}`;
 
 /** Converts rows to changes as all viewers see them. */
 export async function groupChangeViews(
@@ -73,6 +84,7 @@ export async function groupChangeViews(
 
 export interface ChangesQuery {
   conversationId: number;
+  viewerId: number;
   /** Exclusive. */
   after: number;
   /** Exclusive. */

@@ -7,11 +7,14 @@ const HIDDEN_PER_PAGE = 1000;
 
 /** Messages that an account has deleted for itself alone. */
 export const hiddenMessageReads = {
-  isHidden: (db: Sql, message: MessageRecord, accountId: number) =>
+  /** Whether the message does not exist for the account: it has hidden it, or cleared the conversation. */
+  isHidden: (db: Sql, { conversation_id, seq }: MessageRecord, accountId: number) =>
     db.exists`
       SELECT 1 FROM hidden
-      WHERE account_id = ${accountId} AND conversation_id = ${message.conversation_id}
-        AND seq = ${message.seq}`,
+      WHERE account_id = ${accountId} AND conversation_id = ${conversation_id} AND seq = ${seq}
+      UNION ALL SELECT 1 FROM members
+      WHERE account_id = ${accountId} AND conversation_id = ${conversation_id}
+        AND cleared_seq >= ${seq}`,
   /**
    * A page of what an account hid after a value of its own counter. Without `since` the page is empty
    * and `seq` is the current value, to start from. Messages that were hidden in one call share a counter

@@ -7,7 +7,7 @@ import type { JsonObject } from "./accounts.ts";
 import { componentUses } from "./components.ts";
 import { MESSAGE_TABLES, type NewMessage } from "./message-records.ts";
 import { reactionSummaries } from "./reactions.ts";
-import { decoded, type Sql, sql } from "./sql.ts";
+import { decoded, type Part, raw, type Sql, sql } from "./sql.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE = sql`m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
@@ -19,10 +19,20 @@ export const MESSAGE = sql`m.id, m.uuid, m.conversation_id, c.uuid AS conversati
 export const notHidden = (viewerId: number) => sql`NOT EXISTS (SELECT 1 FROM hidden h
   WHERE h.account_id = ${viewerId} AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-/** The messages of the conversation that the viewer can see. */
-export const visibleMessages = (conversationId: number, viewerId: number) => sql`
+/** Up to which value of the counter the viewer has cleared a conversation. */
+export const clearedIn = (conversation: Part, viewerId: number) => sql`
+  coalesce((SELECT v.cleared_seq FROM members v
+    WHERE v.conversation_id = ${conversation} AND v.account_id = ${viewerId}), 0)`;
+
+/** The messages of the conversation that the viewer has not hidden. */
+export const unhiddenMessages = (conversationId: number, viewerId: number) => sql`
   SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
   WHERE m.conversation_id = ${conversationId} AND m.deleted_at IS NULL AND ${notHidden(viewerId)}`;
+
+/** The messages of the conversation that the viewer can see. */
+export const visibleMessages = (conversationId: number, viewerId: number) => sql`
+  ${unhiddenMessages(conversationId, viewerId)}
+  AND m.seq > ${clearedIn(conversationId, viewerId)}`;
 
 export interface MessageRow extends AccountRow {
   id: number;
@@ -133,7 +143,8 @@ export async function latestMessages(
     : db.all<MessageRow>`
       SELECT ${MESSAGE} FROM unnest(${conversationIds}::bigint[]) AS k (id)
       JOIN messages m ON m.id = (SELECT m.id FROM messages m WHERE m.conversation_id = k.id
-        AND m.deleted_at IS NULL AND ${notHidden(viewerId)} ORDER BY m.seq DESC LIMIT 1)
+        AND m.deleted_at IS NULL AND ${notHidden(viewerId)}
+        AND m.seq > ${clearedIn(raw("k.id"), viewerId)} ORDER BY m.seq DESC LIMIT 1)
       JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id`);
   const messages = await viewMessages(db, rows, viewerId);
   return new Map(rows.map((row, place) => [row.conversation_id, messages[place] as Message]));

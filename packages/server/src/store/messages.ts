@@ -12,16 +12,18 @@ import {
   readMessageRecord,
 } from "./message-records.ts";
 import {
+  clearedIn,
   MESSAGE,
   type MessageRow,
   notHidden,
+  unhiddenMessages,
   viewMessages,
   visibleMessages,
 } from "./message-views.ts";
 import type { NonEmpty } from "./non-empty.ts";
-import { json, type Sql, sql } from "./sql.ts";
+import { json, raw, type Sql, sql } from "./sql.ts";
 
-/** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
+/** Messages are visible to a viewer unless they are deleted, or the viewer has hidden or cleared them. */
 export const messageReads = {
   /** The message, deleted or not. A write unit owns its conversation from then on. */
   async message(db: Sql, uuid: string): Promise<MessageRecord | null> {
@@ -37,7 +39,8 @@ export const messageReads = {
       SELECT ${MESSAGE} FROM unnest(${uuids}::uuid[]) WITH ORDINALITY AS k (uuid, place)
       JOIN messages m ON m.uuid = k.uuid
       JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
-      WHERE m.deleted_at IS NULL AND ${notHidden(viewerId)} ORDER BY k.place`;
+      WHERE m.deleted_at IS NULL AND ${notHidden(viewerId)}
+        AND m.seq > ${clearedIn(raw("m.conversation_id"), viewerId)} ORDER BY k.place`;
     return viewMessages(db, rows, viewerId);
   },
   /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
@@ -66,12 +69,12 @@ export const messageReads = {
     return { items: await viewMessages(db, page, viewerId), has_more: rows.length > limit };
   },
   /**
-   * Finalized messages that the viewer can see, newest first: those up to a position, and the agent's
-   * later answers to messages before the one that it is about to answer.
+   * Finalized messages in a range that the viewer has not hidden, newest first, and the agent's later
+   * answers to messages before the one that it is about to answer.
    */
   async contextMessages(db: Sql, query: ContextQuery): Promise<Message[]> {
-    const { conversationId, viewerId, upTo, answers, limit } = query;
-    const visible = visibleMessages(conversationId, viewerId);
+    const { conversationId, viewerId, after = 0, upTo, answers, limit } = query;
+    const visible = unhiddenMessages(conversationId, viewerId);
     const [later, earlier] = await Promise.all([
       db.all<MessageRow>`
         ${visible} AND m.seq > ${upTo} AND m.seq <= ${answers.upTo}
@@ -79,7 +82,7 @@ export const messageReads = {
           AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
             WHERE t.message_id = m.id AND g.seq < ${answers.toBefore}) ORDER BY m.seq DESC`,
       db.all<MessageRow>`
-        ${visible} AND m.seq <= ${upTo} AND m.finalized_at IS NOT NULL
+        ${visible} AND m.seq <= ${upTo} AND m.seq > ${after} AND m.finalized_at IS NOT NULL
         ORDER BY m.seq DESC LIMIT ${limit}`,
     ]);
     return viewMessages(db, [...later, ...earlier], viewerId);
@@ -172,6 +175,8 @@ export interface MessagePageQuery {
 export interface ContextQuery {
   conversationId: number;
   viewerId: number;
+  /** Return messages after this position. Default: all. */
+  after?: number | undefined;
   /** Return messages up to this position. */
   upTo: number;
   /** Also return later answers of the agent, up to `upTo`, to messages before `toBefore`. */

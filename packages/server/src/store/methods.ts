@@ -4,6 +4,7 @@ import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
 import { changeReads, changeWrites } from "./changes.ts";
+import { chatStateReads, chatStateWrites } from "./chat-states.ts";
 import { componentWrites } from "./components.ts";
 import { conversationViewReads } from "./conversation-views.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -40,6 +41,7 @@ export const reads = {
   ...agentTokenReads,
   ...auditReads,
   ...blockReads,
+  ...chatStateReads,
   ...conversationReads,
   ...conversationViewReads,
   ...directoryReads,
@@ -76,6 +78,7 @@ export const writes = {
   ...agentWrites,
   ...auditWrites,
   ...blockWrites,
+  ...chatStateWrites,
   ...componentWrites,
   ...conversationWrites,
   ...elicitationWrites,

@@ -2,6 +2,7 @@ import type { ConversationChange, Message } from "@parley/protocol";
 import { groupChangesSince, groupChangeViews } from "./group-changes.ts";
 import { MESSAGE_TABLES } from "./message-records.ts";
 import {
+  clearedIn,
   MESSAGE,
   type MessageRow,
   notHidden,
@@ -33,7 +34,8 @@ export const updateReads = {
       SELECT m.uuid FROM hidden h CROSS JOIN messages m
       WHERE h.account_id = ${viewerId} AND h.conversation_id = ${id}
         AND h.at_seq >= ${since} AND h.at_seq <= ${upTo}
-        AND m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL`;
+        AND m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+        AND h.seq > ${clearedIn(id, viewerId)}`;
     return {
       messages: await viewMessages(db, live, viewerId),
       deleted_ids: [...deleted.map(({ uuid }) => uuid), ...hidden],
@@ -56,7 +58,7 @@ async function updatesPage(db: Sql, query: UpdatesQuery) {
       ${visibleMessages(id, viewerId)} AND m.seq > ${since} AND m.version = m.seq
       ORDER BY m.seq LIMIT ${most}`,
     changedMessages(db, query, { after: since, upTo: LAST_SEQ, most }),
-    groupChangesSince(db, id, since, most),
+    groupChangesSince(db, query, most),
   ]);
   const messages = [...created, ...changed].sort((one, other) => one.version - other.version);
   const seqs = [...messages.map(({ version }) => version), ...changes.map(({ seq }) => seq)];
@@ -98,7 +100,8 @@ const changedMessages = (
   SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
   WHERE m.conversation_id = ${conversationId} AND m.version > m.seq
     AND m.version > ${after} AND m.version <= ${upTo}
-    AND (m.deleted_at IS NOT NULL OR ${notHidden(viewerId)}) ORDER BY m.version LIMIT ${most}`;
+    AND (m.deleted_at IS NOT NULL OR ${notHidden(viewerId)})
+    AND m.seq > ${clearedIn(conversationId, viewerId)} ORDER BY m.version LIMIT ${most}`;
 
 /** With the condition of the index. Waiting turns have no message. */
 const streamingMessages = (db: Sql, { conversationId, viewerId, since }: UpdatesQuery) =>
@@ -107,4 +110,4 @@ const streamingMessages = (db: Sql, { conversationId, viewerId, since }: Updates
     JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
     WHERE t.conversation_id = ${conversationId} AND t.status IN ('waiting', 'running')
       AND m.seq <= ${since} AND m.version <= ${since} AND m.deleted_at IS NULL
-      AND ${notHidden(viewerId)}`;
+      AND ${notHidden(viewerId)} AND m.seq > ${clearedIn(conversationId, viewerId)}`;

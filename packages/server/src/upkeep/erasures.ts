@@ -1,4 +1,4 @@
-import { finishErasure } from "../domain/erasures.ts";
+import { finishChatErasure, finishErasure } from "../domain/erasures.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import { createLease, type JobOptions, type Proceed, runRegularly } from "./jobs.ts";
 
@@ -7,7 +7,7 @@ const CHECK_MS = 5000;
 
 export type Erasures = ReturnType<typeof startErasures>;
 
-/** Finishes erasures, on one node at a time, also those that a crash of any process has interrupted. */
+/** Finishes erasures of accounts and conversations, on one node at a time, also those that a crash of any process has interrupted. */
 export function startErasures({ store, node, log }: Omit<JobOptions, "metrics">) {
   const held = createLease(store, "erasures", node);
 
@@ -18,8 +18,15 @@ export function startErasures({ store, node, log }: Omit<JobOptions, "metrics">)
       (await store.read((tx) => tx.openErasures())).filter(
         ({ account }) => !failed.has(account.id),
       );
-    if ((await findOpen()).length === 0) return;
+    const findChats = () => store.read((tx) => tx.openChatErasures());
+    if ((await findOpen()).length === 0 && (await findChats()).length === 0) return;
     await held.hold(signal, async (proceed) => {
+      for (const chat of await findChats()) {
+        await finishChatErasure(store, chat, proceed).catch((err) => {
+          signal.throwIfAborted();
+          log.error({ err, conversation: chat.uuid }, "conversation erasure failed");
+        });
+      }
       for (let open = await findOpen(); open.length > 0; open = await findOpen()) {
         for (const erasure of open) {
           await finish(erasure, proceed).catch((err) => {

@@ -7,6 +7,7 @@ const WHOLE_TABLES = [
   // Operators page through it from the newest entry.
   "audit_log",
   "changes_pruned",
+  "conversation_erasures",
   "erasures",
   "history",
   "incoming_hooks",

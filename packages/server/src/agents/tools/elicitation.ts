@@ -1,6 +1,7 @@
 import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import type { Delivered } from "../../changes/bus.ts";
 import { messageChanged } from "../../changes/change.ts";
+import { endArchives } from "../../domain/chat-states.ts";
 import { elicitationForm } from "../../domain/elicitation-form.ts";
 import { ANSWER_MS } from "../../domain/elicitations.ts";
 import { formProblem } from "../../rules/elicitation-fields.ts";
@@ -98,5 +99,6 @@ async function post(
     schema,
   });
   tx.emit(messageChanged("events.messageNew", posted, posted.seq));
+  await endArchives(tx, conversation, agent);
   return true;
 }

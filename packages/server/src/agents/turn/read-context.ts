@@ -51,7 +51,8 @@ export async function readContext(
 }
 
 /**
- * The newest messages up to the end of a turn's context that the agent's owner can see, newest first.
+ * The newest messages up to the end of a turn's context that the agent's owner can see, newest first:
+ * also cleared ones, unless the owner asks.
  * Answers to them are among these if at most `later` messages lie between.
  */
 export async function readMessages(
@@ -61,9 +62,12 @@ export async function readMessages(
   later = 0,
 ): Promise<Message[]> {
   const upTo = await lastContextSeq(tx, turn, conversation);
+  const isAskedByOwner = turn.trigger_sender_id === agent.owner.id;
   return tx.contextMessages({
     conversationId: conversation.id,
     viewerId: agent.owner.id,
+    // For others, the agent knows what its owner has cleared.
+    after: isAskedByOwner ? await tx.clearedSeq(conversation.id, agent.owner.id) : 0,
     upTo,
     answers: { agentId: turn.agent.id, upTo: upTo + later, toBefore: turn.trigger_seq },
     limit,

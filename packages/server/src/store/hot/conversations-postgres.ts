@@ -4,6 +4,8 @@ import {
   type ConversationRecord,
   type HotConversationReads,
   type HotConversationWrites,
+  type ReadMove,
+  readTotals,
 } from "../conversations.ts";
 import { type Batch, list } from "../postgres/transaction.ts";
 import { type Methods, prepared, type Unit } from "../postgres/unit.ts";
@@ -22,32 +24,19 @@ export const hotConversationReads: Methods<keyof HotConversationReads> = {
 export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
   markRead: async (unit, conversationId, accountId, seq) => {
     unit.changes(conversationId);
-    return unit.hasChanged`
-      WITH reached AS (
-        SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,
-               coalesce(max(agent_n), 0) AS agents
-        FROM (SELECT seq, human_n, agent_n FROM messages
-              WHERE conversation_id = ${conversationId} AND seq <= ${seq} AND deleted_at IS NULL
-              ORDER BY seq DESC LIMIT 1) latest
-      ), gone AS (
-        SELECT count(*) FILTER (WHERE NOT by_agent) AS humans,
-               count(*) FILTER (WHERE by_agent) AS agents
-        FROM (SELECT m.by_agent FROM messages m
-              WHERE m.conversation_id = ${conversationId} AND m.seq > (SELECT seq FROM reached)
-                AND m.deleted_at IS NOT NULL AND NOT m.imported
-              UNION ALL
-              SELECT m.by_agent FROM hidden h CROSS JOIN messages m
-              WHERE h.account_id = ${accountId} AND h.conversation_id = ${conversationId}
-                AND h.seq > (SELECT seq FROM reached) AND m.conversation_id = h.conversation_id
-                AND m.seq = h.seq AND m.deleted_at IS NULL AND NOT m.imported) beyond
-      )
+    const [before] = await unit.changed<ReadMove>`
+      ${readTotals(conversationId, accountId, seq)}
       UPDATE members SET last_read_seq = ${seq}, read_humans = reached.humans + gone.humans,
         read_agents = reached.agents + gone.agents,
+        shown_read_seq = CASE WHEN members.shown_read_seq > ${seq} THEN members.shown_read_seq END,
         unread_mentions = (SELECT count(*) FROM mentions WHERE account_id = ${accountId}
           AND conversation_id = ${conversationId} AND seq > ${seq})
-      FROM reached CROSS JOIN gone
+      FROM reached CROSS JOIN gone CROSS JOIN (SELECT last_read_seq, shown_read_seq FROM members
+        WHERE conversation_id = ${conversationId} AND account_id = ${accountId}) before
       WHERE members.conversation_id = ${conversationId} AND members.account_id = ${accountId}
-        AND members.last_read_seq < ${seq}`;
+        AND members.last_read_seq < ${seq}
+      RETURNING before.last_read_seq, before.shown_read_seq`;
+    return before ?? null;
   },
 };
 
@@ -69,7 +58,8 @@ const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null>
   statement: prepared(sql`
     SELECT ${CONVERSATION}, m.account_id IS NOT NULL AS joined, ${blockOf(raw("j.viewer_id"))}
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
-    LEFT JOIN (conversations c JOIN counters k ON k.conversation_id = c.id) ON c.id = j.id
+    LEFT JOIN (conversations c JOIN counters k ON k.conversation_id = c.id)
+      ON c.id = j.id AND c.erased_at IS NULL
     LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id
     ORDER BY j.place`),
   writes: false,

@@ -4,6 +4,7 @@ import {
   type ConversationRecord,
   type HotConversationReads,
   type HotConversationWrites,
+  type ReadMove,
 } from "../conversations.ts";
 import type { Counters } from "../sqlite/known-conversations.ts";
 import type { Methods, Port } from "../sqlite/sql.ts";
@@ -19,10 +20,10 @@ export const hotConversationReads: Methods<keyof HotConversationReads> = {
 export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
   markRead: (db, conversationId, accountId, seq) => {
     db.changes(conversationId);
-    const before = db.get<{ last_read_seq: number }>`
-      SELECT last_read_seq FROM members
+    const before = db.get<ReadMove>`
+      SELECT last_read_seq, shown_read_seq FROM members
       WHERE conversation_id = ${conversationId} AND account_id = ${accountId}`;
-    if (!before || before.last_read_seq >= seq) return false;
+    if (!before || before.last_read_seq >= seq) return null;
     const read =
       db.get<Latest>`
         SELECT seq, human_n, agent_n FROM messages
@@ -42,10 +43,11 @@ export const hotConversationWrites: Methods<keyof HotConversationWrites> = {
     db.change`
       UPDATE members SET last_read_seq = ${seq}, read_humans = ${read.human_n + gone.humans},
         read_agents = ${read.agent_n + gone.agents},
+        shown_read_seq = CASE WHEN shown_read_seq > ${seq} THEN shown_read_seq END,
         unread_mentions = (SELECT count(*) FROM mentions WHERE account_id = ${accountId}
           AND conversation_id = ${conversationId} AND seq > ${seq})
       WHERE conversation_id = ${conversationId} AND account_id = ${accountId}`;
-    return true;
+    return before;
   },
 };
 
@@ -55,7 +57,8 @@ function readRecord(db: Port, uuid: string, viewerId: number): ConversationRecor
   const row = db.get<Row>`
     SELECT ${CONVERSATION}, k.humans, k.agents, EXISTS (SELECT 1 FROM members m
       WHERE m.conversation_id = c.id AND m.account_id = ${viewerId}) AS joined, ${blockOf(viewerId)}
-    FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ${uuid}`;
+    FROM conversations c JOIN counters k ON k.conversation_id = c.id
+    WHERE c.uuid = ${uuid} AND c.erased_at IS NULL`;
   if (!row) return null;
   const { humans, agents, ...fields } = row;
   const record = { ...fields, joined: row.joined === 1 };

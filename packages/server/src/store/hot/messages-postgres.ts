@@ -93,7 +93,7 @@ const INSERT: Batch<NewRow, number | null> = {
       FROM counted RETURNING id, conversation_id
     ), seen AS (
       UPDATE members b SET last_read_seq = n.seq, read_humans = n.humans, read_agents = n.agents,
-        unread_mentions = 0, wrote = true
+        shown_read_seq = NULL, unread_mentions = 0, wrote = true
       FROM counted n WHERE b.conversation_id = n.conversation_id AND b.account_id = n.sender_id
     ), indexed AS (
       INSERT INTO search (message_id, conversation_id, words)

@@ -41,7 +41,7 @@ export const hotMessageWrites: Methods<keyof HotMessageWrites> = {
     Object.assign(counters, { seq, humans, agents });
     const read = sql`
       UPDATE members SET last_read_seq = ${seq}, read_humans = ${humans}, read_agents = ${agents},
-        unread_mentions = 0, wrote = 1
+        shown_read_seq = NULL, unread_mentions = 0, wrote = 1
       WHERE conversation_id = ${conversation.id} AND account_id = ${sender.id}`;
     db.later(`${conversation.id} ${sender.id}`, read);
     if (mentions.length > 0) {

@@ -69,7 +69,7 @@ export async function reindex(
  * know how rare a word is, and would sometimes scan all messages of a viewer, or of everybody.
  */
 const FIND = `SELECT seen.uuid, found.id AS position, seen.content, seen.files
-  FROM (SELECT s.message_id + 0 AS id FROM search s
+  FROM (SELECT s.message_id + 0 AS id, b.cleared_seq FROM search s
     JOIN members b ON b.account_id = $1 AND ($3::bigint IS NULL OR b.conversation_id = $3)
       AND b.conversation_id = coalesce(s.conversation_id,
         (SELECT m.conversation_id FROM messages m WHERE m.id = s.message_id))
@@ -80,7 +80,7 @@ const FIND = `SELECT seen.uuid, found.id AS position, seen.content, seen.files
         FROM members WHERE account_id = $1 AND ($3::bigint IS NULL OR conversation_id = $3))::tsquery ORDER BY 1 DESC OFFSET 0) found
   CROSS JOIN LATERAL (SELECT m.uuid, CASE WHEN $6 THEN m.content END AS content,
       CASE WHEN $6 THEN m.files END AS files FROM messages m
-    WHERE m.id = found.id AND m.deleted_at IS NULL
+    WHERE m.id = found.id AND m.deleted_at IS NULL AND m.seq > found.cleared_seq
       AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $1
         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) OFFSET 0) seen
   ORDER BY found.id DESC LIMIT $5`;

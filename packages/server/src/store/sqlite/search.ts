@@ -156,14 +156,15 @@ function searcherOf(path: string) {
     "SELECT conversation_id FROM parley.members WHERE account_id = ?",
   );
   // The index is searched in the viewer's conversations only, newest entry first. The joins remove
-  // what the index does not know: conversations that the viewer left, deleted and hidden messages.
+  // what the index does not know: conversations that the viewer left, and messages that are
+  // deleted, hidden or cleared.
   const match = db.query<SearchHit, [string, number, number, number]>(
     `SELECT m.uuid, m.id AS position FROM entries
      CROSS JOIN parley.messages m ON m.id = entries.rowid
      CROSS JOIN parley.members b ON b.conversation_id = m.conversation_id AND b.account_id = ?2
      WHERE entries MATCH ?1 AND entries.rowid < ?3 AND m.deleted_at IS NULL
        AND NOT EXISTS (SELECT 1 FROM parley.hidden h WHERE h.account_id = ?2
-         AND h.conversation_id = m.conversation_id AND h.seq = m.seq)
+         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) AND m.seq > b.cleared_seq
      ORDER BY entries.rowid DESC LIMIT ?4`,
   );
   return {

@@ -8,6 +8,7 @@ import {
   type Check,
   type Fixture,
   inSequence,
+  NOBODY,
   newAgent,
   newGroup,
   recordOf,
@@ -40,6 +41,8 @@ export function conversations(check: Check) {
       unread: { human: 0, agent: 0, mentions: 0 },
       last_read_seq: 0,
       own_seq: 0,
+      state: { notify: "all", muted_until: null, pinned: false, archived: false } as const,
+      cleared_seq: 0,
     };
     const { store } = fixture;
     expect(await store.read((tx) => tx.sharedConversation(chat.id))).toEqual(shared);
@@ -80,6 +83,7 @@ export function conversations(check: Check) {
       seq: 0,
       participant_count: 1,
       agent_count: 0,
+      archived_count: 0,
       block: null,
     } as const;
     expect(await find(chat.uuid, alice)).toEqual({ ...record, joined: true });
@@ -230,7 +234,13 @@ export function conversations(check: Check) {
     await change(carol, START + 4, { kind: "mode_changed", subjects: [alice], always_on: false });
     const between = (after: number, before: number, limit = 100) =>
       fixture.store.read((tx) =>
-        tx.conversationChanges({ conversationId: chat.id, after, before, limit }),
+        tx.conversationChanges({
+          conversationId: chat.id,
+          viewerId: alice.id,
+          after,
+          before,
+          limit,
+        }),
       );
     const base = { subjects: [], subject_count: 0, title: null, always_on: null };
     const concerning = (...accounts: AccountRecord[]) => ({
@@ -265,7 +275,7 @@ export function conversations(check: Check) {
     await fixture.writeIn(chat, (tx) =>
       tx.changeGroup(chat.id, { actor: alice, changes, at: START }),
     );
-    const query = { conversationId: chat.id, after: 0, before: 9, limit: 9 };
+    const query = { conversationId: chat.id, viewerId: NOBODY, after: 0, before: 9, limit: 9 };
     const [change] = await fixture.store.read((tx) => tx.conversationChanges(query));
     expect(change?.subject_count).toBe(60);
     expect(change?.subjects).toEqual(crowd.slice(0, 50).map(publicAccount));

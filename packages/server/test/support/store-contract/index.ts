@@ -5,6 +5,7 @@ import { agents } from "./agents.ts";
 import { auditLog } from "./audit-log.ts";
 import { blocks, invitations } from "./blocks.ts";
 import { changes } from "./changes.ts";
+import { chatStates } from "./chat-states.ts";
 import { closing } from "./closing.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
@@ -72,6 +73,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("password resets", () => passwordResets(check));
     describe("second factors", () => secondFactors(check));
     describe("conversations", () => conversations(check));
+    describe("own views of conversations", () => chatStates(check));
     describe("pictures", () => pictures(check));
     describe("messages", () => messages(check));
     describe("imported messages", () => importedMessages(check));

@@ -31,7 +31,7 @@ export function reading(check: Check) {
     const chat = await fixture.group(alice, bob);
     for (const n of times(4)) await fixture.send(chat, alice, `${n}`);
     const read = (account: AccountRecord, seq: number) =>
-      fixture.writeIn(chat, (tx) => tx.markRead(chat.id, account.id, seq));
+      fixture.writeIn(chat, async (tx) => !!(await tx.markRead(chat.id, account.id, seq)));
     const unread = (account: AccountRecord) =>
       fixture.store.read((tx) => tx.unreadCount(chat.id, account.id));
     expect([await read(bob, 3), await unread(bob)]).toEqual([true, 1]);
