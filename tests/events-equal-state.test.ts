@@ -158,6 +158,44 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(0).call("unblockUser", { username: person(1).username });
     },
     "after reading": ({ id }) => person(2).call("readChat", { chat_id: id, seq: 2 }),
+    "after a change of the own view": async ({ id }) => {
+      await person(0).call("setChatState", { chat_id: id, archived: true, notify: "mentions" });
+      await person(0).call("setChatState", { chat_id: id, pinned: true });
+    },
+    "after the end of archives": async ({ id }) => {
+      for (const place of [0, 1, 2]) {
+        await person(place).call("setChatState", { chat_id: id, archived: true });
+      }
+      await person(2).call("sendMessage", { chat_id: id, content: "hi" });
+    },
+    "after messages became unread again": async ({ id }) => {
+      await person(0).call("readChat", { chat_id: id, seq: 2 });
+      await person(0).call("markUnread", { chat_id: id, seq: 0 });
+      await person(2).call("sendMessage", { chat_id: id, content: `see @${person(0).username}` });
+      await person(0).call("readChat", { chat_id: id, seq: 1 });
+      await person(1).call("markUnread", { chat_id: id, seq: 1 });
+    },
+    "after a conversation was cleared": ({ id }) => person(0).call("clearChat", { chat_id: id }),
+    "after a conversation was cleared and something new came": async (chat) => {
+      const message_id = await lastMessage(chat);
+      await person(0).call("clearChat", { chat_id: chat.id });
+      await person(1).call("editMessage", { message_id, content: "edited" });
+      await person(2).call("addReaction", { message_id, emoji: "👍" });
+      await person(2).call("sendMessage", { chat_id: chat.id, content: "new" });
+      await person(1).call("clearChat", { chat_id: chat.id });
+      await person(2).call("setChatTitle", { chat_id: chat.id, title: "Renamed" });
+    },
+    "after the only new message was deleted": async (chat) => {
+      await person(0).call("clearChat", { chat_id: chat.id });
+      const { id } = await person(1).call("sendMessage", { chat_id: chat.id, content: "new" });
+      await person(1).call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+    },
+    "after a conversation with an agent was erased": async () => {
+      const usernames = [`${person(0).username}:claude`];
+      const own = await person(0).call("startChat", { usernames, kind: "direct", new: true });
+      await person(0).call("sendMessage", { chat_id: own.id, content: "hello" });
+      await person(0).call("clearChat", { chat_id: own.id, erase: true });
+    },
     "after a new title": ({ id }) =>
       person(1).call("setChatTitle", { chat_id: id, title: "Renamed" }),
     "after somebody joined": ({ id }) =>
@@ -222,6 +260,15 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(1).call("editMessage", { message_id, content: "edited" });
     }));
 
+  test("after news in conversations that were cleared before the client started", () =>
+    verify(async ({ id }, watchers) => {
+      await person(0).call("clearChat", { chat_id: id });
+      await person(1).call("clearChat", { chat_id: id });
+      for (const watcher of watchers) await watcher.startAnother("history");
+      await person(2).call("sendMessage", { chat_id: id, content: "new" });
+      await person(1).call("clearChat", { chat_id: id });
+    }));
+
   test("after changes to messages whose history page is still in flight", () =>
     verify(async (chat, watchers) => {
       await watchers[0]?.startAnother("history");
@@ -264,6 +311,17 @@ async function sendFiles(who: Person, chat_id: string, content: string, count: n
   return who.call("sendMessage", { chat_id, content, file_ids });
 }
 
+/** What a step sets of the own view. */
+const VIEWS = [
+  { archived: true },
+  { archived: true, notify: "none" },
+  { archived: true, muted_until: "2999-01-01T00:00:00.000Z" },
+  { archived: false },
+  { notify: "all", muted_until: null },
+  { notify: "mentions", pinned: true },
+  { pinned: false },
+] as const;
+
 interface Step {
   kind: string;
   actor: number;
@@ -278,6 +336,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["files", "files", "strip"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
     ...["name", "name", "agentName", "picture", "ask", "ask", "start", "block", "unblock"],
+    ...["view", "view", "clear", "clear", "unread", "unread", "erase"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -332,6 +391,10 @@ async function perform(
       await who.call("addGroupAgent", { ...agent, always_on: true });
       await who.call("setGroupAgentMode", { ...agent, always_on: false });
     },
+    view: () => who.call("setChatState", { chat_id, ...VIEWS[pick % VIEWS.length] }),
+    clear: () => who.call("clearChat", { chat_id }),
+    unread: () => who.call("markUnread", { chat_id, seq: pick }),
+    erase: () => who.call("clearChat", { chat_id, erase: true }),
     block: () => who.call("blockUser", { username }),
     unblock: () => who.call("unblockUser", { username }),
     name: () => who.call("updateMe", { display_name: text }),

@@ -147,6 +147,20 @@ describe("a webhook", () => {
     expect((await failure(backend.call("createWebhook", named))).code).toBe("bad_request");
   });
 
+  test("never receives how a person sees a conversation", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using _ = await hookFor(chat.id, receiver.url, []);
+    await alice.call("setChatState", { chat_id: chat.id, archived: true });
+    await alice.call("markUnread", { chat_id: chat.id, seq: 0 });
+    await alice.call("clearChat", { chat_id: chat.id });
+    await say(bob, chat, "next");
+    await receiver.has(1);
+    expect(receiver.received.map(({ data }) => data.method)).toEqual(["events.messageNew"]);
+    const named = { url: receiver.url, events: ["events.chatStateUpdated"] };
+    expect((await failure(backend.call("createWebhook", named))).code).toBe("bad_request");
+  });
+
   test("never receives which messages a person has hidden for themselves", async () => {
     await using receiver = startReceiver();
     const chat = await groupOf(alice, bob);

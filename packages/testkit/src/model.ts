@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import type {
   Account,
   BlockList,
+  ChatState,
   Conversation,
   ConversationChange,
   ConversationDetail,
@@ -58,9 +59,20 @@ async function fetchConversation(
 
 type MessagesDeleted = EventParams<"events.messageDeleted">;
 
+/** The person's own view of a conversation, as of a value of their own counter. */
+interface OwnView {
+  state: ChatState | undefined;
+  last_read_seq: number;
+  cleared_seq: number;
+  own_seq: number;
+  /** Whether anything came after what was cleared: lists have the conversation then. */
+  hasNews: boolean;
+}
+
 /** The state of a model client. */
 interface Known {
   chats: View;
+  views: Record<string, OwnView>;
   /** The newest record of each account. */
   accounts: Record<string, Account>;
   /** Ids of messages that were deleted, for everyone or for oneself. */
@@ -98,6 +110,7 @@ class ModelClient {
     const { accounts_seq, own_seq, blocked } = await overview(person, { known: {} });
     return new ModelClient(person, {
       chats: {},
+      views: {},
       accounts: {},
       dropped: new Set(),
       reads: {},
@@ -141,6 +154,10 @@ class ModelClient {
   /** What the client shows. */
   view(): View {
     const view = structuredClone(this.known.chats);
+    for (const [id, { cleared_seq, hasNews }] of Object.entries(this.known.views)) {
+      // Values of the counter begin with zero, and nothing is cleared at first.
+      if (!hasNews && cleared_seq > 0) delete view[id];
+    }
     for (const [id, { conversation, messages, changes }] of Object.entries(view)) {
       for (const account of accountsIn({ conversation, messages, changes })) {
         Object.assign(account, this.known.accounts[account.username]);
@@ -150,7 +167,8 @@ class ModelClient {
       conversation.reads = Object.fromEntries(
         people.map(({ username }) => [username, reads[username] ?? -1]),
       );
-      conversation.last_read_seq = reads[this.person.username] ?? -1;
+      const { state, last_read_seq = -1, cleared_seq = -1 } = this.known.views[id] ?? {};
+      Object.assign(conversation, { state, last_read_seq, cleared_seq });
       conversation.own_seq = this.known.ownSeq;
       this.derive(conversation, messages);
     }
@@ -197,6 +215,9 @@ class ModelClient {
     const page = await overview(this.person, { ...input, accounts_since, own_since });
     this.learnAccounts(page.accounts);
     for (const { conversation_id, ids } of page.hidden) this.dropMessages(conversation_id, ids);
+    for (const { conversation_id, ...view } of page.states) {
+      this.learnView(conversation_id, { ...view, own_seq: page.own_seq });
+    }
     this.known.accountsSeq = Math.max(accounts_since, page.accounts_seq);
     this.learnBlocked(page.blocked);
     this.known.ownSeq = Math.max(own_since, page.own_seq);
@@ -217,6 +238,8 @@ class ModelClient {
     for (const message of page.messages) this.putMessage(message);
     this.addChanges(chat_id, page.changes);
     this.dropMessages(chat_id, page.deleted_ids);
+    // Nothing that was cleared is among them.
+    if (page.deleted_ids.length > 0) this.learnNews(chat_id, Number.POSITIVE_INFINITY);
     if (page.has_more) await this.catchUpConversation(chat_id, page.seq);
   }
 
@@ -229,6 +252,12 @@ class ModelClient {
     if (method === "events.conversationUpdated") this.leaveUnknown(params as ConversationUpdate);
     // Also if the conversation was fetched since: a reply from before may arrive later.
     if (method === "events.messageDeleted") this.dropDeleted(params as MessagesDeleted);
+    if (at && this.isUnlisted(method, params, at)) {
+      const { conversation_id: id } = at;
+      const fetched = await fetchConversation(this.person, id).catch(nullIfGone);
+      if (fetched) await this.applyReply({ [id]: fetched });
+      return;
+    }
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
       | ((params: unknown, seq: number) => void | Promise<void>)
@@ -240,8 +269,85 @@ class ModelClient {
     if (method === "events.blocksUpdated") {
       this.learnBlocked({ ...(params as EventParams<"events.blocksUpdated">), own_seq });
     }
+    if (method === "events.chatStateUpdated") {
+      const { conversation_id, ...view } = params as EventParams<typeof method>;
+      this.learnView(conversation_id, { ...view, own_seq });
+    }
+    if (method === "events.chatCleared") {
+      this.cleared(params as EventParams<typeof method>, own_seq);
+    }
     if (own_seq > this.known.ownSeq + 1) await this.catchUpUncounted({});
     this.known.ownSeq = Math.max(this.known.ownSeq, own_seq);
+  }
+
+  /**
+   * Whether the event brings a conversation to the lists that was not there when the client started,
+   * because it had been cleared.
+   */
+  private isUnlisted(
+    method: EventName,
+    params: EventFrame["params"],
+    { conversation_id, seq }: { conversation_id: string; seq: number },
+  ): boolean {
+    if (conversation_id in this.known.chats) return false;
+    if (seq <= (this.known.left[conversation_id] ?? -1)) return false;
+    if (method === "events.conversationUpdated") return this.isIn(params as ConversationUpdate);
+    return method === "events.messageNew";
+  }
+
+  /** Of two views, the one with the higher `own_seq` is newer; with the same, the higher position. */
+  private learnView(
+    id: string,
+    told: Omit<OwnView, "hasNews" | "cleared_seq"> & { cleared_seq?: number | undefined },
+  ): void {
+    if (!(id in this.known.chats)) return;
+    const { cleared_seq = 0, ...view } = told;
+    const known = this.known.views[id];
+    if (!known) {
+      this.known.views[id] = { ...view, cleared_seq, hasNews: cleared_seq === 0 };
+      return;
+    }
+    if (view.own_seq >= known.own_seq) {
+      const isSame = view.own_seq === known.own_seq;
+      const position = isSame
+        ? Math.max(known.last_read_seq, view.last_read_seq)
+        : view.last_read_seq;
+      Object.assign(known, view, { last_read_seq: position });
+    }
+    this.clear(id, cleared_seq);
+  }
+
+  private cleared(
+    { conversation_id: id, cleared_seq, erased }: EventParams<"events.chatCleared">,
+    own_seq: number,
+  ): void {
+    if (erased) this.leave(id, Number.MAX_SAFE_INTEGER);
+    const view = this.known.views[id];
+    if (!view) return;
+    this.clear(id, cleared_seq);
+    if (own_seq <= view.own_seq) return;
+    view.own_seq = own_seq;
+    view.last_read_seq = Math.max(view.last_read_seq, cleared_seq);
+  }
+
+  /** Drops what does not exist any more. */
+  private clear(id: string, seq: number): void {
+    const view = this.known.views[id];
+    const chat = this.known.chats[id];
+    if (!view || !chat || seq <= view.cleared_seq) return;
+    view.cleared_seq = seq;
+    const isLeft = (each: { seq: number }) => each.seq > seq;
+    chat.messages = chat.messages.filter(isLeft);
+    chat.changes = chat.changes.filter(isLeft);
+    view.hasNews = chat.messages.length + chat.changes.length > 0;
+  }
+
+  private isCleared = (id: string, seq: number) => seq <= (this.known.views[id]?.cleared_seq ?? 0);
+
+  /** Something with this place exists, or existed. */
+  private learnNews(id: string, seq: number): void {
+    const view = this.known.views[id];
+    if (view && seq > view.cleared_seq) view.hasNews = true;
   }
 
   /** Whether to apply the event. Throws on a gap or a repeat, which an open socket never has. */
@@ -325,8 +431,9 @@ class ModelClient {
       this.known.chats[id] = { conversation, messages: [], changes: [] };
     } else if (seq >= chat.conversation.seq) Object.assign(chat.conversation, fetched);
     this.fetched.set(id, Math.max(seq, this.fetched.get(id) ?? 0));
-    for (const [username, position] of Object.entries(reads)) this.moveRead(id, username, position);
-    this.moveRead(id, this.person.username, fetched.last_read_seq);
+    for (const [username, position] of Object.entries(reads)) this.showRead(id, username, position);
+    const { state, last_read_seq, cleared_seq, own_seq } = fetched;
+    this.learnView(id, { state, last_read_seq, cleared_seq, own_seq });
   }
 
   private isIn = ({ participants }: ConversationUpdate) =>
@@ -349,7 +456,7 @@ class ModelClient {
     Object.assign(chat.conversation, rest);
     this.addChanges(shared.id, changes);
     for (const { username } of shared.participants) {
-      if (!before.has(username)) this.moveRead(shared.id, username, shared.seq - 1);
+      if (!before.has(username)) this.showRead(shared.id, username, shared.seq - 1);
     }
   }
 
@@ -358,18 +465,29 @@ class ModelClient {
     const known = this.known.chats[id]?.changes;
     if (!known) return;
     this.learnAccounts(changes);
+    for (const { seq } of changes) this.learnNews(id, seq);
     const seqs = new Set(known.map(({ seq }) => seq));
-    known.push(...changes.filter(({ seq }) => !seqs.has(seq)));
+    known.push(...changes.filter(({ seq }) => !seqs.has(seq) && !this.isCleared(id, seq)));
     known.sort((one, other) => one.seq - other.seq);
   }
 
   private leave(id: string, seq: number): void {
     delete this.known.chats[id];
+    delete this.known.views[id];
     this.fetched.delete(id);
     this.known.left[id] = seq;
   }
 
+  /** Somebody has read or sent something. */
   private moveRead(id: string, username: string, seq: number): void {
+    this.showRead(id, username, seq);
+    const view = this.known.views[id];
+    if (!view || !this.isMe(username)) return;
+    view.last_read_seq = Math.max(view.last_read_seq, seq);
+    view.own_seq = Math.max(view.own_seq, this.known.ownSeq);
+  }
+
+  private showRead(id: string, username: string, seq: number): void {
     const reads = this.known.reads[id] ?? {};
     this.known.reads[id] = reads;
     reads[username] = Math.max(reads[username] ?? 0, seq);
@@ -378,7 +496,9 @@ class ModelClient {
   private putMessage(message: Message): void {
     this.learnAccounts(message);
     const messages = this.known.chats[message.conversation_id]?.messages;
+    this.learnNews(message.conversation_id, message.seq);
     if (!messages || this.known.dropped.has(message.id)) return;
+    if (this.isCleared(message.conversation_id, message.seq)) return;
     if (message.version < (this.changedUnseen.get(message.id) ?? 0)) {
       this.outdated.add(message.id);
       return;
