@@ -7,6 +7,7 @@ import { setEntry } from "./model/structural-sharing.ts";
 import { Attachments } from "./send/attachments.ts";
 import { MessageChanges } from "./send/message-changes.ts";
 import { Outbox } from "./send/outbox.ts";
+import { OwnViews } from "./send/own-views.ts";
 import { ReadPositions } from "./send/read-positions.ts";
 import { TypingSignals } from "./send/typing.ts";
 import type { BlobStorage, LiveModel, Operations, Status } from "./types.ts";
@@ -30,6 +31,7 @@ export class ModelRuntime {
   readonly #typing: TypingSignals;
   readonly #reads: ReadPositions;
   readonly #changes: MessageChanges;
+  readonly #views: OwnViews;
 
   constructor(options: ModelRuntimeOptions) {
     const { store, api, connectivity, uploader, blobs, onError } = options;
@@ -50,7 +52,13 @@ export class ModelRuntime {
       () => connectivity.isConnected(),
     );
     this.#changes = new MessageChanges({ store, api, reachability: connectivity, onError });
-    this.model = this.#createModel(this.#changes);
+    this.#views = new OwnViews({
+      store,
+      api,
+      reachability: connectivity,
+      refresh: (chatId) => this.catchUp.requestChat(chatId),
+    });
+    this.model = this.#createModel(this.#changes, this.#views);
   }
 
   /** Called with every event after it was applied. */
@@ -86,7 +94,7 @@ export class ModelRuntime {
     this.#store.dispatch({ type: "reset", status });
   }
 
-  #createModel(changes: MessageChanges): LiveModel {
+  #createModel(changes: MessageChanges, views: OwnViews): LiveModel {
     const { catchUp } = this;
     const store = this.#store;
     const outbox = this.#outbox;
@@ -106,6 +114,9 @@ export class ModelRuntime {
       edit: (messageId, content) => changes.edit(messageId, content),
       remove: (chatId, messageIds, scope) => changes.remove(chatId, messageIds, scope),
       markRead: (chatId) => reads.markRead(chatId),
+      setState: (chatId, change) => views.set(chatId, change),
+      clear: (chatId, options) => views.clear(chatId, options),
+      markUnread: (chatId, seq) => views.markUnread(chatId, seq),
       send(chatId, content, options = {}) {
         typing.stop(chatId);
         return outbox.add(chatId, content, options);

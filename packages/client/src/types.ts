@@ -1,6 +1,7 @@
 import type {
   Account,
   AgentProfile,
+  ChatState,
   ConfirmBy,
   Conversation,
   ConversationChange,
@@ -171,7 +172,7 @@ export interface TypingState {
 export interface Pieces {
   status: Status;
   me: Account | null;
-  /** Ids of the conversations, latest activity first. */
+  /** Ids of the conversations, latest activity first, without those that were cleared and have nothing new. */
   chats: readonly string[];
   /** Unread counts over all conversations. */
   unread: { readonly human: number; readonly agent: number; readonly mentions: number };
@@ -224,6 +225,18 @@ export interface LiveModel {
   remove(chatId: string, messageIds: string[], scope: "me" | "everyone"): Promise<void>;
   /** Marks the conversation as read up to its latest message. */
   markRead(chatId: string): void;
+  /** Makes the messages after a place unread again. Others still see how far the caller has read. */
+  markUnread(chatId: string, seq: number): Promise<void>;
+  /**
+   * Changes the level of notifications, the mute, the pin or the archive of a conversation. Shows it at
+   * once, and fetches what the service has if it refuses it.
+   */
+  setState(chatId: string, change: Partial<ChatState>): Promise<void>;
+  /**
+   * Removes everything so far for the caller: the conversation leaves `chats` until something new comes.
+   * With `erase`, it is erased for everybody, if the caller is the only person in it.
+   */
+  clear(chatId: string, options?: { erase?: boolean }): Promise<void>;
   /** Reports that the person is typing. Call it on every keystroke: it is throttled. */
   typing(chatId: string): void;
   setDraft(chatId: string, text: string): void;

@@ -101,6 +101,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["around", "around", "aside", "aside", "closeAside"],
     ...["otherSend", "otherEdit", "otherRead", "otherHide", "otherReact", "otherDelete"],
     ...["block", "otherBlock", "unblock", "otherUnblock"],
+    ...["view", "otherView", "clear", "otherClear", "unread", "otherUnread", "otherUnread"],
     ...["ask", "ask", "stopAgents", "press", "mode"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "settle", "settle"],
     ...["late", "late", "otherName", "otherName", "agentName"],
@@ -129,6 +130,10 @@ function targetOf(chats: string[], devices: Device[], step: Step) {
   const emoji = EMOJIS[pick % 3] ?? "👍";
   return { ...device, model, pick, text, chat_id, username, items, message_id, message_ids, emoji };
 }
+
+/** What a step changes of the own view. */
+const viewOf = (pick: number) =>
+  pick % 3 === 0 ? { pinned: pick % 2 === 0 } : { archived: pick % 2 === 0 };
 
 type Target = ReturnType<typeof targetOf>;
 type Steps = Record<string, () => unknown>;
@@ -161,6 +166,9 @@ const modelSteps = (target: Target): Steps => {
     older: () => model.loadOlder(chat_id),
     around: () => model.showAround(longChat, early[pick % early.length] ?? ""),
     aside: () => model.loadAside(longChat, pick % 2 === 0 ? "older" : "newer"),
+    view: () => model.setState(chat_id, viewOf(pick)),
+    clear: () => chat_id !== longChat && model.clear(chat_id),
+    unread: () => model.markUnread(chat_id, pick % 40),
     closeAside: () => pick % 2 === 0 && model.closeAside(longChat),
   };
 };
@@ -203,6 +211,9 @@ const otherDeviceSteps = (target: Target): Steps => {
     otherSend: () => person.call("sendMessage", { chat_id, content }),
     otherEdit: () => person.call("editMessage", { message_id, content }),
     otherRead: () => person.call("readChat", { chat_id, seq: pick % 40 }),
+    otherView: () => person.call("setChatState", { chat_id, ...viewOf(pick) }),
+    otherClear: () => chat_id !== longChat && person.call("clearChat", { chat_id }),
+    otherUnread: () => person.call("markUnread", { chat_id, seq: pick % 40 }),
     otherHide: () => person.call("deleteMessagesForMe", { chat_id, message_ids }),
     otherReact: () => person.call("setMessageReaction", { message_id, emoji }),
     otherDelete: () => person.call("deleteMessages", { chat_id, message_ids }),

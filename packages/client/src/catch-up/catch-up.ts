@@ -93,6 +93,11 @@ export class CatchUp {
     return frame.params.username.startsWith(`${this.#store.state.me?.username}:`);
   }
 
+  /** Has a conversation fetched again, if it is known. */
+  requestChat(chatId: string): void {
+    if (this.#store.state.chats[chatId]) this.#chatRefresh.request(chatId);
+  }
+
   /** Forgets which conversations were opened. */
   reset(): void {
     this.#opened.clear();

@@ -5,7 +5,7 @@ import { removeChat, updateChat } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
 import { type CountedFrame, isStanding } from "./event-kinds.ts";
 import { setSender } from "./outbox.ts";
-import { applyCleared, applyView } from "./own-view.ts";
+import { applyCleared, applyView, withUnconfirmed } from "./own-view.ts";
 import { markRead } from "./read-positions.ts";
 import type { Blocked, ChatState, State } from "./state.ts";
 import { applyDeltas, setTurnStatus } from "./streaming-messages.ts";
@@ -41,7 +41,7 @@ export function applyEvent(state: State, frame: EventFrame): State {
     case "events.chatStateUpdated": {
       const { params, own_seq = 0 } = frame;
       return updateChat(advanceOwn(state, own_seq), params.conversation_id, (chat) =>
-        own_seq > chat.viewSeq ? applyView(chat, params, own_seq) : chat,
+        own_seq > chat.viewSeq ? applyView(chat, withUnconfirmed(state, params), own_seq) : chat,
       );
     }
     case "events.chatCleared":
@@ -118,7 +118,9 @@ function applyCounted(state: State, frame: CountedFrame): State {
   const { conversation_id, seq } = frame.at;
   const isNews = seq > (state.chats[conversation_id]?.chat.seq ?? -1);
   if (isNews && isRemoval(frame, me)) return removeChat(state, conversation_id, seq);
-  const next = updateChat(noteCounter(state, frame), conversation_id, (before) => {
+  const isUnknown = !state.chats[conversation_id] && bringsToTop(frame);
+  const news = isUnknown ? setEntry(state.news, conversation_id, true) : state.news;
+  const next = updateChat({ ...noteCounter(state, frame), news }, conversation_id, (before) => {
     const chat = chatAfter(before, frame, viewerOf(state));
     const after = updateWindows(chat, (window) => windowAfter(window, frame, chat.tombstones, me));
     return frame.method === "events.messageDeleted" ? dropMessages(after, frame.params.ids) : after;

@@ -5,7 +5,7 @@ import { putChat, updateChat, updateMessage } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
 import { applyBlocked } from "./events.ts";
 import { newerMessage } from "./message.ts";
-import { applyView, list, withoutCleared } from "./own-view.ts";
+import { applyView, list, withoutCleared, withUnconfirmed } from "./own-view.ts";
 import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ChatState, State } from "./state.ts";
 import { viewerOf } from "./unread.ts";
@@ -33,7 +33,10 @@ export function applySnapshot(
   if (seq < (state.left[id] ?? 0)) return state;
   const known = state.chats[id];
   const authoritative =
-    moves !== undefined && moves === known?.moves && validates >= known.invalidations;
+    !(id in state.unconfirmedReads) &&
+    moves !== undefined &&
+    moves === known?.moves &&
+    validates >= known.invalidations;
   const merged = known
     ? mergeSnapshot(known, snapshot, authoritative)
     : firstSnapshot(state, snapshot);
@@ -45,7 +48,8 @@ export function applySnapshot(
 
 /** Events may have arrived before the conversation was known. */
 function firstSnapshot(state: State, snapshot: Snapshot): ChatState {
-  const chat = mergeSnapshot(undefined, snapshot);
+  const made = mergeSnapshot(undefined, snapshot);
+  const chat = state.news[snapshot.id] ? list(made) : made;
   const highestSeq = Math.max(snapshot.seq, state.highestSeqs[snapshot.id] ?? 0);
   const isOlder = snapshot.own_seq < state.own.highest;
   return { ...(isOlder ? invalidate(chat) : chat), highestSeq };
@@ -68,7 +72,9 @@ export function applyOverview(state: State, page: Overview): State {
   );
   return (page.states ?? []).reduce(
     (each, view) =>
-      updateChat(each, view.conversation_id, (chat) => applyView(chat, view, own_seq ?? 0)),
+      updateChat(each, view.conversation_id, (chat) =>
+        applyView(chat, withUnconfirmed(state, view), own_seq ?? 0),
+      ),
     next,
   );
 }
@@ -78,7 +84,9 @@ export function applyUpdates(state: State, { chatId, page, since }: ActionOf<"up
   const next = updateChat(state, chatId, (chat) => {
     const found = withoutCleared(chat, { ...page, items: page.messages });
     const isNew = ({ version, seq }: Message) => version === seq;
-    const hasNews = found.items.some(isNew) || (found.changes?.length ?? 0) > 0;
+    const added = found.items.filter(isNew).length + (found.changes?.length ?? 0);
+    // Nothing that was cleared is among the deleted messages.
+    const hasNews = added + page.deleted_ids.length > 0;
     const shown = hasNews ? list(chat) : chat;
     if (!shown.window) return shown;
     const kept = dropMessages(shown, page.deleted_ids);

@@ -27,6 +27,15 @@ export function applyView(chat: ChatState, told: ToldView, own_seq: number): Cha
   return invalidate(setChat(next, { ...next.chat, last_read_seq }));
 }
 
+/** What the caller has read, and the server has not confirmed, stays read. */
+export function withUnconfirmed<Told extends ToldView & { readonly conversation_id: string }>(
+  { unconfirmedReads }: State,
+  told: Told,
+): Told {
+  const read = unconfirmedReads[told.conversation_id] ?? 0;
+  return read > told.last_read_seq ? { ...told, last_read_seq: read } : told;
+}
+
 /** Shows what the caller has set, before the server confirms it. */
 export const showView = (chat: ChatState, set: Partial<OwnView>): ChatState =>
   chat.chat.state ? setChat(chat, { ...chat.chat, state: { ...chat.chat.state, ...set } }) : chat;

@@ -77,7 +77,8 @@ const hasOlderOwnFields = (
 /** The fields that are the caller's own. What was read or hidden here stays so. */
 function mergeOwnFields(known: ChatState, snapshot: Snapshot, authoritative: boolean) {
   const { chat, window, tombstones } = known;
-  const { last_message: fetched } = snapshot;
+  const { last_message: latest } = snapshot;
+  const fetched = latest && latest.seq > (chat.cleared_seq ?? 0) ? latest : null;
   const { unread, unread_count } = chat;
   const isOlderView = snapshot.own_seq < known.viewSeq;
   const higher = Math.max(chat.last_read_seq, snapshot.last_read_seq);
@@ -88,7 +89,8 @@ function mergeOwnFields(known: ChatState, snapshot: Snapshot, authoritative: boo
         ? chat.last_read_seq
         : higher,
     own_seq: Math.max(chat.own_seq, snapshot.own_seq),
-    ...(isOlderView && chat.state && { state: chat.state, cleared_seq: chat.cleared_seq ?? 0 }),
+    ...(isOlderView && chat.state && { state: chat.state }),
+    ...(isOlderView && chat.cleared_seq && { cleared_seq: chat.cleared_seq }),
   };
   if (!hasOlderOwnFields(known, snapshot, authoritative))
     return { ...own, last_message: mergeLast(chat, fetched) };

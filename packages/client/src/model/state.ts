@@ -79,7 +79,7 @@ export interface State {
   readonly historyId: string | null;
   readonly me: Account | null;
   readonly chats: ByChat<ChatState>;
-  /** Ids of the conversations, latest activity first. */
+  /** Ids of the conversations that lists show, latest activity first. */
   readonly order: readonly string[];
   readonly unread: Pieces["unread"];
   /** The newest record of each account. */
@@ -95,6 +95,8 @@ export interface State {
   readonly blocked: Blocked;
   /** The highest counter value seen of each conversation, including those not loaded. */
   readonly highestSeqs: ByChat<number>;
+  /** Conversations that are not known yet, and have something new. */
+  readonly news: ByChat<true>;
   /** Conversations the caller is no longer in, with the counter value at that time. */
   readonly left: ByChat<number>;
   /** The caller's messages that are not in the window yet, in the order they were written. */
@@ -140,6 +142,7 @@ export const initialState = (status: Status): State => ({
   own: { seq: null, highest: 0 },
   blocked: NOBODY_BLOCKED,
   highestSeqs: {},
+  news: {},
   left: {},
   outbox: {},
   localUrls: {},
