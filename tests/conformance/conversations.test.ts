@@ -42,6 +42,8 @@ describe.each(transports)("startChat over %s", (transport) => {
       unread: { human: 0, agent: 0, mentions: 0 },
       last_read_seq: chat.seq,
       own_seq: expect.any(Number),
+      state: { notify: "all", muted_until: null, pinned: false, archived: false },
+      cleared_seq: 0,
     });
   });
 
@@ -140,7 +142,8 @@ describe.each(transports)("startChat over %s", (transport) => {
     await using invited = await bob.connect();
     await using outsider = await carol.connect();
     const chat = await caller.call("startChat", { usernames: [bob.username], kind: "group" });
-    const { unread_count: _, unread: __, last_read_seq: ___, own_seq: ____, ...shared } = chat;
+    const { unread_count: _, unread: __, last_read_seq: ___, own_seq: ____, ...more } = chat;
+    const { state: _____, cleared_seq: ______, ...shared } = more;
     for (const socket of [own, invited]) {
       expect(await socket.settledEvents("events.conversationNew")).toEqual([
         {

@@ -41,8 +41,8 @@ export const events: readonly Fault[] = [
   {
     name: "the last change of a page of getUpdates comes again with the next page",
     file: "packages/server/src/store/updates.ts",
-    find: "AND m.seq > ",
-    replace: "AND m.seq >= ",
+    find: "(id, viewerId)} AND m.seq > ",
+    replace: "(id, viewerId)} AND m.seq >= ",
     tests: ["packages/server/test/store-sqlite.test.ts", "tests/conformance/catch-up.test.ts"],
   },
   {
