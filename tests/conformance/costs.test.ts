@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { availableParallelism } from "node:os";
 import type { Message } from "@parley/protocol";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
+  agentOf,
   failure,
   groupOf,
   type Person,
@@ -137,6 +139,44 @@ describe.concurrent("the cost of calls", () => {
     // The bytes of 30,000 characters cost 8.
     const sends = await callsUntilRefused(() => say(one, chat, "x".repeat(30_000)));
     expect(sends).toBeLessThan(4);
+  });
+
+  test("includes those who receive what a call announces, whatever the call", async () => {
+    await using server = await startServer({ ...budget(300), ...serviceKeySetting() });
+    const service = new Backend(server.url);
+    const users = Array.from({ length: 499 }, (_, n) => ({ external_id: `user ${n}` }));
+    const { items } = await service.call("upsertUsers", { users });
+    const members = items.map(({ account }) => account.username);
+    const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+    // Calls of service keys are not limited by their cost.
+    const groupWith = async ({ username }: Person) => {
+      const input = { usernames: members, kind: "group" } as const;
+      return (await service.as(username).call("startChat", input)).id;
+    };
+    const ofAlice = await groupWith(alice);
+    const agent = { chat_id: ofAlice, agent_username: agentOf(alice) };
+    const one = atOneNode(server, alice);
+    await one.call("addGroupAgent", agent);
+    let always_on = false;
+    const modes = await callsUntilRefused(() => {
+      always_on = !always_on;
+      return one.call("setGroupAgentMode", { ...agent, always_on });
+    });
+    // A call that everybody receives costs 11 or more, and the group agent was announced too.
+    expect(modes).toBeWithin(10, 28);
+    await groupWith(bob);
+    let names = 0;
+    const other = atOneNode(server, bob);
+    const renames = await callsUntilRefused(() =>
+      other.call("updateMe", { display_name: `Bob ${++names}` }),
+    );
+    expect(renames).toBeWithin(10, 30);
+    const chat_id = await groupWith(carol);
+    const { url } = await carol.call("createIncomingHook", { chat_id, name: "hook" });
+    const body = JSON.stringify({ text: "hello" });
+    let posts = 0;
+    while ((await fetch(url, { method: "POST", body })).ok) posts++;
+    expect(posts).toBeWithin(10, 22);
   });
 
   test("includes the people whom a call adds", async () => {

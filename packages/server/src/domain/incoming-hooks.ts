@@ -1,5 +1,5 @@
 import { threadCpuMs } from "../observe/cpu-time.ts";
-import { COST_PER_MS } from "../rules/costs.ts";
+import { COST_PER_MS, fanOutCost } from "../rules/costs.ts";
 import { notFound } from "../rules/failure.ts";
 import type { ServerPolicy } from "../rules/policies.ts";
 import { slackContent } from "../rules/slack.ts";
@@ -66,13 +66,16 @@ export function createIncomingHooks(options: IncomingHooksOptions) {
       const payer = `hooks of ${hook.creator}`;
       costs.take(payer, POST_COST);
       const payload = await body();
-      costs.charge(payer, payload.length / BYTES_PER_COST);
+      costs.charge(payer, Buffer.byteLength(payload) / BYTES_PER_COST);
       const before = threadCpuMs();
       const content = slackContent(payload);
       costs.charge(payer, (threadCpuMs() - before) * COST_PER_MS);
-      await store.write(async (tx) => {
-        await postMessage(tx, { ...(await placeOf(tx, hook.id)), content });
+      const { participant_count } = await store.write(async (tx) => {
+        const place = await placeOf(tx, hook.id);
+        await postMessage(tx, { ...place, content });
+        return place.conversation;
       });
+      costs.charge(payer, fanOutCost(participant_count));
     },
   };
 }

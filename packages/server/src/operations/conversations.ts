@@ -24,7 +24,6 @@ import { changeChatPicture } from "../domain/pictures.ts";
 import { checkMayAdd, policyOf, visibleAccounts } from "../domain/policies.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { fanOutCost } from "../rules/costs.ts";
 import { badField, forbidden, noAccounts } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { Caller } from "../security/caller.ts";
@@ -94,9 +93,8 @@ conversations.read(operations.getChat, async (tx, { caller }, { chat_id }) => {
   return tx.conversationDetail(conversation.id, caller.account.id);
 });
 
-conversations.write(operations.setChatTitle, async (tx, { caller, charge }, { chat_id, title }) => {
+conversations.write(operations.setChatTitle, async (tx, { caller }, { chat_id, title }) => {
   const chat = await joinedConversation(tx, chat_id, caller);
-  charge(fanOutCost(chat));
   // An agent's direct conversations are with its owner.
   if (chat.kind === "direct" && chat.agent_count === 0) {
     throw badField("chat_id", "is neither a group nor a conversation with an agent");
@@ -115,9 +113,8 @@ conversations.write(operations.setChatPicture, async (tx, { caller }, { chat_id,
 });
 
 conversations.write(operations.addChatMembers, async (tx, context, { chat_id, usernames }) => {
-  const { caller, config, charge } = context;
+  const { caller, config } = context;
   const group = await joinedGroup(tx, chat_id, caller);
-  charge(fanOutCost(group));
   const policy = await policyOf(tx, config, caller.account);
   const invited = await invitees(tx, usernames, caller, policy);
   const names = invited.map(({ username }) => username);
@@ -153,7 +150,7 @@ conversations.write(operations.leaveChat, async (tx, { caller }, { chat_id, fina
   await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);
 });
 
-conversations.write(operations.readChat, async (tx, { caller, charge }, { chat_id, seq }) => {
+conversations.write(operations.readChat, async (tx, { caller }, { chat_id, seq }) => {
   const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
   const last_read_seq = Math.min(seq, conversation.seq);
   const before = await tx.markRead(id, caller.account.id, last_read_seq);
@@ -164,7 +161,6 @@ conversations.write(operations.readChat, async (tx, { caller, charge }, { chat_i
     await announceChatState(tx, id, caller.account);
   }
   if (before && shown < last_read_seq) {
-    charge(fanOutCost(conversation));
     const reader = publicAccount(caller.account);
     const params = { conversation_id: chat_id, reader, last_read_seq };
     // People see how far people have read.

@@ -1,4 +1,5 @@
 import type { Bound } from "../calls/bind.ts";
+import { chargingFanOut } from "../calls/fan-out.ts";
 import type { Needs } from "../calls/needs.ts";
 import { accounts } from "./accounts.ts";
 import { agentTokens } from "./agent-tokens.ts";
@@ -27,8 +28,9 @@ import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
 /** The handlers of all operations, for what they need. */
-export const handlers = (needs: Needs): Bound[] =>
-  [
+export const handlers = (needs: Needs): Bound[] => {
+  const charging = chargingFanOut(needs);
+  return [
     sessions,
     passwordResets,
     signIn,
@@ -54,4 +56,5 @@ export const handlers = (needs: Needs): Bound[] =>
     reports,
     webhooks,
     incomingHooks,
-  ].flatMap((resource) => resource.bind(needs));
+  ].flatMap((resource) => resource.bind(charging));
+};

@@ -20,7 +20,7 @@ import { queueTurns } from "../domain/turns.ts";
 import { fittingUpdates, readChangesSince } from "../domain/updates.ts";
 import { threadCpuMs } from "../observe/cpu-time.ts";
 import { NOBODY } from "../rules/accounts.ts";
-import { COST_PER_MS, contentCost, fanOutCost } from "../rules/costs.ts";
+import { COST_PER_MS, contentCost } from "../rules/costs.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
@@ -97,7 +97,7 @@ function insert(
   files?: readonly File[],
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null, metadata } = input;
-  charge(fanOutCost(conversation) + contentCost(content));
+  charge(contentCost(content));
   const mentioned = findMentions(tx, content, conversation, { caller, config, charge });
   const inserted = after(mentioned, (mentions) =>
     tx.insertMessage({
@@ -149,7 +149,7 @@ messages.write(operations.editMessage, async (tx, context, { message_id, content
   if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
   checkWritable(conversation);
   if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
-  charge(fanOutCost(conversation) + contentCost(content));
+  charge(contentCost(content));
   const mentions = await findMentions(tx, content, conversation, context);
   const seq = await tx.editMessage(message, content, mentions, Date.now());
   const shown = await oneView(tx, message_id, NOBODY);
@@ -171,9 +171,8 @@ function findMentions(
   });
 }
 
-messages.write(operations.deleteMessages, async (tx, { caller, charge }, input) => {
+messages.write(operations.deleteMessages, async (tx, { caller }, input) => {
   const conversation = await joinedConversation(tx, input.chat_id, caller);
-  charge(fanOutCost(conversation));
   const named = await messagesIn(tx, input.message_ids, conversation.id);
   if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
     throw forbidden("only its sender, its agent's owner or the group's admin may delete a message");

@@ -6,7 +6,6 @@ import { counted } from "../changes/change.ts";
 import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { createPages } from "../domain/pagination.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { fanOutCost } from "../rules/costs.ts";
 import { conflict } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
 import type { Participant } from "../security/caller.ts";
@@ -47,10 +46,9 @@ type Target = Awaited<ReturnType<typeof find>>;
 async function find(
   tx: WriteTx,
   { message_id, emoji }: { message_id: string; emoji: string },
-  { caller, charge }: Reacting,
+  { caller }: Reacting,
 ) {
   const { message, conversation } = await visibleMessage(tx, message_id, caller);
-  charge(fanOutCost(conversation));
   const existing = await tx.reaction(message, caller.account, emoji);
   return { message, conversation, emoji, existing };
 }

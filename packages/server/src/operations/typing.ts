@@ -11,6 +11,6 @@ typing.handle(operations.sendChatAction, async (context, input) => {
   const conversation = await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
   const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
   if (on) checkWritable(conversation);
-  charge(fanOutCost(conversation));
+  charge(fanOutCost(conversation.participant_count));
   changes.signal(personTyping(input.chat_id, caller.account, on));
 });

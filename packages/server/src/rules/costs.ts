@@ -10,6 +10,6 @@ const CHARACTERS_PER_COST = 512;
 export const contentCost = (content: string): number =>
   Math.floor(content.length / CHARACTERS_PER_COST);
 
-/** What it costs to send an event to everybody in a conversation. */
-export const fanOutCost = ({ participant_count }: { participant_count: number }): number =>
-  Math.floor(participant_count / PARTICIPANTS_PER_COST);
+/** What it costs to send an event to so many participants. */
+export const fanOutCost = (participants: number): number =>
+  Math.floor(participants / PARTICIPANTS_PER_COST);
