@@ -132,6 +132,19 @@ describe.concurrent("the cost of calls", () => {
     expect(calls).toBeWithin(30, 50);
   });
 
+  test("includes the bytes of answers in UTF-8 over HTTP", async () => {
+    await using server = await startServer(budget(200, { message_burst: 100 }));
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const one = atOneNode(server, alice);
+    for (let n = 0; n < 6; n++) await say(one, chat, "\u6f22".repeat(10_900));
+    // Six messages of 32,700 bytes cost 11 besides the call; by their characters 3.
+    const calls = await callsUntilRefused(() =>
+      atOneNode(server, bob).call("getChatHistory", { chat_id: chat.id }),
+    );
+    expect(calls).toBeWithin(10, 16);
+  });
+
   test("includes the length of messages, which are also indexed", async () => {
     await using server = await startServer(budget(100, { message_burst: 100 }));
     const one = atOneNode(server, await signUp(server.url));

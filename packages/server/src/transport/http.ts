@@ -138,7 +138,7 @@ export function createHttp({ services, invoke, mcp, routes, upgrade, unsent }: H
     origin: Origin,
     init?: ResponseInit,
   ): Response {
-    chargeBytes(rates, caller ?? origin, { sent: text.length });
+    chargeBytes(rates, caller ?? origin, { sent: Buffer.byteLength(text) });
     const key = !caller || caller.kind === "service" ? origin.network : `${caller.account.id}`;
     return unsent.json(key, text, init);
   }
