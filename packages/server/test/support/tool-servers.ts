@@ -86,7 +86,6 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
         fingerprint: known?.fingerprint ?? "",
         input,
         signal: never,
-        isApproved: false,
         permission: async () => "permitted",
         ...callOptions,
       });

@@ -22,6 +22,8 @@ export type Contacts = ReturnType<typeof createContacts>;
 /** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
 export function createContacts({ timeouts, log }: { timeouts: Timeouts; log: Logger }) {
   const pool = createConnectionPool();
+  /** Lists that are under way on connections in use, by the keys of servers. */
+  const listing = new Map<string, ReturnType<typeof listTools>>();
 
   const logged = (server: KnownServer) => async (error: unknown) => {
     const { contactError } = await loadClient();
@@ -85,9 +87,17 @@ export function createContacts({ timeouts, log }: { timeouts: Timeouts; log: Log
 
   type Contact = Awaited<ReturnType<typeof acquire>>;
 
-  /** The tools as they are now. Asks the server if the connection is not new. */
-  const currentTools = async (server: KnownServer, contact: Contact, signal: AbortSignal) =>
-    contact.lease.isReused ? listTools(server, contact.lease.connection, signal) : contact.tools;
+  /** The tools as they are now. Asks the server if the connection is not new, once for calls at the same time. */
+  async function currentTools(server: KnownServer, { lease, tools }: Contact, signal: AbortSignal) {
+    if (!lease.isReused) return tools;
+    const begun = listing.get(server.key);
+    // The call that began the list may have been aborted.
+    const found = begun && (await begun.catch(() => null));
+    if (found) return found;
+    const own = listTools(server, lease.connection, signal);
+    listing.set(server.key, own);
+    return own.finally(() => listing.delete(server.key));
+  }
 
   async function refresh(server: KnownServer, signal: AbortSignal): Promise<void> {
     const contact = await acquire(server, signal);

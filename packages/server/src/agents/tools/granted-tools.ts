@@ -32,8 +32,6 @@ interface GrantedToolsOptions {
 
 /** After this time without contact, a server is asked for its tools before they are offered. */
 const STALE_MS = 5 * 60_000;
-/** The same for a server with a tool that may run without approval: it may have changed silently. */
-const UNATTENDED_STALE_MS = 30_000;
 
 export function createGrantedTools({ store, directory, contacts, refreshMs }: GrantedToolsOptions) {
   async function refreshedServers(
@@ -42,13 +40,9 @@ export function createGrantedTools({ store, directory, contacts, refreshMs }: Gr
     signal: AbortSignal,
   ): Promise<KnownServer[]> {
     const ids = serversOf(grants);
-    const unattended = serversOf(grants.filter(({ policy }) => policy !== "ask"));
-    const staleMs = (id: string) => (unattended.includes(id) ? UNATTENDED_STALE_MS : STALE_MS);
     await directory.contacted(ids);
     const servers = await directory.findAll(ownerId, ids);
-    const stale = servers.filter(
-      ({ id, contacted_at: at }) => (at ?? 0) < Date.now() - staleMs(id),
-    );
+    const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
     if (stale.length === 0) return servers;
     await Promise.all(stale.map((server) => contacts.refresh(server, signal)));
     return directory.findAll(ownerId, ids);

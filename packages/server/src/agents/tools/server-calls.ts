@@ -15,8 +15,6 @@ export interface ServerCall extends CallOptions {
   readonly tool: string;
   readonly fingerprint: string;
   readonly input: Record<string, unknown>;
-  /** A person approved the tool as it was shown: the server is asked whether it still is that tool. */
-  readonly isApproved: boolean;
   /** What the agent may do. Asked right before the call is made, which may be a while later. */
   permission(): Promise<CallPermission>;
 }
@@ -74,10 +72,8 @@ export function createServerCalls(options: ServerCallsOptions) {
     const contact = await contacts.acquire(server, waiting);
     const { lease } = contact;
     try {
-      const tools = call.isApproved
-        ? await contacts.currentTools(server, contact, waiting)
-        : contact.tools;
-      // The call may have waited for the connection for long.
+      // People approve a tool, or grant it, as it was shown to them.
+      const tools = await contacts.currentTools(server, contact, waiting);
       const problem = problemWith(call, tools) ?? (await problemWithPermission(call));
       if (problem) return ["refused", problem];
       const timed = { ...call, timeoutMs: leftMs() };

@@ -72,7 +72,6 @@ function performed(place: AdmittedTurn, call: ToolCallRecord): Promise<BuiltInRe
     input: { ...call.arguments },
     signal,
     elicit: place.elicit(call, signal),
-    isApproved: call.decided_at !== null,
     permission: () => callPermission(place, call, server_id),
   });
 }
