@@ -168,7 +168,8 @@ class ModelClient {
         people.map(({ username }) => [username, reads[username] ?? -1]),
       );
       const { state, last_read_seq = -1, cleared_seq = -1 } = this.known.views[id] ?? {};
-      Object.assign(conversation, { state, last_read_seq, cleared_seq });
+      // Agents have no view of their own.
+      Object.assign(conversation, { last_read_seq }, state && { state, cleared_seq });
       conversation.own_seq = this.known.ownSeq;
       this.derive(conversation, messages);
     }
