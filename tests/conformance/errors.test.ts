@@ -47,7 +47,7 @@ describe("success", () => {
     const { status, headers, body } = await post(server.url, "getMe", {}, alice.token);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toStartWith("application/json");
-    expect(body).toEqual({ ok: true, result: alice.account });
+    expect(body).toEqual({ ok: true, result: { ...alice.account, presence: "visible" } });
   });
 
   test("is 200 with only ok if there is no result", async () => {

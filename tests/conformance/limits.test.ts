@@ -103,7 +103,9 @@ describe("frame_bytes", () => {
     await using bystander = await person.connect();
     socket.send(padded(MAX));
     await socket.until(() => socket.replies.length > 0, "the reply");
-    expect(socket.replies).toEqual([{ ok: true, result: person.account }]);
+    expect(socket.replies).toEqual([
+      { ok: true, result: { ...person.account, presence: "visible" } },
+    ]);
     socket.send(padded(MAX + 1));
     await socket.until(() => socket.closed, "close");
     expect(socket.closed?.code).toBe(1009);
