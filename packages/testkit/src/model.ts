@@ -93,6 +93,8 @@ class ModelClient {
   private readonly known: Known;
   /** The counter at which each conversation was fetched. Events up to it are ignored. */
   private readonly fetched = new Map<string, number>();
+  /** What the person has read in conversations before they were known, and the own counter then. */
+  private readonly earlyReads = new Map<string, { seq: number; own_seq: number }>();
   /** The highest counter in an event of each conversation, known or not. */
   private readonly highestSeen = new Map<string, number>();
   /** The counter of the latest event about each unknown message. */
@@ -143,6 +145,9 @@ class ModelClient {
       for (const message of messages) this.putMessage(message);
       const isBehind = isNew && conversation.seq < (this.highestSeen.get(id) ?? 0);
       if (isBehind) await this.catchUpOrLeave(id, conversation.seq);
+      if (isNew && conversation.own_seq < this.known.ownSeq) {
+        await this.catchUpViews(conversation.own_seq);
+      }
     }
     for (const message_id of this.outdated) {
       const message = await this.person.call("getMessage", { message_id }).catch(nullIfGone);
@@ -184,7 +189,10 @@ class ModelClient {
         !imported && seq > conversation.last_read_seq && !this.isBlocked(sender),
     );
     const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
-    const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
+    // After `markUnread`, own messages are unread too, but who mentions themselves is not told.
+    const mentions = unread.filter(
+      (message) => message.mentions.some(this.isMe) && !this.isMe(message.sender.username),
+    ).length;
     conversation.unread = { human: by("human"), agent: by("agent"), mentions };
     conversation.unread_count = unread.length;
   }
@@ -207,6 +215,14 @@ class ModelClient {
     }
     for (const id of Object.keys(this.known.chats)) {
       if (known[id] !== undefined) await this.catchUpConversation(id, known[id]);
+    }
+  }
+
+  /** Fetches views that may have changed before their conversation was known. */
+  private async catchUpViews(own_since: number): Promise<void> {
+    const { states, own_seq } = await overview(this.person, { own_since });
+    for (const { conversation_id, ...view } of states) {
+      this.learnView(conversation_id, { ...view, own_seq });
     }
   }
 
@@ -305,7 +321,10 @@ class ModelClient {
     const { cleared_seq = 0, ...view } = told;
     const known = this.known.views[id];
     if (!known) {
-      this.known.views[id] = { ...view, cleared_seq, hasNews: cleared_seq === 0 };
+      const early = this.earlyReads.get(id);
+      const isRead = early !== undefined && early.own_seq >= view.own_seq;
+      const last_read_seq = Math.max(view.last_read_seq, isRead ? early.seq : 0);
+      this.known.views[id] = { ...view, last_read_seq, cleared_seq, hasNews: cleared_seq === 0 };
       return;
     }
     if (view.own_seq >= known.own_seq) {
@@ -475,6 +494,7 @@ class ModelClient {
   private leave(id: string, seq: number): void {
     delete this.known.chats[id];
     delete this.known.views[id];
+    this.earlyReads.delete(id);
     this.fetched.delete(id);
     this.known.left[id] = seq;
   }
@@ -482,8 +502,12 @@ class ModelClient {
   /** Somebody has read or sent something. */
   private moveRead(id: string, username: string, seq: number): void {
     this.showRead(id, username, seq);
+    if (!this.isMe(username)) return;
     const view = this.known.views[id];
-    if (!view || !this.isMe(username)) return;
+    if (!view) {
+      this.earlyReads.set(id, { seq, own_seq: this.known.ownSeq });
+      return;
+    }
     view.last_read_seq = Math.max(view.last_read_seq, seq);
     view.own_seq = Math.max(view.own_seq, this.known.ownSeq);
   }

@@ -25,8 +25,8 @@ export const viewerOf = ({ me, blocked }: State): Viewer => ({
   blocked: blocked.usernames,
 });
 
-const isMentioned = (message: Message, { me }: Viewer): boolean =>
-  me !== undefined && message.mentions.includes(me);
+const isMentioned = ({ mentions, sender }: Message, { me }: Viewer): boolean =>
+  me !== undefined && mentions.includes(me) && sender.username !== me;
 
 const isBlocked = ({ sender }: Message, { blocked }: Viewer): boolean =>
   blocked.includes(sender.username.replace(/:.*/, ""));

@@ -57,7 +57,7 @@ export const markUnread = operation({
     chat_id: uuid,
     seq: z.int().min(0).meta({
       description:
-        "The counter value after which messages are unread. A value that is not below `last_read_seq` changes nothing, and one below `cleared_seq` counts as that. Others still see how far the caller has read.",
+        "The counter value after which messages are unread, also those of the caller. A value that is not below `last_read_seq` changes nothing, and one below `cleared_seq` counts as that. Others still see how far the caller has read.",
     }),
   }),
   output: z.object({ unread_count: z.int() }),
