@@ -239,7 +239,7 @@ describe("issueToken", () => {
     const seconds = (Date.parse(issued.expires_at) - Date.now()) / 1000;
     expect(Math.round(seconds / 60)).toBe(60);
     const { body } = await post(server.url, "getMe", {}, issued.access_token);
-    expect(body).toEqual({ ok: true, result: account });
+    expect(body).toEqual({ ok: true, result: { ...account, presence: "visible" } });
   });
 
   test("takes a username, and from a minute to 30 days", async () => {
