@@ -64,7 +64,10 @@ export class Socket {
 
   call(name: string, input: object, timeoutMs = this.#options.timeoutMs): Promise<unknown> {
     return this.#calls.send(name, input, {
-      send: (frame) => this.#webSocket.send(frame),
+      // While the socket closes, nothing is sent any more: its end rejects the call.
+      send: (frame) => {
+        if (this.#webSocket.readyState === OPEN) this.#webSocket.send(frame);
+      },
       timeoutMs,
       onTimeout: () => this.#end(ABNORMAL),
     });
