@@ -6,7 +6,7 @@ import { type Answer, agentOf, Person, post, say, signUp } from "@parley/testkit
 import { claim, externalAgent } from "@parley/testkit/external-agents.ts";
 import { uploadPicture } from "@parley/testkit/files.ts";
 import { stripedPng } from "@parley/testkit/pictures.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { hugePng } from "../packages/server/test/support/pictures.ts";
 import { type Sending, sendingsOf, tools } from "./sendings.ts";
 
@@ -27,7 +27,12 @@ const MEASURED_MS = 40;
 const MAX_REPEATS = 12;
 
 const server = await startServer({
-  ...noRates,
+  // What is charged counts, and nobody runs out.
+  ...limits({
+    ...JSON.parse(`${noRates.PARLEY_LIMITS}`),
+    cost_per_second: 1_000_000,
+    cost_burst: 10_000_000,
+  }),
   ...serviceKeySetting(),
   PARLEY_PRIVATE_ADDRESSES: "allow",
 });
@@ -351,6 +356,11 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   },
   setGroupAgentMode: {
     charged: FAN_OUT,
+    by: async () => {
+      const off = { chat_id: crowd.id, agent_username: agentOf(alice), always_on: false };
+      await alice.call("setGroupAgentMode", off);
+      return alice;
+    },
     input: (n) => ({
       chat_id: crowd.id,
       agent_username: `${alice.username}:claude`,

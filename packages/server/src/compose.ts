@@ -9,6 +9,7 @@ import { createToolRequests } from "./agents/tools/offered.ts";
 import { createToolServers } from "./agents/tools/servers.ts";
 import { createTurnLoads } from "./agents/turn-loads.ts";
 import type { Bound } from "./calls/bind.ts";
+import { chargingFanOut } from "./calls/fan-out.ts";
 import { createInvoke } from "./calls/invoke.ts";
 import type { Needs } from "./calls/needs.ts";
 import { createThrottles } from "./calls/throttles.ts";
@@ -39,7 +40,7 @@ import { createAuthenticator } from "./security/authenticate.ts";
 import { createGuardedFetch } from "./security/guarded-fetch.ts";
 import { createPasswords } from "./security/passwords.ts";
 import { createSignInThrottle } from "./security/sign-in-throttle.ts";
-import { createThrottle, type Throttle } from "./security/throttle.ts";
+import { createThrottle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import type { BackgroundWork } from "./store/background-work.ts";
 import { yieldingStore } from "./store/event-loop.ts";
@@ -216,7 +217,7 @@ function buildTransports(
   changes: Changes,
   { unsent, answers, ready, failing, upgrade }: TransportOptions,
 ) {
-  const all = handlers(services);
+  const all = handlers(chargingFanOut(services));
   const httpNames = new Map<string, Bound>(all.map((bound) => [bound.contract.name, bound]));
   const socketNames = all.map((bound) => [bound.contract.socket, bound] as const);
   // A socket accepts both names of an operation.
@@ -271,7 +272,9 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = createMetrics();
   if (config.files) await refuseUnmounted(config.files, store);
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
-  const { pixels, hooks, ...limited } = throttles(limits, cluster, metrics);
+  const { pixels, hooks, ...limited } = throttles(limits, cluster);
+  const { taken } = limited.rates.costs;
+  metrics.watch("parley_call_cost_total", "counter", "What calls were charged.", taken);
   const fetch = createGuardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = createToolServers({
     store: yieldingStore(store),
@@ -350,7 +353,7 @@ function watchBackgroundWork(works: readonly BackgroundWork[], log: Logger, metr
 }
 
 /** Rates that hold across all nodes. */
-function throttles(limits: Limits, cluster: Cluster, metrics: Metrics) {
+function throttles(limits: Limits, cluster: Cluster) {
   const shared = (name: string) => ({ cluster, name });
   const rate = (name: string, perSecond: number, burst: number) =>
     createThrottle({ perSecond, burst }, shared(name));
@@ -363,7 +366,7 @@ function throttles(limits: Limits, cluster: Cluster, metrics: Metrics) {
         limits.service_operations_per_second,
         limits.service_operation_burst,
       ),
-      costs: countCosts(rate("costs", limits.cost_per_second, limits.cost_burst), metrics),
+      costs: rate("costs", limits.cost_per_second, limits.cost_burst),
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
     signInThrottle: createSignInThrottle(shared),
@@ -376,17 +379,6 @@ function throttles(limits: Limits, cluster: Cluster, metrics: Metrics) {
     },
     throttles: createThrottles(limits, cluster),
   };
-}
-
-/** Counts what calls are charged, also where it is not limited. */
-function countCosts(costs: Throttle, metrics: Metrics): Throttle {
-  let sum = 0;
-  metrics.watch("parley_call_cost_total", "counter", "What calls were charged.", () => sum);
-  const counted = (deduct: (key: string, cost: number) => void) => (key: string, cost: number) => {
-    deduct(key, cost);
-    sum += cost;
-  };
-  return { ...costs, take: counted(costs.take), charge: counted(costs.charge) } as Throttle;
 }
 
 /**

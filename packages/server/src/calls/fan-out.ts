@@ -1,4 +1,4 @@
-import type { Audience, Change } from "../changes/change.ts";
+import type { Change } from "../changes/change.ts";
 import { NOBODY } from "../rules/accounts.ts";
 import { fanOutCost } from "../rules/costs.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
@@ -26,36 +26,31 @@ export function chargingFanOut(needs: Needs): Needs {
     return found;
   };
 
-  /** The unit of work, which adds to `audiences` whom it announces something to. */
-  function watched(tx: WriteTx, audiences: Audience[]): WriteTx {
-    const add = (change: Change) => {
-      if (change.kind === "event" && change.delivery !== "standing") audiences.push(change.to);
-      return change as never;
-    };
-    const watching: Pick<WriteTx, "emit" | "signal" | "conversation"> = {
-      emit: (change) => tx.emit(add(change)),
-      signal: (change) => tx.signal(add(change)),
-      conversation: (uuid, accountId) =>
-        after(tx.conversation(uuid, accountId), (found) => remember(uuid, found)),
-    };
-    return { __proto__: tx, ...watching } as unknown as WriteTx;
-  }
-
   /** Runs units of work with `run`, and charges for what they announce. */
   function charging(run: (unit: never) => Promise<unknown>, charge: Context["charge"]) {
     return async (unit: Unit) => {
-      let audiences: Audience[] = [];
-      const watchedUnit: Unit = (tx, record) => {
-        // The unit may run again.
-        audiences = [];
-        return unit(watched(tx, audiences), record);
-      };
-      const result = await run(watchedUnit as never);
       const told = new Set<string>();
-      for (const to of audiences) {
-        if ("users" in to) charge(fanOutCost(to.users.length));
-        else told.add(to.conversation);
-      }
+      let users = 0;
+      const watch = (change: Change) => {
+        if (change.kind !== "event" || change.delivery === "standing") return change as never;
+        if ("users" in change.to) users += change.to.users.length;
+        else told.add(change.to.conversation);
+        return change as never;
+      };
+      const watched: Unit = (tx, record) => {
+        // The unit may run again.
+        told.clear();
+        users = 0;
+        const watching: Pick<WriteTx, "emit" | "signal" | "conversation"> = {
+          emit: (change) => tx.emit(watch(change)),
+          signal: (change) => tx.signal(watch(change)),
+          conversation: (uuid, viewerId) =>
+            after(tx.conversation(uuid, viewerId), (found) => remember(uuid, found)),
+        };
+        return unit({ __proto__: tx, ...watching } as unknown as WriteTx, record);
+      };
+      const result = await run(watched as never);
+      charge(fanOutCost(users));
       for (const uuid of told) {
         const read = () => store.read((tx) => tx.conversation(uuid, NOBODY));
         // What is stored must not be answered with an error.

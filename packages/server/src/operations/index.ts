@@ -1,5 +1,4 @@
 import type { Bound } from "../calls/bind.ts";
-import { chargingFanOut } from "../calls/fan-out.ts";
 import type { Needs } from "../calls/needs.ts";
 import { accounts } from "./accounts.ts";
 import { agentTokens } from "./agent-tokens.ts";
@@ -28,9 +27,8 @@ import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
 /** The handlers of all operations, for what they need. */
-export const handlers = (needs: Needs): Bound[] => {
-  const charging = chargingFanOut(needs);
-  return [
+export const handlers = (needs: Needs): Bound[] =>
+  [
     sessions,
     passwordResets,
     signIn,
@@ -56,5 +54,4 @@ export const handlers = (needs: Needs): Bound[] => {
     reports,
     webhooks,
     incomingHooks,
-  ].flatMap((resource) => resource.bind(charging));
-};
+  ].flatMap((resource) => resource.bind(needs));

@@ -35,7 +35,7 @@ const KEYS_PER_REPORT = 2000;
  */
 export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope) {
   if (perSecond === 0) {
-    return { take: () => {}, charge: () => {}, owedMs: () => 0, left: () => null };
+    return { take: () => {}, charge: () => {}, taken: () => 0, owedMs: () => 0, left: () => null };
   }
   const buckets = new Map<string, Bucket>();
   const refilled = ({ tokens, at }: Bucket, now: number) =>
@@ -46,6 +46,7 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope) {
     const bucket = buckets.get(key);
     return bucket ? refilled(bucket, performance.now()) : burst;
   }
+  let taken = 0;
   const set = (key: string, tokens: number) => buckets.set(key, { tokens, at: performance.now() });
   const deduct = (key: string, count: number) => set(key, Math.max(-burst, tokensOf(key) - count));
   const report = scope && scope.cluster !== alone ? reporter(scope, deduct) : () => {};
@@ -61,14 +62,18 @@ export function createThrottle({ perSecond, burst }: Rate, scope?: LimitScope) {
       if (tokens < needed) throw rateLimited(Math.ceil((needed - tokens) / perSecond));
       if (count === 0) return;
       set(key, tokens - count);
+      taken += count;
       report(key, count);
     },
     /** Takes tokens for what was done already. The bucket can go down to minus one burst. */
     charge(key: string, count: number): void {
       if (count <= 0) return;
       deduct(key, count);
+      taken += count;
       report(key, count);
     },
+    /** All tokens that this node has taken. */
+    taken: () => taken,
     /** Milliseconds until nothing is owed any more. */
     owedMs: (key: string) => Math.ceil((Math.max(0, -tokensOf(key)) / perSecond) * 1000),
     /**
