@@ -2,11 +2,21 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Operation, type OperationName, operations } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { type Answer, agentOf, Person, post, say, signUp } from "@parley/testkit/client.ts";
+import {
+  type Answer,
+  agentOf,
+  liftLimits,
+  Person,
+  post,
+  say,
+  signUp,
+} from "@parley/testkit/client.ts";
 import { claim, externalAgent } from "@parley/testkit/external-agents.ts";
 import { uploadPicture } from "@parley/testkit/files.ts";
 import { stripedPng } from "@parley/testkit/pictures.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
+import { until } from "@parley/testkit/until.ts";
 import { hugePng } from "../packages/server/test/support/pictures.ts";
 import { type Sending, sendingsOf, tools } from "./sendings.ts";
 
@@ -100,6 +110,56 @@ async function withTurn(): Promise<Person> {
   await say(alice, crowd, `@${agent.username} hello`);
   turn = (await claim(agent)).turn_id;
   return agent;
+}
+
+const toolServer = new ToolServer();
+afterAll(() => toolServer[Symbol.asyncDispose]());
+toolServer.tools = Array.from({ length: 60 }, (_, n) => tool(`t${n}`, "\u6f22".repeat(4000)));
+
+/** A person with as many tool servers as they may have, with long descriptions. */
+const withToolServers = once(async () => {
+  const person = await signUp(server.url, "collector");
+  for (let n = 0; n < 20; n++) {
+    await person.call("addToolServer", { name: `server ${n}`, url: toolServer.url });
+  }
+  return person;
+});
+
+/** A person about whose agent's calls nobody has decided, with long arguments. */
+const withPendingCalls = once(async () => {
+  const person = await signUp(server.url, "undecided");
+  const agent_username = agentOf(person);
+  await person.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  await liftLimits(person);
+  const { id: server_id } = await person.call("addToolServer", {
+    name: "srv",
+    url: toolServer.url,
+  });
+  const grant = { server_id, tool: "t0", policy: "ask" } as const;
+  await person.call("setAgentTools", { agent_username, grants: [grant] });
+  const content = `/tool srv__t0 {"a":"${"\u6f22".repeat(10_000)}"}`;
+  for (let chats = 0; chats < 8; chats++) {
+    const chat = await person.call("startChat", {
+      usernames: [agent_username],
+      kind: "direct",
+      new: true,
+    });
+    for (let n = 0; n < 10; n++) await say(person, chat, content);
+  }
+  await until(async () => {
+    const { items, has_more } = await person.call("getPendingToolCalls");
+    return items.length === 80 || has_more;
+  }, "the calls wait");
+  return person;
+});
+
+/** What is prepared by the first of its rows. */
+function once(prepare: () => Promise<Person>): () => Promise<Person> {
+  let prepared: Promise<Person> | undefined;
+  return () => {
+    prepared ??= prepare();
+    return prepared;
+  };
 }
 
 let resetToken = "";
@@ -320,7 +380,7 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
     ownRate: true,
     input: (n) => ({ name: `server ${n}`, url: "http://127.0.0.1:9/mcp" }),
   },
-  getToolServers: {},
+  getToolServers: { by: withToolServers },
   updateToolServer: { ...missing, input: () => ({ server_id: NOBODY, name: text(64) }) },
   refreshToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
   authorizeToolServer: { ...missing, ownRate: true, input: () => ({ server_id: NOBODY }) },
@@ -331,7 +391,7 @@ const rows: Record<OperationName, Row | readonly Row[]> = {
   },
   removeToolServer: { ...missing, input: () => ({ server_id: NOBODY }) },
   getToolCalls: ofMessage,
-  getPendingToolCalls: {},
+  getPendingToolCalls: { by: withPendingCalls },
   decideToolCall: {
     ...missing,
     input: () => ({ call_id: NOBODY, decision: "approve", note: text(1000) }),

@@ -278,6 +278,10 @@ describe("the tools of a server", () => {
       inputSchema: schema("x".repeat(20_000)),
     }));
     expect((await listed(large)).tools).toHaveLength(12);
+    const cjk = Array.from({ length: 60 }, (_, place) =>
+      tool(`cjk_${place}`, "\u6f22".repeat(4000)),
+    );
+    expect((await listed(cjk)).tools).toHaveLength(21);
   });
 
   test("have valid names and schemas; others are left out", async () => {

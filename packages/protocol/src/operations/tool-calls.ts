@@ -18,7 +18,14 @@ export const getPendingToolCalls = operation({
   socket: "tools.pending",
   summary:
     "Lists the tool calls that wait for the caller's decision and what tools ask the caller, oldest first.",
-  output: z.object({ items: z.array(PendingToolCall), questions: z.array(PendingQuestion) }),
+  output: z.object({
+    items: z.array(PendingToolCall),
+    questions: z.array(PendingQuestion),
+    has_more: z.literal(true).optional().meta({
+      description:
+        "More calls wait than are listed: at most `page_size`, in at most `page_bytes`. They are listed once these are decided.",
+    }),
+  }),
 });
 
 export const decideToolCall = operation({

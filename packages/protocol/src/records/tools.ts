@@ -41,6 +41,10 @@ export const ToolServer = record("ToolServer", {
       }),
     )
     .meta({ description: "The tools that it offered when it was last asked, at most 128." }),
+  has_more_tools: z.literal(true).optional().meta({
+    description:
+      "Not all of its tools are listed: those in the answer to `getToolServers` have at most `page_bytes` of JSON. `refreshToolServer` lists them.",
+  }),
   error: z.string().nullable().meta({ description: "Why it is not ready; null if it is." }),
   operator: z
     .boolean()

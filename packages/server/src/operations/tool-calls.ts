@@ -2,12 +2,13 @@ import { operations } from "@parley/protocol";
 import { createResource } from "../calls/bind.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { pendingQuestions } from "../domain/elicitations.ts";
+import { fitting } from "../domain/pagination.ts";
 import { decide } from "../domain/tool-calls.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 import { toolCallDetail } from "../rules/tool-calls.ts";
 
-export const toolCalls = createResource<"store" | "toolServers">();
+export const toolCalls = createResource<"config" | "store" | "toolServers">();
 
 toolCalls.read(operations.getToolCalls, async (tx, { caller }, { message_id }) => {
   const { message } = await visibleMessage(tx, message_id, caller);
@@ -15,17 +16,21 @@ toolCalls.read(operations.getToolCalls, async (tx, { caller }, { message_id }) =
   return { items: calls.map((call) => toolCallDetail(call, caller.account)) };
 });
 
-toolCalls.read(operations.getPendingToolCalls, async (tx, { caller }) => {
+toolCalls.read(operations.getPendingToolCalls, async (tx, { caller, config }) => {
   const now = Date.now();
-  const calls = await tx.pendingToolCalls(caller.account.id, now);
+  const { page_size, page_bytes } = config.limits;
+  const calls = await tx.pendingToolCalls(caller.account.id, now, page_size + 1);
+  const listed = calls.slice(0, page_size).map((call) => ({
+    call: toolCallDetail(call, caller.account),
+    message_id: call.message_uuid,
+    conversation_id: call.conversation_uuid,
+    agent: publicAccount(call.agent),
+  }));
+  const items = fitting(listed, page_bytes);
   return {
-    items: calls.map((call) => ({
-      call: toolCallDetail(call, caller.account),
-      message_id: call.message_uuid,
-      conversation_id: call.conversation_uuid,
-      agent: publicAccount(call.agent),
-    })),
+    items,
     questions: await pendingQuestions(tx, caller, now),
+    ...(items.length < calls.length && { has_more: true as const }),
   };
 });
 

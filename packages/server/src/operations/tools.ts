@@ -3,6 +3,7 @@ import { createResource } from "../calls/bind.ts";
 import type { Context } from "../calls/needs.ts";
 import { take } from "../calls/throttles.ts";
 import { announceSettings } from "../domain/agents.ts";
+import { fitting, jsonBytes } from "../domain/pagination.ts";
 import { lockActive } from "../domain/sessions.ts";
 import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
@@ -36,9 +37,17 @@ tools.handle(operations.addToolServer, async (context, { name, url, token }) => 
   return shownIfLeft(await toolServers.refresh(owner_id, id));
 });
 
-tools.handle(operations.getToolServers, async ({ toolServers, caller }) => ({
-  items: (await toolServers.known(caller.account.id)).map(shown),
-}));
+tools.handle(operations.getToolServers, async ({ config, toolServers, caller }) => {
+  let left = config.limits.page_bytes;
+  const items = (await toolServers.known(caller.account.id)).map((known) => {
+    const server = shown(known);
+    const tools = left > 0 ? fitting(server.tools, left) : [];
+    left -= jsonBytes(tools);
+    if (tools.length === server.tools.length) return server;
+    return { ...server, tools, has_more_tools: true as const };
+  });
+  return { items };
+});
 
 tools.handle(operations.updateToolServer, async (context, changes) => {
   const { config, audit, caller, toolServers } = context;

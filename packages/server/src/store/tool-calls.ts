@@ -22,11 +22,12 @@ export const toolCallReads = {
         ON k.id = t.message_id
       ORDER BY k.place, t.position`;
   },
-  /** The calls of complete messages that the owner of their agents can decide about, oldest first. */
-  pendingToolCalls: (db: Sql, ownerId: number, now: number) =>
+  /** The oldest calls of complete messages that the owner of their agents can decide about, oldest first. */
+  pendingToolCalls: (db: Sql, ownerId: number, now: number, limit = Number.MAX_SAFE_INTEGER) =>
     db.allAs(readCall)`
       ${TOOL_CALLS} WHERE t.owner_id = ${ownerId} AND t.status = 'pending'
-        AND t.expires_at > ${now} AND m.finalized_at IS NOT NULL ORDER BY t.created_at, t.uuid`,
+        AND t.expires_at > ${now} AND m.finalized_at IS NOT NULL
+      ORDER BY t.created_at, t.uuid LIMIT ${limit}`,
   /** Pending calls whose time is over at `now`, at most `limit`, the earliest first. */
   expiredToolCalls: (db: Sql, now: number, limit: number) =>
     db.allAs(readCall)`

@@ -3,20 +3,17 @@ import { policyFor, type ToolPolicy } from "../../rules/tool-calls.ts";
 import { untilAborted } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { Store } from "../../store/store.ts";
-import type { ToolGrantRecord } from "../../store/tools.ts";
+import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
 import type { Contacts, KnownServer } from "./contacts.ts";
 import type { ServerDirectory } from "./server-directory.ts";
 
 /** A tool that an agent may use: one of a server, or a built-in one. */
-export interface UsableTool {
+export interface UsableTool extends Omit<ToolRecord, "name" | "fingerprint"> {
   /** Null for built-in tools. */
   readonly server_id: string | null;
   /** The name of the server, with `(own)` if a server of the operator has the same. */
   readonly server: string;
   readonly tool: string;
-  readonly title: string;
-  readonly description: string;
-  readonly input_schema: Readonly<Record<string, unknown>>;
   /** Of the tool as it is offered. Null for built-in tools. */
   readonly fingerprint: string | null;
   /** `ask` for a tool that changed since it was granted. */
@@ -34,12 +31,7 @@ interface GrantedToolsOptions {
 const STALE_MS = 5 * 60_000;
 
 export function createGrantedTools({ store, directory, contacts, refreshMs }: GrantedToolsOptions) {
-  async function refreshedServers(
-    ownerId: number,
-    grants: readonly ToolGrantRecord[],
-    signal: AbortSignal,
-  ): Promise<KnownServer[]> {
-    const ids = serversOf(grants);
+  async function refreshedServers(ownerId: number, ids: readonly string[], signal: AbortSignal) {
     await directory.contacted(ids);
     const servers = await directory.findAll(ownerId, ids);
     const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
@@ -57,19 +49,16 @@ export function createGrantedTools({ store, directory, contacts, refreshMs }: Gr
     const grants = await store.read((tx) => tx.toolGrants(account.id));
     if (grants.length === 0) return [];
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(refreshMs)]);
-    const refreshed = refreshedServers(owner.id, grants, bounded);
+    const ids = [...new Set(grants.map(({ server_id }) => server_id))];
+    const refreshed = refreshedServers(owner.id, ids, bounded);
     const servers = await untilAborted(refreshed, bounded).catch((error) => {
       signal.throwIfAborted();
-      if (bounded.aborted) return directory.findAll(owner.id, serversOf(grants));
+      if (bounded.aborted) return directory.findAll(owner.id, ids);
       throw error;
     });
     return toolsOf(grants, servers, directory.operatorNames);
   };
 }
-
-const serversOf = (grants: readonly ToolGrantRecord[]) => [
-  ...new Set(grants.map(({ server_id }) => server_id)),
-];
 
 function toolsOf(
   grants: readonly ToolGrantRecord[],

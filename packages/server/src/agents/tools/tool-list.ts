@@ -7,7 +7,7 @@ const MAX_DESCRIPTION_CHARACTERS = 4096;
 const MAX_TITLE_CHARACTERS = 128;
 const MAX_SCHEMA_CHARACTERS = 32_768;
 /** Of all tools of a server: everything that is listed for its owner and sent to models. */
-const MAX_LIST_CHARACTERS = 262_144;
+const MAX_LIST_BYTES = 262_144;
 
 /** The names that the MCP specification allows. */
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
@@ -27,13 +27,13 @@ const SentTool = z.object({
  */
 export function toolList(sent: readonly unknown[]): ToolRecord[] {
   const tools = new Map<string, ToolRecord>();
-  let left = MAX_LIST_CHARACTERS;
+  let left = MAX_LIST_BYTES;
   for (const each of sent) {
     if (tools.size >= MAX_TOOLS) break;
     const parsed = SentTool.safeParse(each);
     if (!parsed.success || tools.has(parsed.data.name)) continue;
     const tool = toolRecord(parsed.data);
-    left -= tool ? JSON.stringify(tool).length : 0;
+    left -= tool ? Buffer.byteLength(JSON.stringify(tool)) : 0;
     if (left < 0) break;
     if (tool) tools.set(tool.name, tool);
   }
