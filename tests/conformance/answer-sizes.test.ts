@@ -167,7 +167,7 @@ describe.concurrent("control characters", () => {
     const chat = await groupOf(alice);
     const { id } = await say(alice, chat, "first");
     const target = { chat_id: chat.id, message_id: id };
-    for (const control of ["\u0000", "\u0001", "\b", "\f", "\u001f"]) {
+    for (const control of ["\u0000", "\u0001", "\b", "\f", "\r", "\u001f"]) {
       const text = `a${control}b`;
       const sent = await failure(say(alice, chat, text));
       expect(sent.parameters).toEqual({ fields: { content: problem } });
@@ -175,17 +175,27 @@ describe.concurrent("control characters", () => {
       expect(edited.parameters).toEqual({ fields: { content: problem } });
       const named = await failure(alice.call("updateMe", { display_name: text }));
       expect(named.code).toBe("bad_request");
-      const fields = { [text]: "value" };
-      const acted = await failure(
-        alice.call("sendComponentAction", { ...target, action: "form_submit:x", fields }),
-      );
-      expect(acted.code).toBe("bad_request");
+      for (const fields of [{ [text]: "value" }, { name: text }, { list: [{ name: text }] }]) {
+        const acted = alice.call("sendComponentAction", {
+          ...target,
+          action: "form_submit:x",
+          fields,
+        });
+        expect((await failure(acted)).code).toBe("bad_request");
+      }
     }
   });
 
   test("are no tabs and line breaks, which messages may have", async () => {
     const alice = await signUp(server.url);
-    const content = "one\ttwo\nthree\r\nfour";
-    expect((await say(alice, await groupOf(alice), content)).content).toBe(content);
+    const chat = await groupOf(alice);
+    // The last is what shells leave of a file of Windows.
+    for (const content of ["one\ttwo\nthree\r\nfour", "one\r"]) {
+      const { id, ...sent } = await say(alice, chat, content);
+      expect(sent.content).toBe(content);
+      const fields = { name: content };
+      const target = { chat_id: chat.id, message_id: id };
+      await alice.call("sendComponentAction", { ...target, action: "form_submit:x", fields });
+    }
   });
 });

@@ -447,12 +447,11 @@ describe.each(transports)("submitted fields over %s", (transport) => {
       days: ["Monday", "Friday"],
       nothing: null,
       nested: { a: [1, { b: "c" }] },
-      nul: "a\0b",
     });
     expect(
       textOf(parseMarkup(reply?.content ?? ""))
         ?.split("\n")
-        .slice(-8),
+        .slice(-7),
     ).toEqual([
       "- **name:** Bob",
       "- **rating:** 9.5",
@@ -461,7 +460,6 @@ describe.each(transports)("submitted fields over %s", (transport) => {
       "- **days:** Monday, Friday",
       "- **nothing:** (empty)",
       '- **nested:** {"a":[1,{"b":"c"}]}',
-      "- **nul:** a b",
     ]);
   });
 

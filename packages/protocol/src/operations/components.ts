@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { entries, text, uuid } from "../text/fields.ts";
+import { CONTROLS, entries, isStorable, text, uuid } from "../text/fields.ts";
 
 export const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;
@@ -16,6 +16,7 @@ const fields = entries(FieldName, z.unknown(), MAX_FIELDS)
     message: `must be nested at most ${MAX_FIELDS_DEPTH} levels deep`,
     abort: true,
   })
+  .refine((given) => isStorable(given, MAX_FIELDS_DEPTH), { message: CONTROLS, abort: true })
   .refine((given) => utf8.encode(JSON.stringify(given)).length <= MAX_FIELDS_BYTES, {
     message: `must have at most ${MAX_FIELDS_BYTES} bytes in all`,
   })

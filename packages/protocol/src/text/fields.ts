@@ -17,8 +17,14 @@ const fitsCodePoints = (value: string, max: number) => {
   return count <= max;
 };
 
-/** C0 controls other than tab and line breaks. In JSON each of them takes six bytes. */
-const C0_CONTROL = /[^\P{Cc}\t\n\r\u007f-\u009f]/u;
+/**
+ * C0 controls other than tab and line breaks. In JSON most of them take six bytes. A carriage return is
+ * one unless it belongs to a line break of Windows, whose other half may be in the next part of a stream.
+ */
+const C0_CONTROL = /[^\P{Cc}\t\n\r\u007f-\u009f]|\r(?!\n|$)/u;
+
+export const CONTROLS =
+  "must be well-formed Unicode without control characters, except tabs and line breaks";
 
 /**
  * Base of all strings in requests: well-formed Unicode without control characters. PostgreSQL cannot
@@ -27,7 +33,7 @@ const C0_CONTROL = /[^\P{Cc}\t\n\r\u007f-\u009f]/u;
 export const anyText = z
   .string()
   .refine((value) => value.isWellFormed() && !C0_CONTROL.test(value), {
-    message: "must be well-formed Unicode without control characters, except tabs and line breaks",
+    message: CONTROLS,
     abort: true,
   });
 
@@ -168,7 +174,7 @@ const MAX_METADATA_DEPTH = 16;
 const MAX_METADATA_ENTRIES = MAX_METADATA_BYTES / 4;
 
 /** Whether every store can keep a value, and it has at most this many levels. Looks no deeper. */
-function isStorable(value: unknown, levels: number): boolean {
+export function isStorable(value: unknown, levels: number): boolean {
   if (typeof value === "string") return anyText.safeParse(value).success;
   if (typeof value !== "object" || value === null) return true;
   if (levels === 0) return false;
