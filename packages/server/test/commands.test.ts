@@ -50,6 +50,22 @@ describe("help", () => {
   });
 });
 
+test("an empty list says so, where a program that reads it finds nothing", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-lists-"));
+  const env = { PARLEY_DATA: folder };
+  await run("users create ada", env);
+  expect(await run("users list --find bob", env)).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "none\n",
+  });
+  for (const line of ["operators list", "service-keys list"]) {
+    expect(await run(line, env)).toEqual({ code: 0, stdout: "", stderr: "none\n" });
+  }
+  expect((await run("operators list --json", env)).stderr).toBe("");
+  rmSync(folder, { recursive: true });
+});
+
 test("every command is listed under its own name, with a summary and an example", async () => {
   for (const { names, load } of commands) {
     const { name, summary, details = "", examples } = await load();

@@ -55,8 +55,8 @@ type OptionValue<Each extends Option> = Each["type"] extends "boolean"
 /** What a command found or did. The program prints `json` with `--json`, otherwise `text`. */
 export interface Result {
   readonly json: object;
-  /** Without a final newline. Empty: nothing is printed. */
-  readonly text: string;
+  /** Without a final newline. Empty: a list without entries. Null: nothing is printed. */
+  readonly text: string | null;
   /** 1 if what the command checked is wrong. Default: 0. */
   readonly exitCode?: 0 | 1;
 }

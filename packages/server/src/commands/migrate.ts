@@ -35,7 +35,7 @@ the server, and run it again: docs/migrating.md has the steps.`,
     if (missing > 0 && !source.live) throw new ConfigError(missingFiles(missing));
     await migrateStore({ source, target, print });
     if (missing > 0) print(missingFiles(missing));
-    return { json: { complete: !source.live }, text: "" };
+    return { json: { complete: !source.live }, text: null };
   },
 });
 

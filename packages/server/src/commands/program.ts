@@ -56,7 +56,9 @@ async function runCommand(command: Command, args: readonly string[]): Promise<vo
 
 function printResult({ json, text, exitCode = 0 }: Result, asJson: boolean): void {
   if (asJson) print(JSON.stringify(json));
-  else if (text) print(text);
+  // A program that reads the entries finds none.
+  else if (text === "") printError("none");
+  else if (text !== null) print(text);
   process.exitCode = exitCode;
 }
 

@@ -20,6 +20,6 @@ export const ready = command({
     if (!response.ok) {
       throw new ConfigError(`The server at ${url} is not ready. Run "parley doctor" to see why.`);
     }
-    return { json: { ready: true }, text: "" };
+    return { json: { ready: true }, text: null };
   },
 });
