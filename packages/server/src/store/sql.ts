@@ -44,7 +44,10 @@ export type Template = [text: TemplateStringsArray, ...parts: Part[]];
  */
 export const sql = (text: TemplateStringsArray, ...parts: Part[]) => new Fragment(text, parts);
 
-/** A name or a number that is part of the text. There are few for each place: both sides keep what they prepare. */
+/**
+ * A name or a number that is part of the text. There are few for each place: both sides keep what they
+ * prepare.
+ */
 export const raw = (text: string | number) => new Fragment(`${text}`);
 
 /**

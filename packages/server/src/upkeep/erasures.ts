@@ -7,7 +7,10 @@ const CHECK_MS = 5000;
 
 export type Erasures = ReturnType<typeof startErasures>;
 
-/** Finishes erasures of accounts and conversations, on one node at a time, also those that a crash of any process has interrupted. */
+/**
+ * Finishes erasures of accounts and conversations, on one node at a time, also those that a crash of any
+ * process has interrupted.
+ */
 export function startErasures({ store, node, log }: Omit<JobOptions, "metrics">) {
   const held = createLease(store, "erasures", node);
 

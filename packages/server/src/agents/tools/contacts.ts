@@ -87,7 +87,10 @@ export function createContacts({ timeouts, log }: { timeouts: Timeouts; log: Log
 
   type Contact = Awaited<ReturnType<typeof acquire>>;
 
-  /** The tools as they are now. Asks the server if the connection is not new, once for calls at the same time. */
+  /**
+   * The tools as they are now. Asks the server if the connection is not new, once for calls at the same
+   * time.
+   */
   async function currentTools(server: KnownServer, { lease, tools }: Contact, signal: AbortSignal) {
     if (!lease.isReused) return tools;
     const begun = listing.get(server.key);
